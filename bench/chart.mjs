@@ -38,7 +38,7 @@ export function growthChart(lines) {
     .join("\n");
 }
 
-/** Whether a promised figure was reached; empty where none is promised. */
+/** Whether a promised figure was reached; empty if none is promised. */
 export function verdictOf(line) {
   const { bar } = line;
   if (bar === undefined) return "";

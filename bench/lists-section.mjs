@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { processorSeconds, sideBySide } from "./measure.mjs";
 
-/** What is printed, and what is promised of it: Node 20, and Node 24 where it differs. */
+/** What is printed, and what is promised of it: Node 20, and Node 24 if it differs. */
 const forms = [
   { what: "NDJSON", words: ["--ndjson"], most: [1.3, 1.1] },
   { what: "JSON", words: ["--json"], most: [1.5, 1.3] },

@@ -1,5 +1,5 @@
 // A journal of any length, as creations in the sandbox would have left it: each entry with the records of a creation that
-// went well, and some that were cut off before the answer came.
+// went well, and some that were cut off before the response came.
 import { hash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";

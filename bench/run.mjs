@@ -78,7 +78,7 @@ const { values: flags } = parseArgs({
 
 process.exitCode = await bench();
 
-/** @returns the exit code: 1 where a promised figure was missed */
+/** @returns the exit code: 1 if a promised figure was missed */
 async function bench() {
   if (!flags["no-build"]) build();
   const chosen = flags.only?.split(",") ?? Object.keys(sections);
@@ -178,7 +178,7 @@ function versionOf(tool) {
   return spawnSync(tool, ["--version"], { encoding: "utf8" }).stdout.split("\n")[0].split(" (")[0];
 }
 
-/** A quick run is not a result: it is kept only where it was asked to be. */
+/** A quick run is not a result: it is kept only if it was asked to be. */
 function keep(result) {
   if (flags.quick && flags.result === undefined) return;
   const file = flags.result ?? join(root, "bench", "results", `node-${result.machine.node.split(".")[0]}.json`);

@@ -20,7 +20,7 @@ function account() {
   return { uid, gid };
 }
 
-/** @returns nothing where there is no PostgreSQL */
+/** @returns nothing if there is no PostgreSQL */
 async function startPostgres() {
   const binaries = newestServer();
   if (binaries === undefined) return undefined;

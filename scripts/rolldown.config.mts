@@ -133,7 +133,7 @@ function noCircles(): Plugin {
 }
 
 /**
- * One bundle, split by `import()`: CommonJS, because `require("node:http")` leaves Node's own fetch unloaded where
+ * One bundle, split by `import()`: CommonJS, because `require("node:http")` leaves Node's own fetch unloaded and
  * `import` of it does not, and because a CommonJS entry skips the ES module loader at every start.
  */
 export default defineConfig({

@@ -40,7 +40,7 @@ export interface Profiles {
   active(): Promise<ActiveProfile>;
   /** The profile a journal entry was made for, whatever is chosen now. */
   named(name: string): Promise<ActiveProfile>;
-  /** The stored profiles' names, for completion: nothing where they cannot be read. */
+  /** The stored profiles' names, for completion: nothing if they cannot be read. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
@@ -51,7 +51,7 @@ export interface Profiles {
 
 /** Where one-time secrets may go, and how a delivery that a crash interrupted is looked after. */
 export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "profileWith"> {
-  /** @param print writes the receipt to standard output, where no other destination was asked for. */
+  /** @param print writes the receipt to standard output, if no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
   /** Encryption of secrets that a team's journal keeps. */
@@ -66,7 +66,7 @@ export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "remov
    * receipt has it; elsewhere nothing.
    */
   mask(secret: string, receipt: string): Promise<void>;
-  /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
+  /** A secret from standard input, its last line break taken off. Throws `usage` if it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
 }
 
@@ -88,7 +88,7 @@ export interface Context {
   /** Makes the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
   initJournal(): Promise<{ readonly version: number; readonly made: boolean }>;
   readonly secrets: Secrets;
-  /** Standard input, byte for byte. @param what it is. Throws `usage` where it is a terminal, or larger than a request should be */
+  /** Standard input, byte for byte. @param what it is. Throws `usage` if it is a terminal, or larger than a request should be */
   input(what: string): Promise<Buffer>;
   readonly output: Output;
   readonly clock: Clock;

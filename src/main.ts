@@ -12,7 +12,7 @@ export async function main(process: NodeJS.Process, folder?: string): Promise<nu
   const ready = await earlyAnswer(process, words, folder);
   const code = ready === undefined ? undefined : printReady(process, ready);
   if (code !== undefined) return code;
-  // Where Node has a compile cache (22.1 and later); for less than this program's parts it does not pay.
+  // Node 22.1 and later have a compile cache; it is worth its cost only if parts of this program are loaded.
   const nodeModule: object = process.getBuiltinModule("node:module");
   if ("enableCompileCache" in nodeModule) (nodeModule.enableCompileCache as () => void)();
   const { runCommandLine } = await import("./edge/run.ts");

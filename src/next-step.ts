@@ -130,12 +130,12 @@ type Verb =
   | "Write";
 
 /**
- * What to do where no single command does it: one sentence, its verb first. It ends with a full stop, or with a command,
+ * What to do if no single command does it: one sentence, its verb first. It ends with a full stop, or with a command,
  * which is pasted without one.
  */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
-/** What to do next, as far as something is known. Both where the command is a part of what to do. */
+/** What to do next, as far as something is known. Both if the command is a part of what to do. */
 export interface NextStep {
   readonly nextCommand?: NextCommand | SameCommand | undefined;
   readonly hint?: Advice | undefined;
@@ -191,7 +191,7 @@ const keptFlags: readonly Kept[] = [
 ];
 
 /**
- * The command to paste after the one that was typed: its words where it is the same, as the same profile and for the same policy. Nothing if
+ * The command to paste after the one that was typed: its words if it is the same, as the same profile and for the same policy. Nothing if
  * it would be the one that was typed, which was to lose a flag that it does not have, or one without such flags.
  * @param typed the words after `integ`
  */

@@ -186,14 +186,14 @@ export interface Typed {
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
   readonly globals: GlobalOptions;
-  /** The first argument was left out: what to say where it cannot be asked for. */
+  /** The first argument was left out: what to say if it cannot be asked for. */
   readonly missing?: Failure;
 }
 
 /** The verbs that were loaded, each with its command. */
 const loaded = new WeakMap<object, Verb>();
 
-/** What was typed for a command whose verb is loaded: without its arguments where they were not accepted. */
+/** What was typed for a command whose verb is loaded: without its arguments if they were not accepted. */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;

@@ -72,7 +72,7 @@ it("each names the § that leaves it open, and that § does", () => {
 const easilyForgotten: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],
-  ["sandbox", "4.2", /answer to one that breaks it/],
+  ["sandbox", "4.2", /response to one that breaks it/],
   ["sandbox", "8", /unknown field|beyond the limits/],
   ["sandbox", "7", /403|statuses/],
   ["sandbox", "9", /stages/],

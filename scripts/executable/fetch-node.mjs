@@ -22,7 +22,7 @@ const packages = {
 /**
  * @param cache a folder that may be kept between builds
  * @returns path of the Node binary for this machine
- * @throws Error in plain words where there is none for this machine, or where it is not what it should be
+ * @throws Error in plain words if there is none for this machine, or if it is not what it should be
  */
 export function fetchNode(cache) {
   const here = `${process.platform}-${process.arch}`;

@@ -21,7 +21,7 @@ export interface AccessKeyRequest {
   readonly scopes?: readonly string[];
 }
 
-/** An access key as any answer shows it: every field as far as it is there and has its type. */
+/** An access key as any response shows it: every field as far as it is there and has its type. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -35,7 +35,7 @@ export interface AccessKey {
   readonly scopes?: readonly string[];
 }
 
-/** What the answer to a creation or rotation says. */
+/** What the response to a creation or rotation says. */
 export interface SecretAnswer {
   readonly key: AccessKey;
   /** One-time; nothing if the response has none: then it is lost. */
@@ -95,7 +95,7 @@ export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyReq
 }
 
 /**
- * How a new key differs from what was asked for, field by field, in words; nothing if it does not. A field that the answer
+ * How a new key differs from what was asked for, field by field, in words; nothing if it does not. A field that the response
  * does not show is not judged.
  */
 export function keyDifferences(
@@ -118,7 +118,7 @@ export function keyDifferences(
   ]);
 }
 
-/** How the key that a rotation answered with differs from the one that was to be rotated. */
+/** How the key in the response to a rotation differs from the one that was to be rotated. */
 export function rotatedKeyDifferences(key: AccessKey, id: string): string | undefined {
   return differencesIn([
     key.id !== undefined && key.id !== id && `id is ${JSON.stringify(key.id)} instead of ${JSON.stringify(id)}`,
@@ -146,7 +146,7 @@ export interface AccessKeys {
   /** @param bodyText what `accessKeyBody` made */
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
-  /** The API's own rotation, in place: the secret of before may no longer work when the answer is lost. */
+  /** The API's own rotation, in place: the secret of before may no longer work when the response is lost. */
   rotate(id: string): Promise<Attempt<SecretAnswer>>;
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }
@@ -189,8 +189,8 @@ function pathOf(id: string): string {
 }
 
 /**
- * @param documented true for the creation, whose answer is shown: it has an id
- * @assumed §4.4 does not show the answer to a rotation: it may wrap the key in one object, under any name.
+ * @param documented true for the creation, whose response is shown: it has an id
+ * @assumed §4.4 does not show the response to a rotation: it may wrap the key in one object, under any name.
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
   const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? (isObject(value) ? value : undefined);

@@ -40,7 +40,7 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** How far the service's clock was ahead of this machine's at its last answer, milliseconds; nothing before one with a date. */
+  /** How far the service's clock was ahead of this machine's at its last response, milliseconds; nothing before one with a date. */
   clockOffset(): number | undefined;
   /** Ends idle connections. */
   close(): void;

@@ -1,4 +1,4 @@
-// What this program reads of the answers of /v1 (§2), and how a published specification differs from it. What is in the
+// What this program reads of the responses of /v1 (§2), and how a published specification differs from it. What is in the
 // document is untrusted text.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-body.ts";
@@ -9,7 +9,7 @@ interface Field {
   /** The whole set: another value has no rule here. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
-  /** True if an answer may be without it. */
+  /** True if a response may be without it. */
   readonly isOptional?: true;
 }
 
@@ -60,7 +60,7 @@ export const shapes = {
 } satisfies Readonly<Record<string, Shape>>;
 
 /**
- * Compares the body of an answer with what is read of it.
+ * Compares the body of a response with what is read of it.
  * @param response as the document has it, references not followed
  */
 export function compareAnswer(
@@ -139,7 +139,7 @@ function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   return found;
 }
 
-/** Only what holds of every form; nothing where the document does not say. */
+/** Only what holds of every form; nothing if the document does not say. */
 function requiredOf(root: JsonObject, schema: unknown): string[] {
   const own = resolve(root, schema);
   return [own, ...asArray(own.allOf).map((part) => resolve(root, part))].flatMap((one) =>
@@ -147,7 +147,7 @@ function requiredOf(root: JsonObject, schema: unknown): string[] {
   );
 }
 
-/** The JSON types that a value may have; none where the document does not say. */
+/** The JSON types that a value may have; none if the document does not say. */
 function typesOf(root: JsonObject, schema: unknown): string[] {
   const found = new Set<string>();
   for (const one of alternatives(root, schema)) {

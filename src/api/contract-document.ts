@@ -44,7 +44,7 @@ export function word(value: unknown): string {
 
 /**
  * Which credentials a published operation takes (§5.1, §5.2), compared with those that are sent.
- * @param operation `security` as the operation has it: the document's own holds where it has none. Each requirement is one
+ * @param operation `security` as the operation has it: the document's own holds if it has none. Each requirement is one
  * way in, and all schemes of a requirement are needed together.
  */
 export function compareSecurity(

@@ -82,7 +82,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Sent or answered with every request, named in the document or not. */
+/** Sent with every request or response, named in the document or not. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
@@ -95,7 +95,7 @@ export interface ComparisonOptions {
 /**
  * Compares a published specification of /v1 with what this program supports.
  * @param document an OpenAPI document, not trusted to be one
- * @returns drift first, then additions; empty where all is as expected
+ * @returns drift first, then additions; empty if all is as expected
  */
 export function compareContract(document: unknown, options: ComparisonOptions = {}): Finding[] {
   const root = asObject(document);

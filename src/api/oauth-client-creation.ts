@@ -1,4 +1,4 @@
-// The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what an answer to it means. Pure, and
+// The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what a response to it means. Pure, and
 // light: commands load it to check what was typed.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./http/attempt.ts";
@@ -128,7 +128,7 @@ export type CreationDecision =
   | { readonly kind: "refused"; readonly status: number }
   /** `429`: wait, keep key and request. */
   | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
-  /** 5xx, timeout, cut or broken answer: keep key and inputs, recover the receipt first. */
+  /** 5xx, timeout, cut or broken response: keep key and inputs, recover the receipt first. */
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 
@@ -153,7 +153,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
   if (client.status === "active" && client.client_id !== null) {
     return hasSecret ? { kind: "store_secret", client, secret, text } : { kind: "secret_lost", client, text };
   }
-  // A secret where none can be, or one that no client id belongs to, breaks §2.3 and §3.1: it is kept, and nothing is
+  // A secret in a response that cannot have one, or without a client id, breaks §2.3 and §3.1: it is kept, and nothing is
   // believed before a receipt makes sense.
   if (hasSecret) return { kind: "unknown", secret: { secret, text }, retryAfterSeconds: undefined };
   if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
@@ -161,7 +161,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
 }
 
 /**
- * The ids that can be read in an answer that is not a whole one, each only if it is there once: enough to show whom a
+ * The ids that can be read in a response that is not a whole one, each only if it is there once: enough to show whom a
  * secret seems to belong to, no proof of it.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {

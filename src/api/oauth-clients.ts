@@ -17,7 +17,7 @@ export const OAuthClient = z.looseObject({
   /** `active`, `pending`, `revoked`, `disabled`, `expired`, and whatever comes later. */
   status: z.string(),
   created_at: z.string(),
-  /** Only in the answer that completes creation. */
+  /** Only in the response that completes creation. */
   client_secret: z.optional(z.nullable(z.string())),
 });
 export type OAuthClient = z.infer<typeof OAuthClient>;

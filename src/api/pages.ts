@@ -32,7 +32,7 @@ export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawP
 
 /**
  * Turns of the event loop after which a request that was asked for has left over a connection that is kept: in the first
- * the last answer is done with, in the second it is seen that the connection was not closed meanwhile.
+ * the last response is done with, in the second it is seen that the connection was not closed meanwhile.
  */
 const turnsToLeave = 2;
 
@@ -84,7 +84,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
     for (;;) {
       const raw: RawPage = (await coming).value;
       const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
-      // A token that the page turns out not to have costs a read, and its answer is thrown away.
+      // A token that the page turns out not to have costs a read, and its response is thrown away.
       const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
       for (let turn = ahead ? 0 : turnsToLeave; turn < turnsToLeave; turn++) await yieldOnce();
       const page = checkPage(raw, options);
@@ -111,7 +111,7 @@ function limitFor({ limit, left }: WalkOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** True where all of the next page is wanted, however many rows the one just received has. */
+/** True if all of the next page is wanted, however many rows the one just received has. */
 function mayAskAhead({ limit, left }: WalkOptions): boolean {
   return !left || (limit !== undefined && left() >= 2 * limit);
 }

@@ -1,4 +1,4 @@
-// People of the legacy contract (§4.4): search and membership. Neither parameters nor answers are documented: what a person
+// People of the legacy contract (§4.4): search and membership. Neither parameters nor responses are documented: what a person
 // or a membership is, is handed on as it came.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
@@ -17,7 +17,7 @@ export interface PeopleSearch {
 /** Each call is one attempt. */
 export interface People {
   search(request: PeopleSearch): Promise<Attempt<Rows>>;
-  /** @returns the parsed answer; `text` of the attempt is the API's own */
+  /** @returns the parsed response; `text` of the attempt is the API's own */
   membership(personId: string): Promise<Attempt<unknown>>;
 }
 

@@ -194,7 +194,7 @@ export function belonging(kept: OneTimeSecret, entry: Entry): OneTimeSecret {
   return { ...named, receipt: JSON.stringify({ id: id || null, ...ids, [field]: kept.secret }) };
 }
 
-/** The field of an answer that holds the secret (§2.3, §2.4). */
+/** The field of a response that holds the secret (§2.3, §2.4). */
 export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secret" {
   return kind === "oauth_client" ? "client_secret" : "secret";
 }
@@ -222,7 +222,7 @@ export async function settleClaimed(
 ): Promise<void> {
   const { parent } = lease.entry;
   const isLeft = parent !== null && (rotation?.entry ?? (await journal.find(parent))).state === "undelivered";
-  // Where another process has it, that one sees the delivery.
+  // If another process has it, that one sees the delivery.
   const held = isLeft && rotation === undefined ? await journal.tryLease(parent) : null;
   try {
     if (isLeft) await (rotation ?? held)?.record({ state: "pending", last_error: null });
@@ -279,7 +279,7 @@ export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): P
 /**
  * Where a secret is whose client the service shows without it. A destination that cannot be checked may hold the secret:
  * nothing is called lost for that.
- * @param entry as it is with what the answer said
+ * @param entry as it is with what the response said
  */
 export async function findSecret(
   { bench, lease }: SecretDelivery,
@@ -349,7 +349,7 @@ export async function formerIds({ account, journal }: Workbench, creation: Entry
 }
 
 /**
- * What a secret that was kept says of its key. The answer may have been read by a process that ended before the journal
+ * What a secret that was kept says of its key. The response may have been read by a process that ended before the journal
  * learned of it.
  */
 export async function learnedOfKept(

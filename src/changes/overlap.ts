@@ -58,7 +58,7 @@ export interface RotationContract {
   learned(newId: string): Partial<EntryProgress>;
   /** Whether the new one may take the old one's place at all. @throws Failure if not */
   checkNew?(child: Entry): Promise<void>;
-  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or no one answers */
+  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or without a response */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(child: Entry, hasSecret: boolean): string;
@@ -205,7 +205,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
       return { ...rotated, oldRevoked: false, dueAt };
     if (stage.kind !== "nothing to revoke") {
       const by = await successorOf(work, contract, { newId, watched, child: created.entry });
-      // From here on the old one may be revoked, whatever is answered.
+      // From here on the old one may be revoked, whatever the response is.
       if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
       await contract.revokeOld(by);
     }
@@ -253,7 +253,7 @@ async function isOverAfterWait(
   return true;
 }
 
-/** @throws Failure `unusable` if the service answered with the old one's id: to revoke that would revoke the only one */
+/** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
 function assertAnother({ noun, oldId }: RotationContract, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -273,7 +273,7 @@ async function prove(
   contract: RotationContract,
   { child, secret }: { readonly child: Entry; readonly secret: OneTimeSecret | undefined },
 ): Promise<void> {
-  // An overlap runs only once all of this was answered.
+  // An overlap starts only after a response to all of this.
   if (lease.entry.state === "waiting") return;
   await contract.checkNew?.(child);
   if (proofIn(lease.entry.detail) !== undefined) return;

@@ -57,7 +57,7 @@ const worstFirst: readonly FailureKind[] = [
   "failed",
 ];
 
-/** @returns the failure to end with, or nothing where all that could be tried is settled */
+/** @returns the failure to end with, or nothing if all that could be tried is settled */
 export function worstOf(results: readonly Recovered[]): Failure | undefined {
   const tried = results.filter(({ isSkipped }) => isSkipped !== true);
   const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
@@ -233,7 +233,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
 }
 
 /**
- * Where a lease was lost, two processes may replace the same credential; only one of the replacements counts.
+ * If a lease was lost, two processes may replace the same credential; only one of the replacements counts.
  * @returns the id of the one that counts, if it is not this one and this one was never sent
  */
 async function otherReplacement(journal: Journal, { id, replaces, attempts }: Entry): Promise<string | undefined> {

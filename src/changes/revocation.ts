@@ -187,7 +187,7 @@ export function finishClientRevocation(bench: Workbench, lease: EntryLease): Pro
 }
 
 /**
- * DELETE until the answer says `revoked`, retried within `retryForMs`.
+ * DELETE until the response says `revoked`, retried within `retryForMs`.
  * @returns the revoked client's text
  */
 export function untilClientRevoked(
@@ -217,13 +217,13 @@ async function readClientRevoked(answer: Attempt<OAuthClient>): Promise<Reading<
 }
 
 // The revocation of an access key (§3.2, §4.4): repeated until the service has said so, and the end state seen in the list
-// if the answer does not show it; journalled, so that a crash on the way is finished later.
+// if the response does not show it; journalled, so that a crash on the way is finished later.
 
 /** How the end of a key was seen. */
 export interface KeyRevoked {
   /** JSON text: the API's own object if one shows the status, else what is known. */
   readonly receipt: string;
-  /** False if the service said yes and neither its answer nor its list shows the status. */
+  /** False if the service said yes and neither its response nor its list shows the status. */
   readonly seen: boolean;
 }
 

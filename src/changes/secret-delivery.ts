@@ -1,4 +1,4 @@
-// How a one-time secret gets from the answer to its destination, in the order that loses least: kept on this machine,
+// How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine,
 // proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
 // way back to it after a crash).
 import type { Salvage } from "../api/http/attempt.ts";
@@ -31,9 +31,9 @@ export interface SecretDelivery {
 export interface DeliveryOptions {
   /** Proves the secret before it is delivered: for one that replaces a credential in use. */
   readonly prove?: (secret: string) => Promise<void>;
-  /** What the answer said of the resource, for the entry. */
+  /** What the response said of the resource, for the entry. */
   readonly learned: Partial<EntryProgress>;
-  /** Of the answer that brought the secret: shown with what becomes of it. */
+  /** Of the response that brought the secret: shown with what becomes of it. */
   readonly requestId?: string | undefined;
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
@@ -275,7 +275,7 @@ export function claimStep({ id, destination, operation }: Entry): NextStep {
 
 /**
  * The failure of a client or key that exists and whose secret is lost (exit 9).
- * @param requestId of the answer that showed it without the secret, if that came just now
+ * @param requestId of the response that showed it without the secret, if that came just now
  */
 export function secretLost(
   entry: Entry,
@@ -319,13 +319,13 @@ function notLostHere(entry: Entry): Failure {
   });
 }
 
-/** What an answer with a key says of the entry. */
+/** What a response with a key says of the entry. */
 export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] = {}): Partial<EntryProgress> {
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
 /**
- * Keeps a secret from an answer that was cut or breaks the contract, before anything else is done: the service gave it,
+ * Keeps a secret from a response that was cut or breaks the contract, before anything else is done: the service gave it,
  * and never shows it again.
  * @returns the id that it seems to belong to, and why it could not be kept
  */

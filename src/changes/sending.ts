@@ -66,12 +66,12 @@ export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry[
   return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
 }
 
-/** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
+/** Leases of which this process has sent the first request: what a response says of the clock holds for their beginning. */
 const begunHere = new WeakSet<EntryLease>();
 
 /**
- * One exchange that may change something: its answer must not be thrown away, also after a Ctrl-C; a person sees that it is
- * waited for. What the answer says of itself and of the time goes into the entry with the next step.
+ * One exchange that may change something: its response must not be thrown away, also after a Ctrl-C; a person sees that it is
+ * waited for. What the response says of itself and of the time goes into the entry with the next step.
  */
 export async function exchanged<T>(
   { clock, tell, account }: Workbench,
@@ -93,7 +93,7 @@ export async function exchanged<T>(
 
 const mostRequestIds = 100;
 
-/** A read repeated until it is answered. @throws Failure of the last attempt */
+/** A read repeated until it has a response. @throws Failure of the last attempt */
 export async function readUntilAnswered<T>(
   bench: Pick<Workbench, "clock" | "retryForMs">,
   read: () => Promise<Attempt<T>>,

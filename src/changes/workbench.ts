@@ -54,7 +54,7 @@ export interface Clock {
   /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is started after it. */
   readonly interruption: AbortSignal;
   /**
-   * Runs work whose answer must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
+   * Runs work whose response must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
    * more, after the second one none.
    */
   finishing<T>(work: () => Promise<T>): Promise<T>;
@@ -117,7 +117,7 @@ export function madeAs(entry: Entry): MadeFor {
   return { profile, profile_id, principal, organization_id, region, base_url, service_version };
 }
 
-/** Where the clocks of this machine and the service agree, they differ by this much at most. */
+/** If the clocks of this machine and the service agree, they differ by this much at most. */
 export const clockSkewMs = 5 * 60_000;
 
 /** What the time is by the service's clock, as far as that is known. */
@@ -177,12 +177,12 @@ export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDe
   return { ...details, ...(details.where === undefined ? here : {}), entry: entry.id };
 }
 
-/** The request is named only where it, or an earlier attempt at it, may have left this machine. */
+/** The request is named only if it, or an earlier attempt at it, may have left this machine. */
 function requestOf(entry: Entry, { unsent = false }: FailureDetails): string | undefined {
   return unsent || entry.attempts === 0 ? undefined : `${entry.method} ${entry.path}`;
 }
 
-/** The failure with the id of the answer that it followed from, if it has none of its own. */
+/** The failure with the id of the response that it followed from, if it has none of its own. */
 export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
   const { kind, message, details } = failure;
   if (requestId === undefined || details.problem?.request_id !== undefined) return failure;

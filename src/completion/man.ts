@@ -84,7 +84,7 @@ function page(node: Node, sections: readonly string[][]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Nothing where there is nothing to say. */
+/** Nothing if there is nothing to say. */
 function section(title: string, lines: readonly string[]): string[] {
   const rest = lines[0] === ".PP" ? lines.slice(1) : lines;
   return rest.length === 0 ? [] : [`.SH ${title}`, ...rest];

@@ -77,7 +77,7 @@ function flagDocument(flag: Flag): Record<string, unknown> {
   };
 }
 
-/** `choices` is the whole set, `known` are values among others; both null where there is no list. */
+/** `choices` is the whole set, `known` are values among others; both null if there is no list. */
 function valueDocument({ name, required, repeatable, completion }: Value | Argument): Record<string, unknown> {
   const words = completion.kind === "words" ? completion : undefined;
   return {

@@ -62,7 +62,7 @@ export interface Flag {
   readonly long: string;
   readonly summary: string;
   readonly value?: Value;
-  /** True where the command refuses to run without it. */
+  /** True if the command refuses to run without it. */
   readonly mandatory: boolean;
   /** The value that counts if the flag is not given, in words. */
   readonly standard?: string;

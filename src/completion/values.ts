@@ -47,7 +47,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
-/** Where the word alone does not say: by flag, or by command and flag or argument. */
+/** What the placeholder's word alone does not say: by flag, or by command and flag or argument. */
 export const byPlace: Readonly<Record<string, Completion>> = {
   [flags.profile]: live("profiles"),
   [flags.secretProfile]: live("profiles"),

@@ -44,7 +44,7 @@ export function errorCode(error: unknown): string | undefined {
   return failedCall(error)?.code;
 }
 
-/** An error as the system would have reported it, where this program finds out by itself. */
+/** An error as the system would have reported it, if this program finds out by itself. */
 export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }

@@ -10,9 +10,9 @@ export interface LockRange {
 }
 
 export interface KernelLock {
-  /** Never waits. undefined where the file system has no locks. @param range default: what locks a file of our own */
+  /** Never waits. undefined if the file system has no locks. @param range default: what locks a file of our own */
   tryLock(fd: number, range?: LockRange): boolean | undefined;
-  /** False where a lock is always one of the whole file (macOS). */
+  /** False if a lock is always one of the whole file (macOS). */
   readonly hasRanges: boolean;
 }
 
@@ -43,7 +43,7 @@ function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
   return typeof loaded === "object" && loaded !== null && "tryLock" in loaded && typeof loaded.tryLock === "function";
 }
 
-/** The kernel's lock, or undefined where its package has no build for this system (musl) or is not installed. */
+/** The kernel's lock, or undefined if its package has no build for this system (musl) or is not installed. */
 export function loadKernelLock(): KernelLock | undefined {
   const native = load();
   if (!isFsNativeExtensions(native)) return undefined;

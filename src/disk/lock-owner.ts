@@ -6,9 +6,9 @@ import { errorCode } from "./error-words.ts";
 /** A process as another one can distinguish it, even after its number was given to the next. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Its start in clock ticks since boot; null where the system does not say. */
+  /** Its start in clock ticks since boot; null if the system does not say. */
   readonly start: string | null;
-  /** The running boot of its machine; null where the system does not say. */
+  /** The running boot of its machine; null if the system does not say. */
   readonly boot: string | null;
   /** Process number and time namespace: the same number in another container is another process. */
   readonly space: string | null;
@@ -18,7 +18,7 @@ export interface ProcessIdentity {
 export interface LockOwner extends ProcessIdentity {
   /** Names this one taking of the lock. */
   readonly random: string;
-  /** True where the holder also has a kernel lock on the file: the file without that lock is proof of its death. */
+  /** True if the holder also has a kernel lock on the file: the file without that lock is proof of its death. */
   readonly kernel: boolean;
 }
 
@@ -61,7 +61,7 @@ export function newOwner(self: ProcessIdentity, kernel: boolean): LockOwner {
   return { ...self, random: randomBytes(9).toString("base64url"), kernel };
 }
 
-/** The owner that a lock file names, or undefined where its text is not whole. */
+/** The owner that a lock file names, or undefined if its text is not whole. */
 export function readOwner(text: string): LockOwner | undefined {
   const read = attempt((): unknown => JSON.parse(text));
   return isOwner(read) ? read : undefined;
@@ -119,12 +119,12 @@ export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean
   return (stat.state === "Z" || stat.state === "X") && stat.threads <= 1;
 }
 
-/** Whether the process runs, or ran, where this one can see it: the same boot of the same machine, the same container. */
+/** Whether the process runs, or ran, as far as this one can see it: the same boot of the same machine, the same container. */
 export function canBeLookedAt(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** The holder in words for a person. Its number means something only where this process can see it. */
+/** The holder in words for a person. Its number means something only if this process can see it. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

@@ -130,7 +130,7 @@ export function readPrivateFile(path: string): string | undefined {
 }
 
 /**
- * Makes a folder 0700 with the parents that are missing, one level at a time: Node's recursive mkdir never returns where a
+ * Makes a folder 0700 with the parents that are missing, one level at a time: Node's recursive mkdir never returns if a
  * parent exists and takes no folder (`/proc`). What is at the path already, whatever it is, is left to the caller.
  * @param options.synced the names of the new folders outlive a power cut
  */
@@ -158,7 +158,7 @@ function isThere(path: string): boolean {
 
 // Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
 
-/** The path with the links in its folder followed; as it is where that folder is not there. */
+/** The path with the links in its folder followed; as it is if that folder is not there. */
 function realPath(path: string): string {
   try {
     return join(realpathSync(dirname(path)), basename(path));
@@ -168,7 +168,7 @@ function realPath(path: string): string {
 }
 
 /**
- * True where the path is one of these files, under this name or another, lies in one of these folders, or is named after one:
+ * True if the path is one of these files, under this name or another, lies in one of these folders, or is named after one:
  * damaged bytes of the journal are kept as `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {

@@ -1,6 +1,6 @@
 // A lock between processes that a process that has ended never keeps.
 //
-// A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
+// A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails if
 // one stands). With a kernel lock on it the kernel says whether its holder runs; without, only proof that it has ended counts.
 // Age and modification times prove nothing and are not used.
 // What an ended owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
@@ -28,7 +28,7 @@ export interface OwnedLock extends HeldLock {
   isHeld(): boolean;
 }
 
-/** Either the lock, or who has it (undefined where its file does not say). */
+/** Either the lock, or who has it (undefined if its file does not say). */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
@@ -52,7 +52,7 @@ const rounds = 16;
 
 /**
  * Takes the lock of that path if no running process has it. Never waits.
- * @throws the error of the file call where the folder cannot be used.
+ * @throws the error of the file call if the folder cannot be used.
  */
 export function tryLock(path: string, means: LockMeans): LockAttempt {
   let owner: LockOwner | undefined;
@@ -126,7 +126,7 @@ function clearUnnamed(path: string): boolean {
   return !isAnother;
 }
 
-/** Makes the lock's file with its owner in it; undefined where another process was first. */
+/** Makes the lock's file with its owner in it; undefined if another process was first. */
 function create(path: string, means: LockMeans): OwnedLock | undefined {
   const temporary = `${path}.new-${means.self.pid}-${randomBytes(6).toString("hex")}`;
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
@@ -146,7 +146,7 @@ function create(path: string, means: LockMeans): OwnedLock | undefined {
   return heldLock(path, fd);
 }
 
-/** Where the file system has no hard links: a crash between the two steps leaves a file without an owner. */
+/** If the file system has no hard links: a crash between the two steps leaves a file without an owner. */
 function createInPlace(path: string, means: LockMeans): OwnedLock | undefined {
   let fd: number;
   try {

@@ -7,7 +7,7 @@ export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 /**
  * Writes all of `data`: a short write continues where it stopped; one that makes no progress fails, so that a full disk
  * can never pass for success.
- * @param position offset of the first byte; without it where the descriptor stands, or at the end of one that appends
+ * @param position offset of the first byte; omitted: the descriptor's own position, or the end of a file that it appends to
  */
 export function writeAll(fd: number, data: Uint8Array, position?: number): void {
   for (let done = 0; done < data.length; ) {

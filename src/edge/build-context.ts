@@ -141,7 +141,7 @@ interface Parts {
 
 export interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Asks a person which profile it is; nothing where no one can be asked. */
+  /** Asks a person which profile it is; nothing if no one can be asked. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 

@@ -3,14 +3,14 @@ import { setMaxListeners } from "node:events";
 import type { Clock } from "../changes/workbench.ts";
 import { Failure } from "../errors.ts";
 
-/** How long the answer to a change that was already sent is waited for after the first Ctrl-C. */
+/** How long the response to a change that was already sent is waited for after the first Ctrl-C. */
 const graceMs = 5_000;
 /** `setTimeout` fires immediately above this. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {
   readonly clock: Clock;
-  /** Cuts connections: at the first signal where nothing must be waited for, else after the grace or the second signal. */
+  /** Cuts connections: at the first signal if nothing must be waited for, else after the grace or the second signal. */
   readonly cut: AbortSignal;
   /** Stops listening for signals. */
   release(): void;
@@ -18,7 +18,7 @@ export interface Interruption {
 
 /**
  * @param process where signals come from
- * @param onWait called when the first signal finds work whose answer is waited for
+ * @param onWait called when the first signal finds work whose response is waited for
  */
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();

@@ -14,7 +14,7 @@ export interface ReadyHelp {
 
 /**
  * @param folder where the built program is
- * @returns the answer, where these words have one and it needs nothing that is not at hand
+ * @returns the answer, if these words have one and it needs nothing that is not at hand
  */
 export function readyAnswer(process: NodeJS.Process, folder: string): string | undefined {
   const words = process.argv.slice(2);
@@ -59,7 +59,7 @@ export function readyHelpFile(width: number): string {
 
 /**
  * Writes past the streams, which cost a start more than the answer.
- * @returns the exit code; nothing where writing failed, which the slow way then finds and says
+ * @returns the exit code; nothing if writing failed, which the slow way then finds and says
  */
 export function printReady(process: NodeJS.Process, answer: string): number | undefined {
   const bytes = Buffer.from(answer);

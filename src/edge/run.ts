@@ -82,7 +82,7 @@ function noCommand(words: readonly string[]): Failure {
   return new Failure("usage", message, { nextCommand });
 }
 
-/** What was left out is asked for where someone can be asked and something is known. */
+/** What was left out is asked for if someone can be asked and something is known. */
 async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
@@ -128,7 +128,7 @@ async function render(
   }
 }
 
-/** A call that the operating system refused where no one expected it, such as loading a part of this program. */
+/** A call that the operating system refused unexpectedly, such as while a part of this program was loaded. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
@@ -145,9 +145,9 @@ function failureOfSystem(error: unknown): Failure | undefined {
 /**
  * Reads what was typed.
  * @param words the arguments after the program's name
- * @returns the verb to run, with the failure it is where its first argument is `missing` and can be asked for; or the text of
+ * @returns the verb to run, with the failure it is if its first argument is `missing` and can be asked for; or the text of
  * a help screen
- * @throws Failure `usage` with a suggestion where one is near
+ * @throws Failure `usage` with a suggestion if one is near
  */
 export async function readCommandLine(
   words: readonly string[],
@@ -222,7 +222,7 @@ async function helpText({ command, helper }: AskedHelp, width: number): Promise<
 }
 
 /**
- * `integ help a b` is `integ a b --help`; where there is no such command the help of another would hide it. `integ` alone is
+ * `integ help a b` is `integ a b --help`; if there is no such command the help of another would hide it. `integ` alone is
  * `integ --help`.
  */
 function helpAsFlag(words: readonly string[], program: Command): string[] {
@@ -309,7 +309,7 @@ function tooMany(message: string, known: readonly string[]): string | undefined 
 
 /**
  * A value that is not one of an option's or argument's choices, in the words of the same value in a variable: the option is
- * named by its words and its placeholder (`--output <format>`: "output format") where these make a name, else as it is typed.
+ * named by its words and its placeholder (`--output <format>`: "output format") if these make a name, else as it is typed.
  */
 function invalidChoice(message: string): InvalidChoice | undefined {
   const option =

@@ -29,7 +29,7 @@ export function isActor({ user, host, run }: Actor, named: string): boolean {
   return [user, host, `${user}@${host}`, run].includes(named);
 }
 
-/** What a record says about its actor; nothing where its shape is another. */
+/** What a record says about its actor; nothing if its shape is another. */
 export function readActor(value: unknown): Actor | null {
   if (typeof value !== "object" || value === null) return null;
   const { user, host, run } = value as Partial<Record<keyof Actor, unknown>>;

@@ -86,8 +86,8 @@ export function isSameAccount(
 }
 
 /**
- * The entry that holds a key given by hand, within one base URL; undefined where none does.
- * @throws Failure `conflict` where it holds it for another request.
+ * The entry that holds a key given by hand, within one base URL; undefined if none does.
+ * @throws Failure `conflict` if it holds it for another request.
  */
 export function entryOfKey(
   entries: readonly Entry[],
@@ -110,7 +110,7 @@ export function entryOfKey(
 }
 
 /**
- * A request that is unfinished as another profile, or with an organization where none is named now (or the other way about):
+ * A request that is unfinished as another profile, or with an organization if none is named now (or the other way about):
  * it is another request to the service (§4.2 rule 2), and another client would be made in silence.
  * @throws Failure `conflict`; nothing was sent
  */

@@ -79,7 +79,7 @@ interface SecretDetail {
 
 /** A request that must not be repeated blindly, because the contract has no key for it. */
 interface RequestDetail extends SecretDetail {
-  /** A request may have arrived; a crash between the record and the answer leaves it true. */
+  /** A request may have arrived; a crash between the record and the response leaves it true. */
   readonly in_flight?: boolean;
   /** When the last request left, ISO 8601 UTC. */
   readonly sent_at?: string;
@@ -181,7 +181,7 @@ export interface LastError {
 export interface EntryIdentity {
   readonly id: string;
   readonly operation: Operation;
-  /** null where the contract has no idempotency key. */
+  /** null if the contract has no idempotency key. */
   readonly idempotency_key: string | null;
   /** Name of the profile at the time. */
   readonly profile: string;
@@ -195,7 +195,7 @@ export interface EntryIdentity {
   readonly service_version: string;
   readonly method?: string;
   readonly path?: string;
-  /** The request's body, character for character as it is sent; empty where there is none. */
+  /** The request's body, character for character as it is sent; empty if there is none. */
   readonly request_text: string;
   /** Normal form of the request: the same text means the same request (scopes as a set, for example). */
   readonly fingerprint: string;
@@ -213,9 +213,9 @@ export interface EntryProgress {
   readonly resource_id: string | null;
   /** How often the request was sent. */
   readonly attempts: number;
-  /** Of the answers to its requests that changed something or tried to, the oldest first; the last hundred. */
+  /** Of the responses to its requests that changed something or tried to, the oldest first; the last hundred. */
   readonly request_ids: readonly string[];
-  /** How far the service's clock was ahead of this machine's when the work began, as its first answer said; null: unknown. */
+  /** How far the service's clock was ahead of this machine's when the work began, as its first response said; null: unknown. */
   readonly clock_offset_ms: number | null;
   readonly last_error: LastError | null;
   readonly destination: EntryDestination | null;
@@ -245,7 +245,7 @@ export function detailOf<O extends Operation>(entry: Entry, operation: O): Entry
 }
 
 /**
- * The command that a person types next, or null where nothing is left to do (or only a newer program may do it).
+ * The command that a person types next, or null if nothing is left to do (or only a newer program may do it).
  */
 export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): NextCommand | null {
   if (entry.format > formatVersion) return null;
@@ -264,7 +264,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): NextCom
   }
 }
 
-/** The request's own text where it is JSON (large integers and key order survive), else that text as a string. */
+/** The request's own text if it is JSON (large integers and key order survive), else that text as a string. */
 function requestJson(text: string): string {
   if (text === "") return "null";
   try {
@@ -287,7 +287,7 @@ export function publicHistory(
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent` and `policy_name` where they are set. `request` is the body as it was sent, not parsed and written again.
+ * `replaces`, `replaced_by`, `parent` and `policy_name` if they are set. `request` is the body as it was sent, not parsed and written again.
  */
 export function publicEntry(entry: Entry, holder?: object): string {
   const before = {
@@ -367,7 +367,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
 
 // A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
 
-/** True if the entry does not say which client its secret opens: it came in an answer that was cut. */
+/** True if the entry does not say which client its secret opens: it came in a response that was cut. */
 export function isUnnamed(entry: Entry): boolean {
   return entry.operation === "oauth_client.create" && entry.resource_id === null;
 }

@@ -13,7 +13,7 @@ export interface PlacedRecord {
   readonly offset: number;
 }
 
-/** A sound record where none of its kind can be: one that was appended again, or whose order was changed. */
+/** A sound record in the wrong place: one that was appended again, or whose order was changed. */
 export interface Misplaced {
   /** Undefined of the record that begins a journal. */
   readonly id: string | undefined;
@@ -148,7 +148,7 @@ export class Fold implements FoldFacts {
     return slot;
   }
 
-  /** True where a newer program has written the file: it is read and never changed. */
+  /** True if a newer program has written the file: it is read and never changed. */
   get isNewer(): boolean {
     return this.format > formatVersion;
   }

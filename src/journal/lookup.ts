@@ -6,7 +6,7 @@ import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface EntryFilter {
-  /** Settled ones too; where `states` are named, those alone. */
+  /** Settled ones too; if `states` are named, those alone. */
   readonly all?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
@@ -31,12 +31,12 @@ export interface EntryFilter {
   readonly limit?: number;
 }
 
-/** True where no settled entry can fit: those are not even read. */
+/** True if no settled entry can fit: those are not even read. */
 export function isOfUnsettled({ all, states }: EntryFilter): boolean {
   return states ? !states.some(isSettled) : all !== true;
 }
 
-/** @param history asked only where nothing else has excluded the entry */
+/** @param history asked only if nothing else has excluded the entry */
 export function fits(entry: Entry, filter: EntryFilter, history: () => readonly Step[]): boolean {
   const { states, operation, profile, actor, since } = filter;
   if (states ? !states.includes(entry.state) : filter.all !== true && isSettled(entry.state)) return false;
@@ -76,7 +76,7 @@ export function namesOf(entry: Entry): string[] {
   return names;
 }
 
-/** A name that everything that fits has; undefined where nothing that has one is asked for. */
+/** A name that everything that fits has; undefined if nothing that has one is asked for. */
 export function nameIn({ parent, replaces, resource, item }: EntryFilter): string | undefined {
   if (parent !== undefined) return parentName(parent);
   if (replaces !== undefined) return replacesName(replaces);
@@ -123,7 +123,7 @@ export function numberOf(id: string): number {
   return value;
 }
 
-/** The numbers of all ids that begin so, from the lowest to the highest; undefined where no id does. */
+/** The numbers of all ids that begin so, from the lowest to the highest; undefined if no id does. */
 export function numbersBeginning(start: string): readonly [number, number] | undefined {
   const length = timeDigits + randomDigits;
   const lowest = start.padEnd(length, "0");

@@ -152,7 +152,7 @@ function isOperation(value: unknown): value is Operation {
 }
 
 /**
- * The entry that a sound record holds, or undefined where its shape is not one that this program wrote. Of a newer
+ * The entry that a sound record holds, or undefined if its shape is not one that this program wrote. Of a newer
  * format it is what this program understands, only ever to be shown.
  * @param formats of the record, and of the entry it is shown as: the highest of the entry's records and of the file.
  */
@@ -163,7 +163,7 @@ export function readEntry(
   return entryIn(JSON.parse(line.bytes.toString("utf8", line.start, line.end)), formats);
 }
 
-/** The same of a record's content, where a journal keeps it without its line. */
+/** The same of a record's content, if a journal keeps it without its line. */
 export function entryOfContent(content: string): Entry | undefined {
   const read: unknown = JSON.parse(`{${content}}`);
   const format = isObject(read) && typeof read.v === "number" ? read.v : 0;

@@ -142,7 +142,7 @@ export function recordContent(entry: Entry, { by, prev }: RecordMaking): string 
 }
 
 /**
- * A line without its newline as a record, or undefined where it is not sound. The checksum covers every byte after it,
+ * A line without its newline as a record, or undefined if it is not sound. The checksum covers every byte after it,
  * so that any flipped bit is seen. Version and checksum are at the same place in every format to come.
  */
 export function readLine(line: Slice): SoundRecord | undefined {
@@ -193,7 +193,7 @@ const hashDigits = 64;
 const hexDigits = /^[0-9a-f]+$/;
 const countDigits = /^[1-9][0-9]{0,14}$/;
 
-/** Read from the end, without parsing the rest: they are there in this order, where earlier versions have `}}`. */
+/** Read from the end, without parsing the rest: they are there in this order. Earlier versions have `}}` there. */
 function tailOf({ bytes, start, end }: Slice): Tail {
   const text = bytes.toString("latin1", Math.max(start, end - longestTail), end);
   let to = text.length - 1;
@@ -301,7 +301,7 @@ export function stepOf(line: Slice): Step {
   return stepIn(parsed(line));
 }
 
-/** The same of a record's content, where a journal keeps it without its line. */
+/** The same of a record's content, if a journal keeps it without its line. */
 export function stepOfContent(content: string): Step {
   const read: unknown = JSON.parse(`{${content}}`);
   return stepIn(isObject(read) ? read : {});
@@ -320,7 +320,7 @@ function stepIn({ now, by }: Record<string, unknown>): Step {
 /**
  * Whether each record follows the one before it in its entry. Those of format 1 name none before them.
  * @param from the first that is looked at; those before it were looked at already
- * @returns the place of the first that does not; undefined where all do
+ * @returns the place of the first that does not; undefined if all do
  */
 export function brokenStep(lines: readonly Slice[], from = 0): number | undefined {
   for (let place = from; place < lines.length; place += 1) {
@@ -340,7 +340,7 @@ export function historyFinding(id: string, place: number, isKnown: boolean): Fin
 
 /**
  * Records that do not follow the one before them in their entry.
- * @param newest the hash of the newest record, where the journal keeps it besides
+ * @param newest the hash of the newest record, if the journal keeps it besides
  */
 export function historyFindings(id: string, lines: readonly Slice[], newest?: string): Finding[] {
   const last = lines.at(-1);

@@ -74,10 +74,10 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** What follows from an answer that came: its id is shown if it is at hand, and is not "unknown" if it is not. */
+/** What follows from a response that came: its id is shown if it is at hand, and is not "unknown" if it is not. */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Where, the request, its id, the exit code: one line where they fit. The rest is said only if it was not said before. */
+/** Where, the request, its id, the exit code: one line if they fit. The rest is said only if it was not said before. */
 function whereLines(
   { kind, message, details }: Failure,
   {

@@ -12,7 +12,7 @@ export interface FieldPath {
 /**
  * The fields of `--fields a,b.c`.
  * @param names as split at the commas; white space around a name is dropped
- * @throws Failure `usage` where a name, or a step of one, is empty or a name occurs twice
+ * @throws Failure `usage` if a name, or a step of one, is empty or a name occurs twice
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());
@@ -31,7 +31,7 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
 
 /**
  * The value at a path: a key that has the whole path as its name, else step by step; a step into an array is an index
- * from 0. Undefined where there is none.
+ * from 0. Undefined if there is none.
  */
 export function valueAt(root: JsonNode, path: FieldPath): JsonNode | undefined {
   const whole = memberOf(root, path.name);

@@ -1,6 +1,6 @@
 import { Failure } from "../errors.ts";
 
-/** How deep arrays and objects may be in each other: far more than any answer needs, far less than the stack. */
+/** How deep arrays and objects may be in each other: far more than any response needs, far less than the stack. */
 export const maxNesting = 200;
 
 /** A value and where it stands: `[start, end)` in UTF-16 units of the source text. */
@@ -42,7 +42,7 @@ export interface JsonTree {
 
 /**
  * Reads a whole JSON text.
- * @throws Failure `unreachable` where the text is not JSON (RFC 8259) or nests deeper than {@link maxNesting}
+ * @throws Failure `unreachable` if the text is not JSON (RFC 8259) or nests deeper than {@link maxNesting}
  */
 export function parseJson(source: string): JsonTree {
   const reader = new Reader(source);
@@ -210,7 +210,7 @@ export function indentedJson(text: string, level = 0): string {
   return printNode(tree, tree.root, { indent: 2, level });
 }
 
-/** A node as JSON text: compact where `indent` is 0. */
+/** A node as JSON text: compact if `indent` is 0. */
 export function printNode(tree: JsonTree, node: JsonNode, layout: { indent: number; level: number }): string {
   if (node.kind !== "object" && node.kind !== "array") return textOf(tree, node);
   const inner = { indent: layout.indent, level: layout.level + 1 };
@@ -234,7 +234,7 @@ function enclose(brackets: string, parts: readonly string[], layout: { indent: n
 /**
  * The text of a JSON object with the values of the named top-level keys replaced by `null`, duplicates and keys
  * written with escapes included. Everything else stays byte for byte. Keys that are not there are not added.
- * @throws Failure `unreachable` where the text is not a JSON object
+ * @throws Failure `unreachable` if the text is not a JSON object
  */
 export function withNulls(text: string, keys: readonly string[]): string {
   const { root } = parseJson(text);

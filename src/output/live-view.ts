@@ -10,17 +10,17 @@ export interface Progress {
   done(): void;
 }
 
-/** What is said, what follows it even where the terminal is too narrow for all of it, and a short form of that. */
+/** What is said, what follows it even if the terminal is too narrow for all of it, and a short form of that. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
 /** Nothing is shown of what takes less. */
 const patienceMs = 300;
 const frameMs = 80;
 
-/** Where nothing may be shown. */
+/** For an output that may not show anything. */
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
-/** How often a line is printed for something that takes long, where none can be drawn. */
+/** How often a line is printed for something that takes long, if none can be drawn. */
 const plainEveryMs = 10_000;
 
 /** A plain line now and then: for a log, a screen reader, a narrow terminal. */

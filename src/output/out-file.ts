@@ -40,7 +40,7 @@ export interface OutFileOptions {
   readonly identity: WalkIdentity;
   /** Files and folders that are never written to. */
   readonly own: readonly string[];
-  /** The page token that the walk begins with, where it does not begin at the first page. */
+  /** The page token that the walk begins with, if it does not begin at the first page. */
   readonly from?: string;
   readonly elapsed: () => number;
 }
@@ -64,7 +64,7 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` where the file is in the way, is not a file, or belongs to another walk */
+  /** @throws Failure `usage` if the file is in the way, is not a file, or belongs to another walk */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -168,7 +168,7 @@ export class OutFile implements Sink {
   }
 }
 
-/** @returns whether there is a file; throws where something else is in the way */
+/** @returns whether there is a file; throws if something else is in the way */
 function existsAsFile(path: string): boolean {
   let stats: ReturnType<typeof lstatSync>;
   try {
@@ -230,7 +230,7 @@ export function resumePointPath(path: string): string {
   return `${path}.resume`;
 }
 
-/** @throws Failure `usage` where the file belongs to another walk or is shorter than what was noted */
+/** @throws Failure `usage` if the file belongs to another walk or is shorter than what was noted */
 function resumePointOf(path: string, known: { exists: boolean; identity: WalkIdentity }): ResumePoint | undefined {
   const noted = readResumePoint(resumePointPath(path));
   if (noted === undefined || !known.exists) return undefined;

@@ -66,7 +66,7 @@ export interface Output extends Questions {
   /** Begins a list that receipts come before. */
   report(view: ListView): Report;
   /**
-   * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
+   * A file for a list. @throws Failure `usage` if it is in the way or belongs to another walk; nothing is written yet
    */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /**

@@ -1,16 +1,16 @@
-// Rows as bytes of the answer they came in, put one after the other without reading or copying them.
+// Rows as bytes of the response they came in, put one after the other without reading or copying them.
 import { isAscii } from "node:buffer";
 import { compactJson } from "./json-text.ts";
 
 /**
- * Rows where they are in the body of an answer (UTF-8).
+ * Rows where they are in the body of a response (UTF-8).
  * `spans` holds a pair for each row: its first byte, and the byte after its last. Writers may overwrite the bytes
  * between two rows.
  */
 export interface RowPage {
   readonly body: Buffer;
   readonly spans: Uint32Array;
-  /** Known: rows are compact and nothing but one comma is between two. Absent where no one looked. */
+  /** Known: rows are compact and nothing but one comma is between two. Absent if no one looked. */
   readonly isTight?: boolean;
   /** Where the members of each row stand, if that is known: the page is tight then. */
   readonly members?: RowMembers | undefined;
@@ -34,7 +34,7 @@ export function hasMembers(page: RowPage): page is ReadPage {
   return page.members !== undefined;
 }
 
-/** A page of rows that came from elsewhere than one answer. @param rows JSON texts, one a row */
+/** A page of rows that came from elsewhere than one response. @param rows JSON texts, one a row */
 export function pageOf(rows: readonly string[]): RowPage {
   const spans = new Uint32Array(rows.length * 2);
   let end = 0;
@@ -61,7 +61,7 @@ export function rowTexts(page: RowPage): string[] {
   return Array.from({ length: rowCount(page) }, (_, row) => rowText(page, row));
 }
 
-/** True where nothing but one comma is between a row and the next. */
+/** True if nothing but one comma is between a row and the next. */
 export function isAdjacent(page: RowPage): boolean {
   const { body, spans } = page;
   if (page.isTight) return true;
@@ -73,7 +73,7 @@ export function isAdjacent(page: RowPage): boolean {
 }
 
 /**
- * All rows, compact, with `separator` after each but the last; the bytes are the page's own where they can be.
+ * All rows, compact, with `separator` after each but the last; the bytes are the page's own if they can be.
  * The page is used up.
  * @param separator one ASCII character
  */
@@ -104,7 +104,7 @@ export function rowLines(page: RowPage): Buffer {
 }
 
 /**
- * True where every string in the page is certainly printable ASCII: no other byte and no escape is in its body.
+ * True if every string in the page is certainly printable ASCII: no other byte and no escape is in its body.
  * What is printed of such a page needs no sanitiser and no measuring.
  */
 export function isPlain({ body }: RowPage): boolean {
@@ -124,9 +124,9 @@ function copiedRows(page: RowPage, separator: string): Buffer {
 }
 
 /**
- * True where rows have no white space outside of strings. It looks only at the white space there is: a tab or new line
+ * True if rows have no white space outside of strings. It looks only at the white space there is: a tab or new line
  * cannot be inside a string, and a space between two characters of which neither is a quote, a bracket, a comma or
- * a colon cannot be outside of one. Only where that leaves a doubt the row is read up to there.
+ * a colon cannot be outside of one. Only if that leaves a doubt the row is read up to there.
  * @param rows a range of rows with nothing but commas between them
  */
 export function isCompact(page: RowPage, rows: { from: number; to: number }): boolean {

@@ -64,7 +64,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opened by being looked at, which costs a quarter of a bare start: only where someone asks.
+      // Opened by being looked at, which costs a quarter of a bare start: only if someone asks.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -87,7 +87,7 @@ export class Terminal {
     return this.#facts.stdin;
   }
 
-  /** Columns of the terminal standard output is, at this moment; 80 where no one says. */
+  /** Columns of the terminal standard output is, at this moment; 80 if no one says. */
   get width(): number {
     const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
     return columns > 0 ? columns : 80;
@@ -105,7 +105,7 @@ export class Terminal {
 
   /**
    * Writes all of the data to standard output and resolves when the system has taken it.
-   * @throws BrokenPipe where the reader no longer exists
+   * @throws BrokenPipe if the reader no longer exists
    * @throws Failure `failed` for a full disk or any other error
    */
   async writeOut(data: string | Buffer): Promise<void> {
@@ -148,7 +148,7 @@ export class Terminal {
   }
 }
 
-/** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the answer. */
+/** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the output. */
 function wholeFile(fd: number, data: string | Buffer): void {
   writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }

@@ -28,7 +28,7 @@ export function visibleJson(json: string): string {
   return json.replace(unsafe, (character) => (character === "\n" ? character : escapeJson(character)));
 }
 
-/** A text in double quotes as YAML reads it: JSON's escapes, and `\U` where JSON needs two. */
+/** A text in double quotes as YAML reads it: JSON's escapes, and `\U` if JSON needs two. */
 export function visibleYaml(text: string): string {
   return JSON.stringify(text).replace(unsafe, (character) =>
     character.length === 1
@@ -59,7 +59,7 @@ function escapeJson(character: string): string {
 export interface DisplayWidth {
   /** Columns of a text that `visibleText` has been over. */
   of(text: string): number;
-  /** At most `columns` wide, `…` at the end where something was cut. */
+  /** At most `columns` wide, `…` at the end if something was cut. */
   fit(text: string, columns: number): string;
   /** Columns of a UTF-16 unit beyond ASCII that stands alone; 0 if its neighbours matter, or it must not be shown as it is. */
   ofCharacter(unit: number): number;

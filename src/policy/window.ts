@@ -42,7 +42,7 @@ const minuteMs = 60_000;
 /** When a closed window opens next, milliseconds since 1970, to the minute. */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
-  // By the minute: where clocks are put forward or back a day has no fixed length, and some hour of it may be missing.
+  // By the minute: if clocks are put forward or back a day has no fixed length, and some hour of it may be missing.
   for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
   return start;
 }

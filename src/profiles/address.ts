@@ -43,7 +43,7 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 /**
  * A base URL as it is typed now: the prefixes of both contracts are appended to it (§4) and do not belong to it.
  * @param typed how the flag or variable is before its value, e.g. `--base-url ` or `INTEG_BASE_URL=`
- * @throws Failure `usage` as `checkBaseUrl`, and where it ends in such a prefix
+ * @throws Failure `usage` as `checkBaseUrl`, and if it ends in such a prefix
  */
 export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");

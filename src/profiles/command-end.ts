@@ -1,4 +1,4 @@
-// Ending a person's command with all that it has started. Where there is no terminal it has a process group of its own. At a
+// Ending a person's command with all that it has started. If there is no terminal it has a process group of its own. At a
 // terminal it stays in ours, since a new group would have no terminal to ask for a password at: there its descendants are
 // looked for.
 import type { ChildProcess } from "node:child_process";

@@ -169,7 +169,7 @@ async function saveSecret(
 }
 
 /**
- * Runs the step that makes a saved secret the profile's; where it fails the secret does not stay behind. A step may
+ * Runs the step that makes a saved secret the profile's; if it fails the secret does not stay behind. A step may
  * fail after profiles.json has moved (the sync of its folder): what the file names now, or may name, is kept.
  */
 async function orForget<T>(
@@ -217,7 +217,7 @@ export async function addProfile(
 
 /**
  * Changes a profile. A base URL at another origin drops what was given for the old one, and says so.
- * @throws Failure `usage` for a bad setting, and where another process moved the profile's address meanwhile
+ * @throws Failure `usage` for a bad setting, and if another process moved the profile's address meanwhile
  */
 export async function editProfile(
   { store, credentials }: ProfileRooms,

@@ -14,7 +14,7 @@ export type KeychainAnswer =
 
 export interface Keychain {
   set(account: string, secret: string): Promise<KeychainAnswer>;
-  /** `secret` is null where there is no such entry. */
+  /** `secret` is null if there is no such entry. */
   get(account: string): Promise<KeychainAnswer>;
   delete(account: string): Promise<KeychainAnswer>;
   /** Writes, reads and deletes an entry: true proof that it can keep one. Gives up sooner than the others. */
@@ -51,7 +51,7 @@ export interface KeychainOptions {
   readonly env: Environment;
   /** Whose entries they are; default: integ's own. */
   readonly service?: string;
-  /** Path of the keychain library's module; found by itself where absent. */
+  /** Path of the keychain library's module; found by itself if absent. */
   readonly library?: string;
   readonly requestLimitMs?: number;
   readonly probeLimitMs?: number;
@@ -59,7 +59,7 @@ export interface KeychainOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Path of the optional library, or undefined where it is not installed for this platform. */
+/** Path of the optional library, or undefined if it is not installed for this platform. */
 function findLibrary(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve("@napi-rs/keyring");

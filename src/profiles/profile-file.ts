@@ -66,7 +66,7 @@ const ApiKeyCredential = z
   .looseObject({
     kind: z.literal("api_key"),
     basic_style: BasicStyle,
-    /** Resource id of the access key, where it is known: `keys rotate` then knows the profile's own key. */
+    /** Resource id of the access key, if it is known: `keys rotate` then knows the profile's own key. */
     key_id: z.optional(z.string()),
     ...secretFields,
   })

@@ -39,7 +39,7 @@ export function secretSourceOf(credential: SecretFields): SecretSource {
   throw new Error("a stored credential without its source passed the schema");
 }
 
-/** Where the credential of a profile is kept, for `profiles show`; null where it has none. */
+/** Where the credential of a profile is kept, for `profiles show`; null if it has none. */
 export function whereIsCredential(profile: Profile): "keychain" | "file" | "command" | null {
   if (profile.credential === null) return null;
   const source = secretSourceOf(profile.credential);
@@ -89,14 +89,14 @@ export interface ProfileFacts {
 
 /** Who a command acts as: the chosen profile and the way to its credentials. Nothing secret is read before it is asked for. */
 export interface ActiveProfile extends ProfileFacts {
-  /** Resource id of the profile's own access key, where it is known. */
+  /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
   /** The client that acts, if the profile has client credentials: the same on every machine. */
   readonly principal?: string;
   /** How the profile exchanges a key's secret for a token; absent if it knows no way. The sandbox's endpoint has no address. */
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
-  /** @throws Failure `auth` where there is none, it cannot be had, or it belongs to another origin */
+  /** @throws Failure `auth` if there is none, it cannot be had, or it belongs to another origin */
   credential(): Promise<Credential>;
-  /** @throws Failure `usage` without an organization id; `auth` where nothing leads to a token */
+  /** @throws Failure `usage` without an organization id; `auth` if nothing leads to a token */
   legacy(): Promise<LegacyCredential>;
 }

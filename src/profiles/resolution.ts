@@ -26,7 +26,7 @@ export interface ResolutionInput {
   /** The value of `-p`. */
   readonly flagProfile?: string;
   readonly env: Environment;
-  /** Read only where it is needed: a broken store does not stop a command that the environment or `-p sandbox` serves. */
+  /** Read only if it is needed: a broken store does not stop a command that the environment or `-p sandbox` serves. */
   readonly stored: StoredProfiles;
 }
 
@@ -150,7 +150,7 @@ function nothingChosen(stored: StoredProfiles): Failure {
   });
 }
 
-/** What stands for the stored profiles where they have no say. */
+/** Used instead of the stored profiles if they do not count. */
 export const noneStored: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
 /** Whether the stored profiles have a say in the choice: reading them is a good part of a start. */
@@ -173,7 +173,7 @@ export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): 
  * Chooses the profile, in this order: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
  * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.
  * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address
- *   without a credential, an unknown name; `auth` where nothing is set up at all
+ *   without a credential, an unknown name; `auth` if nothing is set up at all
  */
 export function resolveProfile(input: ResolutionInput): Resolution {
   if (input.flagProfile !== undefined) return fromFlag(input.flagProfile, input);
@@ -217,7 +217,7 @@ export function withoutSecrets(env: Environment): Record<string, string | undefi
 
 /**
  * The value of a variable; an empty one counts as not set (a CI secret that does not exist is delivered as empty).
- * @throws Failure `usage` where it holds a line break or another control character; the value is never quoted
+ * @throws Failure `usage` if it holds a line break or another control character; the value is never quoted
  */
 export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
@@ -317,8 +317,8 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
 }
 
 /**
- * The profile `env`, where `INTEG_BASE_URL` is set.
- * @throws Failure `usage` where the credential is missing, double or incomplete, or the region or an address is wrong
+ * The profile `env`, if `INTEG_BASE_URL` is set.
+ * @throws Failure `usage` if the credential is missing, double or incomplete, or the region or an address is wrong
  */
 export function environmentProfile(env: Environment): EnvironmentProfile | undefined {
   const address = variable(env, "INTEG_BASE_URL");

@@ -10,11 +10,11 @@ import { type Advice, shell } from "../next-step.ts";
 /** What a command prints is read up to here; more is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
-/** How long its output is waited for after it ended, where a process it left behind keeps the pipe open. */
+/** How long its output is waited for after it ended, if a process it left behind keeps the pipe open. */
 const lingerMs = 500;
 
 export interface ShellRun {
-  /** Exit status; null where a signal ended it. */
+  /** Exit status; null if a signal ended it. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: Buffer;
@@ -123,7 +123,7 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
 
 /**
  * Runs a command through the shell.
- * @throws Failure `failed` where it cannot be started, takes too long or prints far too much; the signal's reason
+ * @throws Failure `failed` if it cannot be started, takes too long or prints far too much; the signal's reason
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const { spawn } = await import("node:child_process");

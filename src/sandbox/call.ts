@@ -4,7 +4,7 @@ import type { AccessKeyRecord, Region, RegionState, ServiceAccount } from "./sta
 export interface Wishes {
   /** The creation stays pending for so many inspections. */
   readonly pending?: number;
-  /** `withheld`: the answer that completes carries no secret; `replay`: only a replay completes a pending creation. */
+  /** `withheld`: the response that completes carries no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
   /** What a creation leaves behind: a reservation that was given up, or work whose outcome no one knows. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
@@ -71,7 +71,7 @@ export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** What goes back over the wire. `body` is the whole text, or its bytes where many responses share them; undefined sends none. */
+/** What goes back over the wire. `body` is the whole text, or its bytes if many responses share them; undefined sends none. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -156,7 +156,7 @@ export function problemOfStatus(status: number, detail: string): Problem {
   return new Problem(status, codeByStatus[status] ?? (status < 500 ? "invalid_request" : "internal_error"), detail);
 }
 
-/** The error object (§7); `param` is there only where one applies. */
+/** The error object (§7); `param` is there only if one applies. */
 export function problemAnswer(problem: Problem, requestId: string): Answer {
   const address = `${docsUrl}/developers/v1/errors/${problem.code}`;
   const body = {

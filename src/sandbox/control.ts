@@ -55,7 +55,7 @@ interface Order {
 
 const json = (body: unknown, status = 200): Answer => jsonAnswer(status, body);
 
-/** Answers one request to the control address. Never throws. */
+/** Responds to one request to the control address. Never throws. */
 export async function control(host: Host, request: ControlRequest): Promise<Answer> {
   try {
     const path = request.url.split("?")[0]!.slice(controlPrefix.length);

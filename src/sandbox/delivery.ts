@@ -3,7 +3,7 @@ import { type Answer, bytesOf, textOf } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
 
-/** A slow answer goes out in pieces, one each so often. */
+/** A slow response goes out in pieces, one each so often. */
 const beatMs = 100;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -13,7 +13,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
   return `HTTP/1.1 ${sent.status} ${response.statusMessage || "Fault"}\r\n${lines.join("")}Connection: close\r\n\r\n`;
 }
 
-/** Sends the beginning of an answer whose head promises all of it, then closes the connection. */
+/** Sends the beginning of a response whose head promises all of it, then closes the connection. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
   const body = bytesOf(answer);
@@ -150,7 +150,7 @@ function withRetryable(body: string, retryable: boolean): string {
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
 }
 
-/** The answer as the content faults leave it: hostile text, broken envelope, repeated token. */
+/** The response as the content faults leave it: hostile text, broken envelope, repeated token. */
 export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;

@@ -9,7 +9,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** A legacy token of the seeded access key; where that key is revoked, of another one with full access. */
+/** A legacy token of the seeded access key; if that key is revoked, of another one with full access. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);

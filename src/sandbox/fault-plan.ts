@@ -22,7 +22,7 @@ export interface Meeting {
   readonly now: number;
 }
 
-/** The faults of one region's host. Where several meet a request their keys add up, the first given wins. */
+/** The faults of one region's host. If several meet a request their keys add up, the first given wins. */
 export class FaultPlan {
   readonly #random: () => number;
   #standing: Standing[];

@@ -18,7 +18,7 @@ const mostLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Informs the subscribers in this process, just before an answer goes out: `{ request, response, faults }`. */
+/** Informs the subscribers in this process, just before a response goes out: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
 /** A request as the control address shows it. */
@@ -28,12 +28,12 @@ export interface LoggedRequest {
   /** Without the value of Authorization, whose SHA-256 is in `authorization_sha256`. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
-  /** As sent; null where it carries a secret. */
+  /** As sent; null if it carries a secret. */
   readonly body: string | null;
   readonly body_sha256: string;
   readonly idempotency_key: string | null;
   readonly at: string;
-  /** Of the answer; null where none was sent whole. */
+  /** Of the response; null if none was sent whole. */
   status: number | null;
   request_id: string;
 }
@@ -206,7 +206,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** The whole body; a problem where it is too large (the rest is read and thrown away, so that the answer arrives). */
+/** The whole body; a problem if it is too large (the rest is read and thrown away, so that the response arrives). */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length === undefined && encoding === undefined) return Buffer.alloc(0);

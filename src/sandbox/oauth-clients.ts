@@ -5,12 +5,12 @@ import type { OAuthClientRecord, Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** OAuth that is off answers 404 to every operation here (§4.2 rule 5, §7). */
+/** OAuth that is off: the response is 404 to every operation here (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
 
-/** The resource of §2.3. `secret` undefined: an answer that never carries one (retrieval, revocation). */
+/** The resource of §2.3. `secret` undefined: a response that never carries one (retrieval, revocation). */
 export function clientAnswer(status: number, client: OAuthClientRecord, secret?: string | null): Answer {
   const resource = {
     object: "oauth_client",
@@ -37,7 +37,7 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 
 /**
  * One look at a client from outside. A pending one counts it, and is completed by the look after the last.
- * @returns the secret where this look, a replayed creation, is the request that completes (§2.3), else null
+ * @returns the secret if this look, a replayed creation, is the request that completes (§2.3), else null
  * @assumed what completes a pending creation (§3.1 "not shown"), and that no one gets the secret of one that completes by itself
  */
 export function inspect(
@@ -64,7 +64,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   return client;
 }
 
-/** Retrieval changes something only where a pending client counts the look. */
+/** Retrieval changes something only if a pending client counts the look. */
 export function retrievalChanges(call: Call): boolean {
   return (call.here.oauthClients.by("id", call.parts.id)?.pending ?? null) !== null;
 }

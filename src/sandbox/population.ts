@@ -25,7 +25,7 @@ const familyNames = (
 
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
-/** Entities are made one after the other, so far apart, or nearer where more than two years would pass. */
+/** Entities are made one after the other, so far apart, or nearer if more than two years would pass. */
 const usualApartMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
@@ -46,7 +46,7 @@ export function entityId(region: Region, index: number): string {
   return `ent_${region}_${String(index + 1).padStart(7, "0")}`;
 }
 
-/** Index of an entity from its id, undefined where the population has no such one. */
+/** Index of an entity from its id, undefined if the population has no such one. */
 export function indexOf(population: Population, id: string): number | undefined {
   const match = new RegExp(`^ent_${population.region}_([0-9]{7,})$`).exec(id);
   const index = match ? Number(match[1]) - 1 : -1;
@@ -103,7 +103,7 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** How many entities of a type there are; of all where none is named; 0 for a type that no one has. */
+/** How many entities of a type there are; of all if none is named; 0 for a type that no one has. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;

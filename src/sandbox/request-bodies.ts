@@ -40,7 +40,7 @@ function mediaTypeOf(call: Call): string {
   return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-/** @throws Problem 415 where the body is announced as something else than `mediaType`, or encoded */
+/** @throws Problem 415 if the body is announced as something else than `mediaType`, or encoded */
 export function requireMediaType(call: Call, mediaType: string): void {
   const encoding = headerOf(call, "content-encoding");
   if (mediaTypeOf(call) === mediaType && (encoding === undefined || encoding === "identity")) return;
@@ -101,7 +101,7 @@ function counted(count: number | bigint, origin: string): string {
   return `${count} ${unit}${Number(count) === 1 ? "" : "s"}`;
 }
 
-/** True where no body was sent at all. */
+/** True if no body was sent at all. */
 export function isEmptyBody(call: Call): boolean {
   return call.body.length === 0;
 }

@@ -10,7 +10,7 @@ import { type Region, type State, regions } from "./state.ts";
 import { Store } from "./store.ts";
 
 export interface SandboxSettings {
-  /** Folder of the state file; made 0700 where it is missing. */
+  /** Folder of the state file; made 0700 if it is missing. */
   stateDir: string;
   /** Entities of each organization, 0 to 100,000,000; absent: what is kept, else 120. */
   entities?: number;
@@ -30,7 +30,7 @@ export interface SandboxSettings {
 const mostEntities = 100_000_000;
 const mostSeed = 4_294_967_295;
 
-/** @throws Error with a sentence, where a number is out of its range */
+/** @throws Error with a sentence, if a number is out of its range */
 function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
     const { value, most } = given;
@@ -44,7 +44,7 @@ function checkSettings(settings: SandboxSettings): void {
   inRange("portEu", { value: settings.portEu, most: 65_535 });
 }
 
-/** @throws Error with code `settings_differ` where a setting is given that the kept state was not made with */
+/** @throws Error with code `settings_differ` if a setting is given that the kept state was not made with */
 function checkKept(settings: SandboxSettings, state: State): void {
   for (const name of ["entities", "seed"] as const) {
     const wanted = settings[name];
@@ -82,7 +82,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The answer to what is not HTTP: no request was read, so it goes to the socket as it is. */
+/** The response to what is not HTTP: no request was read, so it goes to the socket as it is. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const body = textOf(problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId));
@@ -146,7 +146,7 @@ function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
   return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
 }
 
-/** The sandbox over `stateDir` while nothing listens, for `sandbox status`; makes the state where it is missing. */
+/** The sandbox over `stateDir` while nothing listens, for `sandbox status`; makes the state if it is missing. */
 export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
   const store = new Store(stateDir, () => newState({ now: Date.now() }));
   return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });

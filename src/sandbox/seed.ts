@@ -125,7 +125,7 @@ function withNeighbours(region: Region, here: Older): RegionRecord {
   };
 }
 
-/** @returns a state that was read, with what newer versions have in it: itself where nothing is missing */
+/** @returns a state that was read, with what newer versions have in it: itself if nothing is missing */
 export function completed(state: StateRecord): StateRecord {
   if (regions.every((name) => state[name].seeded.otherAccountApiKey !== undefined)) return state;
   const region = (name: Region) =>

@@ -40,7 +40,7 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** The service's answer. Never throws: what is refused, and what breaks inside, is an error object. */
+  /** The service's response. Never throws: what is refused, and what breaks inside, is an error object. */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);

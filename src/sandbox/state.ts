@@ -13,7 +13,7 @@ export interface ServiceAccount {
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
-  /** Contract version used where a request pins none (§9 rule 1). */
+  /** Contract version used if a request pins none (§9 rule 1). */
   assignedVersion: string;
 }
 
@@ -35,7 +35,7 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation continues; null where nothing completes it by itself. */
+  /** How a pending creation continues; null if nothing completes it by itself. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
   /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until a request confirms it; null before revocation. */
   cleanup: number | "open" | null;
@@ -97,7 +97,7 @@ export const tableNames = ["serviceAccounts", "apiKeys", "oauthClients", "receip
 type Tables = { readonly [Name in keyof RowsByTable]: Table<RowsByTable[Name]> };
 type Arrays = { readonly [Name in keyof RowsByTable]: readonly RowsByTable[Name][] };
 
-/** What there is one of. */
+/** The facts of which there is one. */
 export interface RegionFacts {
   readonly organizationId: string;
   /** Key of every signature made here: page tokens and access tokens of one region mean nothing in the other. */
@@ -127,7 +127,7 @@ export interface StateRecord extends Common {
   readonly eu: RegionRecord;
 }
 
-/** What there is one of, as a text: cheap to compare. */
+/** The facts of which there is one, as a text: cheap to compare. */
 export function factsOf({ settings, contractVersions, us, eu }: State): string {
   const only = (here: RegionState): RegionFacts => {
     const { organizationId, signingKey, controlToken, seeded, oauthEnabled } = here;

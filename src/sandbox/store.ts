@@ -54,7 +54,7 @@ function stateTextOf(text: string, path: string): string {
 
 /** What one change did. */
 interface Change {
-  /** What there is one of, where that changed. */
+  /** The facts of which there is one, if they changed. */
   readonly facts?: string;
   readonly rows: readonly (readonly [region: string, table: string, changes: readonly RowChange<object>[]])[];
 }
@@ -190,7 +190,7 @@ export class Store {
     this.#isWorking = false;
   }
 
-  /** The state as it is in the file; nothing where there is none. */
+  /** The state as it is in the file; nothing if there is none. */
   #refreshed(): State | undefined {
     const stat = statOf(this.#path);
     if (stat === undefined) return undefined;
@@ -224,7 +224,7 @@ export class Store {
     return this.#take(this.#known, { bytes: bytes.subarray(end), stat });
   }
 
-  /** What was added since; nothing where the file is another one after all. */
+  /** What was added since; nothing if the file is another one after all. */
   #readOn(known: Known, stat: fs.BigIntStats): State | undefined {
     const bytes = Buffer.alloc(Number(stat.size) - known.end);
     const fd = fs.openSync(this.#path, "r");

@@ -87,7 +87,7 @@ function exchange(call: Call): Answer {
   return jsonAnswer(200, token, noStore);
 }
 
-/** POST /oauth/token. Errors are those of RFC 6749 §5.2. @throws Problem 404 where OAuth is not enabled */
+/** POST /oauth/token. Errors are those of RFC 6749 §5.2. @throws Problem 404 if OAuth is not enabled */
 export function issueToken(call: Call): Answer {
   requireOAuth(call);
   try {

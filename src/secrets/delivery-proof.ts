@@ -44,7 +44,7 @@ export function holdsDelivered(path: string, record: RecordOf<"file">, keys: Pro
   return isDelivered(text, record.proof, keys) === true;
 }
 
-/** The text of a plain file, whatever its mode is now; undefined where there is none, or one that is no such text. */
+/** The text of a plain file, whatever its mode is now; undefined if there is none, or one that is no such text. */
 function textAt(path: string): string | undefined {
   let fd: number;
   try {

@@ -18,7 +18,7 @@ export interface OneTimeSecret {
   readonly id: string;
   /** OAuth clients only: the id used in the token exchange. */
   readonly clientId?: string;
-  /** The service's answer that brought the secret, as it came: what standard output shows, and what `claim` shows later. */
+  /** The service's response that brought the secret, as it came: what standard output shows, and what `claim` shows later. */
   readonly receipt: string;
 }
 
@@ -69,7 +69,7 @@ export interface SecretOptions {
   readonly to: readonly DestinationOption[];
   /** The destinations of an entry: what is typed is for those of them that are missing. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** For a remembered file where none is typed. */
+  /** For a remembered file if none is typed. */
   readonly as?: SecretFormat | undefined;
   /** Lets every file replace an existing one. */
   readonly force?: boolean | undefined;

@@ -219,7 +219,7 @@ function clearAway(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Space is made before each request: where there is none, that request stays here. */
+/** Space is made before each request: if there is none, that request stays here. */
 function noRoom({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,

@@ -9,7 +9,7 @@ import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export interface ProfileTarget {
   readonly name: string;
-  /** What will come, where it is known: an OAuth client needs a token endpoint. */
+  /** What will come, if it is known: an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
 }
 

@@ -18,7 +18,7 @@ export interface FileIdentity {
 }
 
 /**
- * Identity of an open file. The birth time counts only where it is one: some file systems give the time of the last
+ * Identity of an open file. The birth time counts only if it is one: some file systems give the time of the last
  * change instead.
  */
 export function identityOf(fd: number): FileIdentity {
@@ -27,7 +27,7 @@ export function identityOf(fd: number): FileIdentity {
   return { device: String(stats.dev), inode: String(stats.ino), born: isBirth ? String(stats.birthtimeNs) : undefined };
 }
 
-/** True where the name is that very file: no link to it, no other file with a number that was used again. */
+/** True if the name is that very file: no link to it, no other file with a number that was used again. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -35,7 +35,7 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** `.<name>.integ-<work>` in the same folder; cut where the name alone fills what a folder entry may hold. */
+/** `.<name>.integ-<work>` in the same folder; cut if the name alone fills what a folder entry may hold. */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);

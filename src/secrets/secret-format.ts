@@ -121,7 +121,7 @@ function isJson(text: string): boolean {
 }
 
 /**
- * True where a text found after a crash is all that `renderSecret` wrote, and not its beginning.
+ * True if a text found after a crash is all that `renderSecret` wrote, and not its beginning.
  * @param isCut the file was cut to the length of its text, which comes after the text is on disk: what has no end of its
  * own is known by that
  */

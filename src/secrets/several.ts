@@ -65,7 +65,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination, this.#beside(part));
       } catch (error) {
-        // A secret that is safe is delivered where it can be: this one says why not when its turn comes.
+        // A secret that is safe is delivered if it can be: this one says why not when its turn comes.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -88,7 +88,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // Made ready again: where that fails, the others still get it.
+        // Made ready again: if that fails, the others still get it.
         const beside = this.#beside(part);
         part.at = await part.destination.prepare(origin.entry, { beside });
         await part.destination.deliver(secret, { origin, beside, record: recordPart });

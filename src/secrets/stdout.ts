@@ -115,7 +115,7 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** True where the descriptor was opened for writing alone: then being ready to read can only mean an error. */
+/** True if the descriptor was opened for writing alone: then being ready to read can only mean an error. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -128,7 +128,7 @@ function isWriteOnly(fd: number): boolean {
 /**
  * Linux lets an empty write to a pipe without readers pass, and Node has no `poll`. The shell has one: `read -t 0`
  * says immediately whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
- * Where there is no such shell the loss is met when the secret is printed, and the secret is kept then.
+ * If there is no such shell the loss is met when the secret is printed, and the secret is kept then.
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
@@ -157,7 +157,7 @@ async function askShell(fd: number): Promise<boolean> {
   });
 }
 
-/** What is wrong with a descriptor, in words that follow "standard output"; undefined where it leads somewhere. */
+/** What is wrong with a descriptor, in words that follow "standard output"; undefined if it leads somewhere. */
 async function outputTrouble(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";

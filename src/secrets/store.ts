@@ -50,7 +50,7 @@ export interface Store {
    */
   rebase?(text: string, facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts>;
   /**
-   * Writes exactly this text, and returns when the store has it. A lost answer is settled here if reading can say.
+   * Writes exactly this text, and returns when the store has it. A lost response is settled here if reading can say.
    * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
    */
   write(text: string, facts: StoreFacts): Promise<void>;

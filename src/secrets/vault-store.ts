@@ -201,7 +201,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
 
   async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
     const path = this.#logicalPath(facts);
-    // It answers a question: sent again it changes nothing.
+    // It only reads: sent again it changes nothing.
     const response = await client.read({
       method: "POST",
       path: "/v1/sys/capabilities-self",

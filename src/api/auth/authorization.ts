@@ -123,7 +123,7 @@ interface TokenSourceOptions {
 
 /** A token is renewed so long before its end, or after three quarters of a short life. */
 const marginMs = 30_000;
-/** @assumed §5.2 rule 7 shows no answer: a token whose life is not given is used for a minute. */
+/** @assumed §5.2 rule 7 shows no response: a token whose life is not given is used for a minute. */
 const unknownLifeMs = 60_000;
 
 interface BearerToken {

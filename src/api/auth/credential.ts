@@ -33,9 +33,9 @@ export type LegacyCredential =
   /** An endpoint that exchanges the key's secret; `exchangeAtEndpoint` shows the request. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** What the token endpoint gave. The attempt's `text` is its own answer, with the token in it. */
+/** What the token endpoint gave. The attempt's `text` is its own response, with the token in it. */
 export interface TokenGrant {
   readonly token: string;
-  /** Nothing if the answer does not say. */
+  /** Nothing if the response does not say. */
   readonly expiresInSeconds: number | undefined;
 }

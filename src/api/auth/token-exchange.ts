@@ -12,7 +12,7 @@ import type { LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.t
 export interface Tokens {
   /**
    * One client credentials exchange (RFC 6749 §4.4) at the profile's token endpoint, or at the one given.
-   * @returns nothing where no token endpoint is known: there is no proof
+   * @returns nothing if no token endpoint is known: there is no proof
    */
   exchangeClient(client: {
     readonly clientId: string;
@@ -27,7 +27,7 @@ export interface Tokens {
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * What the issuer of the tokens says of itself and the profile does not.
-   * @returns nothing where no issuer is known
+   * @returns nothing if no issuer is known
    */
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
 }
@@ -117,7 +117,7 @@ async function ask(
           headers,
           body: String(body),
         });
-        // The library does not report errors of the answer: the transport reports them better.
+        // The library does not report errors of the response: the transport reports them better.
         return new Response();
       },
     })
@@ -134,7 +134,7 @@ function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token
 
 const standIn = "https://token-endpoint.invalid/";
 
-/** What the library makes of an answer; `otherwise` says what it is if the library refuses it. */
+/** What the library makes of a response; `otherwise` says what it is if the library refuses it. */
 async function readByLibrary<T>(
   exchange: Exchange,
   { now, otherwise }: { readonly now: () => number; readonly otherwise: string },
@@ -161,8 +161,8 @@ export function checkToken(token: string): void {
 /**
  * Exchanges the secret at an endpoint, once. Repeating it changes nothing.
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
- * The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
- * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. Where an organization has it otherwise, a command does it.
+ * The default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
+ * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. If an organization has it otherwise, a command does it.
  * @throws Failure `usage` if the endpoint is not an address
  */
 export async function exchangeAtEndpoint(
@@ -203,7 +203,7 @@ export type IssuerDifference =
   | { readonly kind: "token_endpoint"; readonly published: string | undefined }
   | { readonly kind: "client_auth"; readonly published: readonly string[] };
 
-/** RFC 8414 §2: what holds where `token_endpoint_auth_methods_supported` is left out. */
+/** RFC 8414 §2: what holds if `token_endpoint_auth_methods_supported` is left out. */
 const impliedAuth = ["client_secret_basic"];
 
 /**

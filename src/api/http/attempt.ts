@@ -5,18 +5,18 @@ import { type Advice, type NextStep, shell, flags } from "../../next-step.ts";
 /** What a request was about, as far as that changes what to do about a refusal. */
 export type Resource = "oauth_client" | "access_key";
 
-/** A one-time secret read from an answer that breaks the contract: it must not be lost for that. */
+/** A one-time secret read from a response that breaks the contract: it must not be lost for that. */
 export interface Salvage {
   readonly secret: string;
-  /** What was read from the answer. It holds the secret. */
+  /** What was read from the response. It holds the secret. */
   readonly text: string;
 }
 
 /**
  * The outcome of one attempt.
  * - `answered`: a success status and a body that keeps to the contract. `text` is the body exactly as it came.
- * - `refused`: a complete 4xx answer: this attempt changed nothing.
- * - `unknown`: bytes left this machine and no usable answer came back (5xx, cut, timeout, broken body).
+ * - `refused`: a complete 4xx response: this attempt changed nothing.
+ * - `unknown`: bytes left this machine and no usable response came back (5xx, cut, timeout, broken body).
  * - `not_sent`: proven that no byte of the request left (DNS, refused, TLS handshake, proxy, interrupted before, or there
  *   was no credential to send it with).
  * For a read the difference between the last two is only in the words.
@@ -54,9 +54,9 @@ export type Attempt<T> =
       readonly failure?: Failure;
       /** The same again may succeed although the reason usually stays (a name server that is busy). */
       readonly temporary?: boolean;
-      /** What to do about this one, where more is known than the reason says. */
+      /** What to do about this one, if more is known than the reason says. */
       readonly hint?: Advice;
-      /** What the token endpoint asked for, if it was the one that gave no answer. */
+      /** What the token endpoint asked for, if it was the one that gave no response. */
       readonly retryAfterSeconds?: number;
     };
 
@@ -65,19 +65,19 @@ export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
   return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
 }
 
-/** What the service calls the attempt, if it has answered. */
+/** What the service calls the attempt, if it has responded. */
 export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   if (attempt.kind === "not_sent") return undefined;
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** An attempt that the service answered as the contract says. */
+/** An attempt whose response is as the contract says. */
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {
   /** What was asked for, as it reads in a sentence: `create the OAuth client`. */
   readonly what: string;
-  /** True if the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
+  /** True if the request was to change something: then an unusable response leaves the outcome unknown (exit 7). */
   readonly change: boolean;
   /** `profile prod (eu) · POST /v1/oauth_clients` */
   readonly where?: string;
@@ -86,7 +86,7 @@ export interface FailureContext {
 }
 
 /**
- * @param attempt one that was refused, unknown or not sent. An answered one here is a mistake of the caller and ends as
+ * @param attempt one that was refused, unknown or not sent. One with a response here is a mistake of the caller and ends as
  * `failed`.
  */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {

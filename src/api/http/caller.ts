@@ -1,4 +1,4 @@
-// One attempt of one request: authorized, sent once, and what its answer means. Both contracts call through it.
+// One attempt of one request: authorized, sent once, and what its response means. Both contracts call through it.
 import { Failure, type Problem } from "../../errors.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
@@ -63,7 +63,7 @@ export interface CallRequest {
   readonly success: readonly number[];
   /** A list page: the larger limit. */
   readonly page?: boolean;
-  /** Name of the field whose one-time secret is looked for in answers that break the contract. */
+  /** Name of the field whose one-time secret is looked for in responses that break the contract. */
   readonly secretField?: "client_secret" | "secret";
   /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
@@ -89,7 +89,7 @@ export class Caller {
 
   /**
    * Sends the request once; a read whose token was used before and is refused now, once more with a fresh one.
-   * @param read what the answer says; throws `BrokenBody` if it breaks the contract
+   * @param read what the response says; throws `BrokenBody` if it breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, authorization, now, answered } = this.#options;
@@ -131,12 +131,12 @@ function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> 
   return { kind: "not_sent", reason, temporary, retryAfterSeconds, detail: error.message, failure: error };
 }
 
-/** @throws BrokenBody for an answer that is not JSON */
+/** @throws BrokenBody for a response that is not JSON */
 export function jsonOf(answer: Answer): JsonBody {
   return parseJson(jsonBytesOf(answer));
 }
 
-/** The same, unread. @throws BrokenBody for an answer that does not say it is JSON */
+/** The same, unread. @throws BrokenBody for a response that does not say it is JSON */
 export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return body;
@@ -226,7 +226,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
 }
 
 /**
- * A one-time secret in an answer that breaks the contract, whole or cut: for the service it may be delivered, so it is not thrown
+ * A one-time secret in a response that breaks the contract, whole or cut: for the service it may be delivered, so it is not thrown
  * away. Only a string that ends within what came counts.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
@@ -247,8 +247,8 @@ const maxDetail = 2000;
 const maxWord = 300;
 
 /**
- * The problem of an error answer.
- * @param status of the answer: it wins over what the body says
+ * The problem of an error response.
+ * @param status of the response: it wins over what the body says
  * @param body the parsed body, or anything else if it was no JSON
  * @param requestId header `Request-Id`: it wins over the body's
  * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`, `error_description`

@@ -26,7 +26,7 @@ type Connect = BuildConnector.connector;
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
   readonly dispatcher: Dispatcher;
-  /** Called before a request is dispatched. @param isHeadWhole whether the head of its answer was read */
+  /** Called before a request is dispatched. @param isHeadWhole whether the head of its response was read */
   expect(isHeadWhole: () => boolean): void;
   destroy(): void;
 }
@@ -87,7 +87,7 @@ async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<
 /** `rejectUnauthorized` is set explicitly: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
 const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 
-/** `maxHeaderSize`: the most that an answer's head may have, bytes. The times are the exchange's own. */
+/** `maxHeaderSize`: the most that a response's head may have, bytes. The times are the exchange's own. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
 interface Tracking {
@@ -198,7 +198,7 @@ export class ReceiveSpace {
     this.onread = { buffer: () => this.#next(), callback: (length) => this.#receive(length) };
   }
 
-  /** @param isHeadWhole whether the head of the answer that comes next was read: until then undici keeps pieces of the space */
+  /** @param isHeadWhole whether the head of the response that comes next was read: until then undici keeps pieces of the space */
   expect(isHeadWhole: () => boolean): void {
     this.#isHeadWhole = isHeadWhole;
   }

@@ -10,9 +10,9 @@ export interface ExchangeRequest {
   readonly body?: string | Buffer;
   /** Bound on the decoded body in bytes; default `maxBodyBytes`. */
   readonly maxBytes?: number;
-  /** Instead of the transport's: the caller decides how long an answer is waited for after an interruption. */
+  /** Instead of the transport's: the caller decides how long a response is waited for after an interruption. */
   readonly signal?: AbortSignal;
-  /** Further secrets of the request: nothing of an error answer may show them. */
+  /** Further secrets of the request: nothing of an error response may show them. */
   readonly secrets?: readonly string[];
   /** Where the body is received. It is whole until the buffer is handed in again; without one it stays. */
   readonly buffer?: BodyBuffer;
@@ -112,7 +112,7 @@ export class BodyBuffer {
   }
 }
 
-/** Why no complete answer of the service came back. */
+/** Why no complete response of the service arrived. */
 
 export type NetworkErrorReason =
   | "dns"
@@ -176,7 +176,7 @@ function refusedBy(cause: unknown): string {
   return [...new Set(addresses)].join(" and ");
 }
 
-/** @param message undici's: it gives the status of a proxy's answer in no other way */
+/** @param message undici's: it gives the status of a proxy's response in no other way */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
@@ -219,7 +219,7 @@ export function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
-  // A cut answer is a parser's error too; undici gives neither of them a code.
+  // A cut response is a parser's error too; undici gives neither of them a code.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
     return { reason: "malformed", detail: "the response is not HTTP" };
   if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };

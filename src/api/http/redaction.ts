@@ -4,10 +4,10 @@ import type { DebugEvent, Exchange, ExchangeRequest, Headers } from "./exchange.
 
 /** Stands where a credential stood. */
 const mask = "[secret]";
-/** A shorter text is a word that may occur anywhere: taking it out would only spoil the answer. */
+/** A shorter text is a word that may occur anywhere: taking it out would only spoil the response. */
 const shortestSecret = 8;
 
-/** The answer, its headers and the body of an error (status 400 and above) without the request's credentials. */
+/** The response, its headers and the body of an error (status 400 and above) without the request's credentials. */
 export function withoutEchoes(
   request: Pick<ExchangeRequest, "headers" | "body" | "secrets">,
   exchange: Exchange,
@@ -46,7 +46,7 @@ export function withoutSecrets(body: Buffer, secrets: readonly string[]): Buffer
   return shown === text ? body : Buffer.from(shown, "latin1");
 }
 
-/** Where nothing starts an escape, a secret can only stand as it is: looking for it costs less than compiling its pattern. */
+/** If nothing starts an escape, a secret can only stand as it is: looking for it costs less than compiling its pattern. */
 function withoutSecretText(text: string, secrets: readonly string[]): string {
   const isPlain = !/[\\%&]/.test(text);
   const possible = isPlain ? secrets.filter((secret) => !isAscii(secret) || text.includes(secret)) : secrets;
@@ -112,7 +112,7 @@ function secretsIn({ authorization, body, secrets = [] }: Carried): string[] {
   return [...new Set(found)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
 }
 
-/** The secret half of a Basic credential (§5.1 rule 1: the password, or the user name where that is empty). */
+/** The secret half of a Basic credential (§5.1 rule 1: the password, or the user name if that is empty). */
 function passwordOf(value: string): string[] {
   const pair = Buffer.from(value, "base64").toString("utf8");
   const colon = pair.indexOf(":");
@@ -222,8 +222,8 @@ export function createExchangeLog({ debug, now, userAgent }: LogOptions): Exchan
 }
 
 /**
- * How often the same request went out. What is sent again is a request that brought no final answer (§8), and anything
- * under one idempotency key (§4.2); the same question asked again after its answer is a first try.
+ * How often the same request went out. What is sent again is a request that brought no final response (§8), and anything
+ * under one idempotency key (§4.2); the same question asked again after its response is a first try.
  */
 class Tries {
   readonly #ended = new Map<string, number>();

@@ -9,7 +9,7 @@ import { isDate } from "../json/iso-time.ts";
  * One segment of a path.
  * @param id as typed or as the service gave it; opaque
  * @param what names it in the words of the failure: `client id`
- * @throws Failure `usage` where no encoding makes a segment of it: empty, `.`, `..`, half of a surrogate pair
+ * @throws Failure `usage` if no encoding makes a segment of it: empty, `.`, `..`, half of a surrogate pair
  */
 export function segment(id: string, what: string): string {
   const encoded = encode(id);

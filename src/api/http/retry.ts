@@ -1,4 +1,4 @@
-// When the same request may be sent again (§8, §4.2), and a read that is repeated until it is answered. A change has a rule
+// When the same request may be sent again (§8, §4.2), and a read that is repeated until it has a response. A change has a rule
 // of its own: only a read is repeated here. Time, chance and waiting are parameters.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
@@ -35,7 +35,7 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 
 /**
  * True if sending the same read again may help: what the error's `retryable` says, else 429, 5xx, and a network that may
- * come back. Not a name that does not exist, a certificate, a proxy's no, a redirect, or an answer that breaks the
+ * come back. Not a name that does not exist, a certificate, a proxy's no, a redirect, or a response that breaks the
  * contract: they will be the same again.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
@@ -75,15 +75,15 @@ export interface RetryReadOptions {
   readonly retryForMs: number;
   /** 0 ≤ x < 1 */
   readonly random: () => number;
-  /** No attempt is started after it is aborted; its reason is thrown where that is a `Failure`. */
+  /** No attempt is started after it is aborted; its reason is thrown if that is a `Failure`. */
   readonly signal?: AbortSignal;
   /** Called before each wait, with what went wrong. */
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
 
 /**
- * Runs a read until it is answered.
- * @returns the answer
+ * Runs a read until it has a response.
+ * @returns the response
  * @throws Failure of the kind that `failureOf` gives the last attempt
  */
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {

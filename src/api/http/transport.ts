@@ -29,7 +29,7 @@ export interface TransportOptions {
   readonly now: () => number;
   readonly userAgent: string;
   readonly proxy?: ProxySettings;
-  /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's where absent. */
+  /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's if absent. */
   readonly ca?: string | undefined;
   /** What a change is sent under: other processes may continue the same work once it has ended. */
   readonly leases?: {
@@ -79,7 +79,7 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /**
- * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first answer: 80 ms of processor
+ * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first response: 80 ms of processor
  * that a process which has finished has to wait for, to save microseconds per page. With this budget it never does.
  */
 function keepParserAsItIs(): void {
@@ -116,7 +116,7 @@ interface RequestParts {
   readonly settled: (end: Exchange) => void;
 }
 
-/** What one request is answered with, within its time; one that is aborted ends immediately. */
+/** The response to one request, within its time; one that is aborted ends immediately. */
 function receptionOf(
   { method, buffer }: ExchangeRequest,
   { signal, fresh, maxBytes, options, settled }: RequestParts,
@@ -155,7 +155,7 @@ async function decoded(exchange: Exchange, maxBytes: number): Promise<Exchange> 
 
 export interface ReceptionOptions {
   readonly maxBytes: number;
-  /** Where the body is received; one of its own where absent. */
+  /** Where the body is received; one of its own if absent. */
   readonly buffer?: BodyBuffer | undefined;
   readonly settle: (exchange: Exchange) => void;
   /** Asked when the next thing is to write the request: a process may have stood still until then. */
@@ -187,7 +187,7 @@ export class Reception {
     return this.#sent;
   }
 
-  /** True when the answer's status and headers were read. */
+  /** True when the response's status and headers were read. */
   get hasHead(): boolean {
     return this.#head !== undefined;
   }
@@ -271,7 +271,7 @@ function parseHeaders(raw: readonly Buffer[]): Headers {
 
 /**
  * The body as it was before it was encoded. None is asked for; a gzip that a proxy on the way added is undone all the
- * same, since an answer to a change is worth reading. Anything else, and more than one, is refused.
+ * same, since a response to a change is worth reading. Anything else, and more than one, is refused.
  * @param maxBytes bound on the decoded length: 300 kB may unfold to 1 GB
  */
 export async function decodeBody(

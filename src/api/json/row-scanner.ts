@@ -49,7 +49,7 @@ interface Scanner {
   ): number;
 }
 
-/** Made with the first long page; null where the processor lacks what it needs. */
+/** Made with the first long page; null if the processor lacks what it needs. */
 let scanner: Scanner | null | undefined;
 
 function made(): Scanner | null {
@@ -63,7 +63,7 @@ function made(): Scanner | null {
 
 /**
  * @param from the first row
- * @returns nothing where the page is unusual: it may be right or wrong
+ * @returns nothing if the page is unusual: it may be right or wrong
  */
 export function scanUsualRows(body: Buffer, from: number): FoundRows | undefined {
   if (body.length < leastBytes || body.length > mostBytes) return undefined;

@@ -21,7 +21,7 @@ export interface Rows {
   readonly rows: RowList;
   /** Name of the member that wrapped the rows; nothing if the body was the array itself. */
   readonly wrappedIn: string | undefined;
-  /** True if the answer says that there are more: none of the names is documented, so it is a hint and no promise. */
+  /** True if the response says that there are more: none of the names is documented, so it is a hint and no promise. */
   readonly saysMore: boolean;
 }
 
@@ -71,7 +71,7 @@ const usualNames = ["data", "items", "results", "rows", "records"];
  * The rows of a list whose shape is not shown: the body is an array, or an object that wraps one under any name.
  * @assumed §4.4 shows no list of the legacy contract.
  * @param body as it came; it stays with the rows
- * @throws BrokenBody where no array of objects, or more than one that could be meant, is found
+ * @throws BrokenBody if no array of objects, or more than one that could be meant, is found
  */
 export function readRows(body: Buffer): Rows {
   if (!isUtf8(body)) throw new BrokenBody("the response is not in UTF-8");

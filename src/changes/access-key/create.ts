@@ -220,15 +220,15 @@ export interface SendOptions {
 
 /**
  * True if a request of this entry may have arrived: then nothing is sent for it again without being asked for. A crash
- * between the record and the answer leaves this true.
+ * between the record and the response leaves this true.
  */
 export function mayHaveArrived({ state, detail }: Entry): boolean {
   return state === "unknown" || detail.in_flight === true;
 }
 
 /**
- * Sends until the service has answered or the answer is lost.
- * @returns the answer; its secret is only in memory
+ * Sends until the service has responded or the response is lost.
+ * @returns the response; its secret is only in memory
  * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
@@ -325,9 +325,9 @@ async function answerLost(
 }
 
 /**
- * Delivers the secret of an answer.
- * @param options.detail `differs`: the answer shows another key than was asked for
- * @throws Failure `secret_lost` for an answer without one: there is none to be had (§2.4); `unusable` for another key, after
+ * Delivers the secret of a response.
+ * @param options.detail `differs`: the response shows another key than was asked for
+ * @throws Failure `secret_lost` for a response without one: there is none to be had (§2.4); `unusable` for another key, after
  * its secret was delivered
  */
 export async function takeSecret(
@@ -353,7 +353,7 @@ export async function takeSecret(
 /**
  * The receipt of a creation or rotation as it is shown and claimed: the API's own object if the secret is at its top level
  * and the id with it, else what is known of the key with the secret beside it.
- * @assumed §4.4 does not show the answer to a rotation: it may wrap the key.
+ * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
  */
 export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
   const value: unknown = JSON.parse(text);

@@ -307,13 +307,13 @@ export interface Sought {
   readonly madeAfter: number;
   /** When the last request may still have been under way. Both by the service's clock. */
   readonly sentUntil: number;
-  /** False where the times of the entry may be wrong by any amount: then they exclude no key of that name. */
+  /** False if the times of the entry may be wrong by any amount: then they exclude no key of that name. */
   readonly isClockKnown: boolean;
-  /** Who acts, where the journal or the list give it. */
+  /** Who acts, if the journal or the list give it. */
   readonly userId?: string;
   /** Keys of that name that other entries of the journal stand for: never an orphan. */
   readonly knownIds: ReadonlySet<string>;
-  /** The profile's own key, where it is known: a list without it is not the whole list. */
+  /** The profile's own key, if it is known: a list without it is not the whole list. */
   readonly ownId?: string;
 }
 

@@ -160,7 +160,7 @@ async function revokeOldKey(
     mayHaveArrived: lease.entry.detail.revoking === true,
     service: lease.entry.detail.update_profile === true ? await reconnect?.() : undefined,
     mark: async () => {
-      // From the first request on the old key may be revoked, whatever is answered later.
+      // From the first request on the old key may be revoked, whatever the responses are.
       if (lease.entry.detail.revoking === true) return;
       await lease.record({ state: "pending", detail: { ...lease.entry.detail, revoking: true } });
     },

@@ -1,5 +1,5 @@
 // The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives,
-// so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost answer is
+// so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost response is
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
 import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/http/attempt.ts";

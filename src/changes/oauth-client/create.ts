@@ -77,7 +77,7 @@ export interface CreationEnd {
   readonly kind: "delivered" | "delivered_before" | "secret_lost";
   readonly entry: Entry;
   readonly receipt: string;
-  /** Of the answer that showed the client without its secret. */
+  /** Of the response that showed the client without its secret. */
   readonly requestId?: string | undefined;
 }
 
@@ -166,7 +166,7 @@ class CreationRun {
   /** The remembered destination holds the secret already. */
   #deliveredBefore = false;
   #attempt = 0;
-  /** `Request-Id` of the last POST's answer, if that showed the client. */
+  /** `Request-Id` of the response to the last POST, if that showed the client. */
   #requestId: string | undefined;
   /** The secret could neither be delivered nor kept: it may be whole in what was reserved, and recovery looks there. */
   #leaveReserve = false;
@@ -343,7 +343,7 @@ class CreationRun {
     });
   }
 
-  /** Keeps a secret that came in a broken answer, before anything else: a crash must not find it nowhere. */
+  /** Keeps a secret that came in a broken response, before anything else: a crash must not find it nowhere. */
   async #keepSalvage(salvage: Salvage): Promise<void> {
     const { refusal } = await keepStray(this.#work, salvage);
     if (refusal !== undefined)

@@ -104,7 +104,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // A table that no one asked for: the answer as it came says more.
+  // A table that no one asked for: the response as it came says more.
   const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isAsItCame ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
@@ -142,7 +142,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** The walk of any endpoint that answers with the list envelope (§2.1). */
+/** The walk of any endpoint whose response is the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -197,7 +197,7 @@ export type ApiFlags = {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Fields are the query of a GET, HEAD or DELETE, else the JSON body; a body makes the method POST where none is named. */
+/** Fields are the query of a GET, HEAD or DELETE, else the JSON body; a body makes the method POST if none is named. */
 export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefined): RawRequest {
   const fields = [
     ...(flags.rawField ?? []).map((text) => fieldOf(text, { flag: "-f" })),

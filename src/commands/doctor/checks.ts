@@ -1,4 +1,4 @@
-// The checks of `integ doctor` that this machine answers. No secret passes through here.
+// The checks of `integ doctor` that need no request. No secret passes through here.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, nextStep } from "../../journal/entry.ts";

@@ -62,7 +62,7 @@ async function printed(
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
-/** @param name a profile's; the active one where none is given */
+/** @param name a profile's; the active one if none is given */
 function subjectOf(context: Context, name?: string): Subject {
   let profile: ReturnType<Subject["profile"]> | undefined;
   let service: ReturnType<Subject["service"]> | undefined;

@@ -22,7 +22,7 @@ export const serviceChecks: readonly Check[] = [
 /** A clock further off than this makes tokens and page tokens look expired. */
 const skewLimitMs = 60_000;
 
-/** @throws Failure of an attempt that is not an answer, with what to do about it */
+/** @throws Failure of an attempt without a response, with what to do about it */
 async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
@@ -38,7 +38,7 @@ async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>):
       });
 }
 
-/** @returns nothing where the usual words fit */
+/** @returns nothing if the usual words fit */
 async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
   if (attempt.kind === "refused")
     return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);
@@ -63,7 +63,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read checks the address, TLS, the credential and both clocks: 403 is an answer to someone who is known. */
+/** One read checks the address, TLS, the credential and both clocks: 403 means that the credential is known. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -228,7 +228,7 @@ function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): st
   return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
-/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), where it publishes itself. */
+/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), if it publishes itself. */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();

@@ -144,7 +144,7 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
   return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
 }
 
-/** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
+/** True if a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
 async function isThereAlready(
   context: Context,
   lease: EntryLease,

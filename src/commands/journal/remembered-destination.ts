@@ -26,9 +26,9 @@ export interface RecoveryOptions {
 }
 
 /**
- * The secret options for one entry. Where none is named by its id, the options are for those that know no place of their
+ * The secret options for one entry. If none is named by its id, the options are for those that know no place of their
  * own: a file, a profile and a store are remembered, and a command is at least known from another.
- * @returns nothing where the place was a command that is not the one asked for: `placeNotTold` stands for it
+ * @returns nothing if the place was a command that is not the one asked for: `placeNotTold` stands for it
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
@@ -83,7 +83,7 @@ function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): b
   return commands.length > 0 && !commands.some((option) => leadsTo(option, record, ""));
 }
 
-/** Says that an option is not for this entry; nothing where there is nothing to say. */
+/** Says that an option is not for this entry; nothing if there is nothing to say. */
 export function passedOver(
   entry: Entry,
   { options: { to }, isNamed }: RecoveryOptions,

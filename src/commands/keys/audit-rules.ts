@@ -35,7 +35,7 @@ export interface Finding {
   readonly key_name: string | null;
   /** What was seen, with the dates that it rests on. */
   readonly message: string;
-  /** What to do about it: a command where one does it. */
+  /** What to do about it: a command if one does it. */
   readonly remedy: NextCommand | Advice;
 }
 
@@ -140,7 +140,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, 
 /** The worst first. */
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 
-/** True where `severity` is as bad as `least`, or worse. */
+/** True if `severity` is as bad as `least`, or worse. */
 export function isAsBadAs(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
 }
@@ -277,7 +277,7 @@ export interface KeyAt {
   readonly has: (member: string) => boolean;
 }
 
-/** Milliseconds since 1970; null where the key never expires; words where the row does not say. */
+/** Milliseconds since 1970; null if the key never expires; words if the row does not say. */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -285,7 +285,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** Milliseconds since 1970, null for null; words where there is none or it lies in the future. */
+/** Milliseconds since 1970, null for null; words if there is none or if it lies in the future. */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;

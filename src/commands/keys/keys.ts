@@ -35,7 +35,7 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "what to do", kind: "command" },
 ];
 
-/** Asks which key is meant. @returns nothing where there is none */
+/** Asks which key is meant. @returns nothing if there is none */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

@@ -49,7 +49,7 @@ export interface Expiry {
 
 /**
  * @param nowMs milliseconds since 1970
- * @returns nothing where no flag was given
+ * @returns nothing if no flag was given
  * @throws Failure `usage`
  */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {

@@ -77,7 +77,7 @@ export async function keysSeenBy(context: Context, profile: ActiveProfile): Prom
   }
 }
 
-/** Learns which key a profile authenticates with, where the service's list leaves no doubt. */
+/** Learns which key a profile authenticates with, if the service's list leaves no doubt. */
 export async function learnKeyId(context: Context, { name, credential, legacy }: Profile): Promise<string | undefined> {
   if (credential?.kind !== "api_key" || credential.source === "command" || legacy === undefined) return undefined;
   if (credential.key_id !== undefined) return undefined;
@@ -187,7 +187,7 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
 
 /**
  * Checks that the profile can take the new secret in place of its own.
- * @throws Failure `usage` where it cannot
+ * @throws Failure `usage` if it cannot
  */
 export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {
   const refuse = (why: string, hint?: Advice): Failure =>

@@ -8,7 +8,7 @@ import { relativeTime } from "../../output/relative-time.ts";
 import { newestEntries } from "../options/known-names.ts";
 import { keysSeenBy } from "./own-key.ts";
 
-/** @returns nothing where there is no key to pick */
+/** @returns nothing if there is no key to pick */
 export async function pickKey(context: Context, question: string): Promise<string | undefined> {
   const profile = await context.profiles.active();
   const { baseUrl, keyId: own } = profile;
@@ -39,7 +39,7 @@ export function keysListed(
 
 /**
  * The keys that entries at this address made or rotated, newest first.
- * @param own id of the profile's own key, where it is known: it comes last, whether an entry names it or not
+ * @param own id of the profile's own key, if it is known: it comes last, whether an entry names it or not
  */
 export function keysIn(
   entries: readonly Entry[],

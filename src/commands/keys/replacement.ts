@@ -106,8 +106,8 @@ export async function requestOf(
 }
 
 /**
- * The old key as far as the list shows it; an empty object where the list may leave it out.
- * @throws Failure `not_found` where a whole list does not have it, `unusable` where it is revoked
+ * The old key as far as the list shows it; an empty object if the list may leave it out.
+ * @throws Failure `not_found` if a whole list does not have it, `unusable` if it is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
@@ -150,7 +150,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.nameMarker === true };
 }
 
-/** null: never; nothing where the row does not say, or says a time that no new key can have. */
+/** null: never; nothing if the row does not say, or says a time that no new key can have. */
 function stillAhead(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

@@ -78,7 +78,7 @@ export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownReq
     .map(requestOf);
 }
 
-/** The service account that will own a client. @throws Failure `usage` where no one can be asked or no answer is given */
+/** The service account that will own a client. @throws Failure `usage` if no one can be asked or no answer is given */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
   const choices = (await requestsMade(context)).map(({ service_account_id, created_at }) => ({
@@ -94,7 +94,7 @@ export async function askAccount(context: Context): Promise<string> {
 
 /**
  * The scopes of a client of that service account: those it was last given are taken to begin with.
- * @throws Failure `usage` where no one can be asked or no answer is given
+ * @throws Failure `usage` if no one can be asked or no answer is given
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
@@ -122,7 +122,7 @@ export async function askScopes(context: Context, account: string): Promise<stri
 
 /**
  * Which client is meant, of those that this machine made and that are not known to be revoked.
- * @returns nothing where none is known
+ * @returns nothing if none is known
  */
 export function askClient(
   question: string,
@@ -139,7 +139,7 @@ export function askClient(
   };
 }
 
-/** The `client_id` of a client, for a token exchange. @throws Failure `usage` where no answer is given */
+/** The `client_id` of a client, for a token exchange. @throws Failure `usage` if no answer is given */
 export async function askClientId(context: Context): Promise<string> {
   const choices = (await clientsMade(context)).flatMap((client) =>
     client.client_id === null || client.status === "revoked"
@@ -212,7 +212,7 @@ async function clientsMade(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Nothing is looked up where no one can be asked. */
+/** Nothing is looked up if no one can be asked. */
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();

@@ -51,9 +51,9 @@ export const command = defineVerb({
 interface Row {
   readonly text: string;
   readonly service_account_id: string;
-  /** True where the client is known to hold a slot. */
+  /** True if the client is known to hold a slot. */
   readonly holds: boolean;
-  /** True where it is revoked, and may hold one until its cleanup is confirmed. */
+  /** True if it is revoked, and may hold one until its cleanup is confirmed. */
   readonly mayHold: boolean;
 }
 

@@ -237,8 +237,8 @@ export function parseLifetime(text: string, name: string): number {
 /**
  * What was named: by `--contract-version`, else by the version that requests are pinned to (`--service-version`,
  * `INTEG_SERVICE_VERSION`). A profile's own version names none: the current document is then what is asked for.
- * @returns undefined where none is named
- * @throws Failure `usage` where two different ones are
+ * @returns undefined if none is named
+ * @throws Failure `usage` if two different ones are
  */
 export function documentVersion(
   { settings }: Context,

@@ -84,8 +84,8 @@ function resourceChoices(entries: readonly Entry[], operations: string): Choice[
 
 /**
  * Asks which entry of the journal is meant.
- * @param states of the entries that come into question; of all states where none is named
- * @returns nothing where there is no such entry
+ * @param states of the entries that come into question; of all states if none is named
+ * @returns nothing if there is no such entry
  */
 export async function askEntry(
   context: Context,
@@ -97,7 +97,7 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** Asks which profile is meant: one of `among`, or nothing where there is none. */
+/** Asks which profile is meant: one of `among`, or nothing if there is none. */
 export function askProfile(
   question: string,
   among: (stored: readonly ProfileName[]) => Choice[] = profileChoices,

@@ -170,7 +170,7 @@ async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredentia
   await rotateOAuthClient(work.bench, clientRotation(item, old), { ...agreements(work), destination });
 }
 
-/** A mark in the name settles a lost answer with certainty: no one is there to do it by hand. */
+/** A mark in the name settles a lost response with certainty: no one is there to do it by hand. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;

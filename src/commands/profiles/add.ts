@@ -68,7 +68,7 @@ export const command = defineVerb({
   },
 });
 
-/** The name of a profile that is not there yet. @throws Failure `usage` where no one can be asked or no answer is given */
+/** The name of a profile that is not there yet. @throws Failure `usage` if no one can be asked or no answer is given */
 export async function askName(context: Context): Promise<string> {
   const { checkProfileName } = await import("../../profiles/names.ts");
   const store = await context.profiles.store();

@@ -64,7 +64,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Last: no secret is asked for or read where anything else is wrong.
+  // Last: no secret is asked for or read if anything else is wrong.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
@@ -141,7 +141,7 @@ async function movesAway(from: string, to: string | undefined): Promise<boolean>
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** What is changed of a key that stays: nothing where another key is given. */
+/** What is changed of a key that stays: nothing if another key is given. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -257,7 +257,7 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** A hidden prompt; where no one can be asked, the flags that would do. */
+/** A hidden prompt; if no one can be asked, the flags that would do. */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";

@@ -14,7 +14,7 @@ export async function wantsTestCall({ output }: Context, typed: boolean | undefi
 
 /**
  * @param name of a stored profile
- * @throws Failure `auth` if the service refuses the credential, or another one if no answer came; the profile stays
+ * @throws Failure `auth` if the service refuses the credential, or another one if no response came; the profile stays
  */
 export async function testCall(context: Context, name: string): Promise<void> {
   const profile = await context.profiles.named(name);
@@ -23,7 +23,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   const attempt = await service.raw
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
-  // 403 is an answer to a credential that is known (§5.1 rule 5).
+  // 403 means that the credential is known (§5.1 rule 5).
   const isKnown = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
   if (isKnown)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);

@@ -61,7 +61,7 @@ function isSandbox(address: string): boolean {
   return address.startsWith("sandbox://");
 }
 
-/** One token exchange, repeated where that may help; its token is thrown away. */
+/** One token exchange, repeated if that may help; its token is thrown away. */
 async function prove(
   context: Context,
   {
@@ -89,7 +89,7 @@ async function prove(
 
 /**
  * @param options.entry whose work is continued; without one the chosen profile's
- * @param options.disk one for all that a process does: where it cannot be trusted for one piece of work, it cannot for another
+ * @param options.disk one for all that a process does: if it cannot be trusted for one piece of work, it cannot for another
  */
 export async function workbenchOf(
   context: Context,
@@ -128,7 +128,7 @@ export function actingAs({ account }: Workbench): string {
 }
 
 /**
- * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where no one can be asked it may not;
+ * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. If no one can be asked it may not;
  * nor may a client that someone else has made, or whose secret another machine may keep, unless it is asked for
  * explicitly.
  */
@@ -227,7 +227,7 @@ export class ShownMeanwhile {
   }
 }
 
-/** Where a secret is that was delivered just now, as sentences; nothing where it was printed with the result. */
+/** Where a secret is that was delivered just now, as sentences; nothing if it was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   const sentences = placesOf(entry.destination).map((place) => describeDestination(place).delivered);

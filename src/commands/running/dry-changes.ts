@@ -94,7 +94,7 @@ export interface RecoveryChoice {
   readonly nowMs: number;
 }
 
-/** What finishing an entry sends, as it is now: answers may lead elsewhere. */
+/** What finishing an entry sends, as it is now: the responses may lead elsewhere. */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);

@@ -162,7 +162,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** What is printed is good; where it continues is reported, so that nothing has to be read twice. */
+/** What was printed is correct. The place to continue from is reported, so that nothing has to be read twice. */
 function brokenOff(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;

@@ -10,7 +10,7 @@ import { pageOf } from "../../output/row-page.ts";
 
 /**
  * @param what the action in words, for the failure: "get the OAuth client"
- * @param attempt one exchange; repeated where that may help
+ * @param attempt one exchange; repeated if that may help
  */
 export async function read<T>(
   context: Context,
@@ -109,7 +109,7 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** The documented columns that any row has; where none has any, every field in the order of its first appearance. */
+/** The documented columns that any row has; if none has any, every field in the order of its first appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const seen = rows.slice(0, sample);
   const present = documented.filter(({ path }) => seen.some((row) => Object.hasOwn(row, path)));

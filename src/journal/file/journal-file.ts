@@ -126,7 +126,7 @@ export class JournalFile {
     return this.#readFrom(open, { fold: new Fold() });
   }
 
-  /** What is behind the last record read, where the file is the one that was read and that record is still there. */
+  /** What is behind the last record read, if the file is the one that was read and that record is still there. */
   #readOn(open: OpenFile): Reading | undefined {
     const known = this.#known;
     if (!known || !open.head.subarray(0, known.head.length).equals(known.head)) return undefined;
@@ -135,7 +135,7 @@ export class JournalFile {
     return this.#readFrom(open, known);
   }
 
-  /** The same by the index, where there is one and it fits. */
+  /** The same by the index, if there is one and it fits. */
   #readBehindIndex(open: OpenFile): Reading | undefined {
     if (this.#whole || open.size <= readAtOnce) return undefined;
     const loaded = this.#index.load(open);
@@ -145,7 +145,7 @@ export class JournalFile {
     return this.#readFrom(open, { fold: new Fold(loaded.index), anchor: { ...loaded.anchor, isChained: true } });
   }
 
-  /** @returns nothing where the last record known is another now */
+  /** @returns nothing if the last record known is another now */
   #readFrom(open: OpenFile, from: { readonly fold: Fold; readonly anchor?: never }): Reading;
   #readFrom(open: OpenFile, from: Beginning): Reading | undefined;
   #readFrom(open: OpenFile, { fold: first, anchor: before }: Beginning): Reading | undefined {
@@ -201,7 +201,7 @@ export class JournalFile {
   }
 
   /**
-   * Makes the journal's folder where it is missing, and refuses one that is not safe. Reads what is there: a long journal
+   * Makes the journal's folder if it is missing, and refuses one that is not safe. Reads what is there: a long journal
    * without its index takes time, and others wait for the process that has its lock.
    */
   prepare(): void {

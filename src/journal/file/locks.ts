@@ -2,7 +2,7 @@
 // waited for, then named.
 //
 // Each is two: a file beside the journal, which names its owner, and bytes of the journal's own file, which belong to that
-// file whatever path leads to it. Where the system has no locks on bytes, a journal that has other paths is refused.
+// file whatever path leads to it. If the system has no locks on bytes, a journal that has other paths is refused.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { type LockRange, loadKernelLock, hasOtherPaths, tryLockRange, type HeldLock } from "../../disk/kernel-lock.ts";

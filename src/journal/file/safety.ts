@@ -13,7 +13,7 @@ const anyOther = 0o077;
 
 /**
  * Refuses a file that is not a plain file, belongs to someone else or can be written by others. One that others can read
- * is made private where `repair` is set: no one else can have changed it.
+ * is made private if `repair` is set: no one else can have changed it.
  * @throws Failure `usage` with the command to type.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
@@ -49,7 +49,7 @@ export function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Makes the folder (0700, its entries synced) where it is missing, and refuses one in which anyone may rename files. */
+/** Makes the folder (0700, its entries synced) if it is missing, and refuses one in which anyone may rename files. */
 export function prepareFolder(folder: string): void {
   makeFolders(folder);
   if (process.geteuid === undefined) return;
@@ -120,7 +120,7 @@ export function isOfItsEntries(action: string): boolean {
 export const nothingSent = "Nothing was sent and nothing changed.";
 
 /**
- * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and
+ * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
  * what is not a failing file call (a bug) too.
  * @param action what was being done, e.g. `append to the journal`.
  * @param options.ofItsEntries the work is on entries that are there already.

@@ -24,7 +24,7 @@ export interface Address {
   readonly port: number;
   readonly user: string | undefined;
   readonly database: string | undefined;
-  /** Where the address or PGPASSWORD has one. */
+  /** From the address or PGPASSWORD. */
   readonly password: string | undefined;
   readonly passwordFile: string | undefined;
   /** undefined: what each host's place asks for. */
@@ -74,7 +74,7 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param options.env the PG* variables among others: each counts where neither the address nor its service says otherwise
+ * @param options.env the PG* variables among others: each counts if neither the address nor its service says otherwise
  * @param options.service what a service of that name says
  * @throws Failure `usage` for what libpq would refuse, and for a connection that would not be safe
  */

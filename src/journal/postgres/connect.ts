@@ -12,7 +12,7 @@ import { passwordFor } from "./password.ts";
 export interface Surroundings {
   readonly env: Environment;
   readonly home: string;
-  /** Name of the user of this machine: the role where nothing else names one. */
+  /** Name of the user of this machine: the role if nothing else names one. */
   readonly user: string;
 }
 
@@ -32,8 +32,8 @@ export interface Connected {
 const limitMs = 4500;
 
 /**
- * @throws LostConnection where no host can be reached; Failure `usage` for what cannot be read here or needs a password that
- * is nowhere; the server's own error where it refuses
+ * @throws LostConnection if no host can be reached; Failure `usage` for what cannot be read here or needs a password that
+ * is nowhere; the server's own error if it refuses
  */
 export async function connect(address: Address, surroundings: Surroundings): Promise<Connected> {
   const hosts = address.hosts.length > 0 ? address.hosts : [localServer(address.port)];

@@ -53,7 +53,7 @@ function sinceThen({ monotonic, wall }: Moment): number {
   return Math.max(performance.now() - monotonic, Date.now() - wall);
 }
 
-/** For an answer that is long on its way, and clocks that run apart. */
+/** For a response that is long on its way, and clocks that run apart. */
 const marginMs = 250;
 
 export class PostgresLease implements EntryLease {
@@ -154,7 +154,7 @@ export class PostgresLease implements EntryLease {
     if (rows.length === 0) throw await this.#overtaken();
   }
 
-  /** Extends the lease where it would not outlast a request. @throws Failure if another has the entry now */
+  /** Extends the lease if it would not outlast a request. @throws Failure if another has the entry now */
   async extend(): Promise<void> {
     const { session, tables, leaseMs, requestMs, shown } = this.#parts;
     if (this.outlasts(requestMs)) return;
@@ -164,7 +164,7 @@ export class PostgresLease implements EntryLease {
                   FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     const values = [this.#entry.id, this.#taken.epoch, leaseMs];
     try {
-      // Harmless to repeat: the answer alone says from when it counts.
+      // Harmless to repeat: the response alone says from when it counts.
       rows = await session.write({ text, values, settle: async (query) => query(text, values) });
     } catch (error) {
       throw journalFailure(error, shown, "The request was not sent.");

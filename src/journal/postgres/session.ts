@@ -20,7 +20,7 @@ export interface Write {
   readonly text: string;
   readonly values: readonly unknown[];
   /**
-   * Asked over a new connection where the answer was lost: the rows that it would have had, or undefined if it took no
+   * Asked over a new connection if the response was lost: the rows that it would have had, or undefined if it took no
    * effect, so that it may be asked for again.
    */
   readonly settle: (query: Query) => Promise<readonly Row[] | undefined>;
@@ -125,7 +125,7 @@ export class Session {
   }
 
   /**
-   * Does the work again where its connection broke, until the time is over. A server that was never reached is not waited
+   * Does the work again if its connection broke, until the time is over. A server that was never reached is not waited
    * for: one search for it is enough.
    */
   async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {

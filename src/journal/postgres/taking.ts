@@ -38,7 +38,7 @@ async function takeRow(
   { condition, epoch }: { readonly condition: string; readonly epoch?: unknown },
 ): Promise<PostgresLease | undefined> {
   const { session, tables, actor, leaseMs } = parts;
-  // Names this taking: what a lost answer left is found again by it.
+  // Names this taking: what a lost response left is found again by it.
   const mark = randomUUID();
   const holder = JSON.stringify({ ...(JSON.parse(ownHolder(actor)) as object), mark });
   const askedAt = moment();

@@ -37,7 +37,7 @@ interface Option {
 }
 
 /**
- * One of the choices, the first one marked. Where they are many, typing searches them.
+ * One of the choices, the first one marked. If they are many, typing searches them.
  * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
@@ -122,7 +122,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
 }
 
-/** Enter where nothing fits what was typed is not an answer. */
+/** Enter does nothing if no choice fits what was typed. */
 function isSomething(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }
@@ -135,7 +135,7 @@ function lines(choices: readonly Choice[]): string {
   return choices.map(({ value, hint }) => `  ${withHint(labelOf(value), hint && labelOf(hint))}\n`).join("");
 }
 
-/** Where no cursor can be moved: the choices, each on a line, and one of them is typed as it is written. */
+/** If no cursor can be moved: the choices, each on a line, and one of them is typed as it is written. */
 async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked> {
   context.terminal.writeErr(lines(choices));
   if (other !== undefined) return { values: [], somethingElse: true };

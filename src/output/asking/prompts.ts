@@ -62,7 +62,7 @@ export async function askOnTerminal<T>(
 const colourSequence = /\u001b\[[\d;]*m/g;
 
 /**
- * clack colours whatever it gets: where there is to be no colour its output loses it on the way. And it takes a
+ * clack colours whatever it gets: if there is to be no colour its output loses it on the way. And it takes a
  * terminal that does not know its width, which says 0, for one that is 0 wide.
  */
 function outputOf(terminal: Terminal): Writable {
@@ -168,7 +168,7 @@ export async function askText(
   return askOnTerminal(context, (streams) => (hidden ? password : text)({ ...streams, message, validate: problem }));
 }
 
-/** The same question where no cursor can be moved: asked in a line, and again where the answer is not right. */
+/** The same question if no cursor can be moved: asked in a line, and again if the answer is not right. */
 async function plainText(
   context: PromptContext,
   { message, problem }: { message: string; problem: (given: string) => string | undefined },

@@ -11,29 +11,29 @@ export interface AskOptions extends Question {
 }
 
 export interface PickOptions {
-  /** What is known, the likeliest first; where there is nothing the other way is taken immediately. */
+  /** What is known, the likeliest first; if there is nothing the other way is taken immediately. */
   readonly choices: readonly Choice[];
   /** What to type on the command line instead. */
   readonly flag: string;
-  /** Where it may be none of the choices: the last line of the list, and the question for the text then. */
+  /** If it may be none of the choices: the last line of the list, and the question for the text then. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
 }
 
 /** All that a command may ask a person. */
 export interface Questions {
-  /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
+  /** True if a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
   readonly interactive: boolean;
   /** True if standard output is a terminal: a person reads the result there, and it may be kept. */
   readonly isScreen: boolean;
   /**
    * Asks for a yes. `--yes` is one.
    * @returns false for a no
-   * @throws Failure `usage` where no one can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
+   * @throws Failure `usage` if no one can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
    * Asks for a text; an empty one is asked for again.
-   * @throws Failure `usage` where no one can be asked, naming the flag; `interrupted` as `confirm`
+   * @throws Failure `usage` if no one can be asked, naming the flag; `interrupted` as `confirm`
    */
   ask(question: string, options?: AskOptions): Promise<string>;
   /** Asks for one of what is known. @throws Failure as `ask` does */
@@ -101,7 +101,7 @@ export function createQuestions(
   };
 }
 
-/** Where nothing is known there is nothing to pick: the text is asked for immediately. */
+/** If nothing is known there is nothing to pick: the text is asked for immediately. */
 const nothingKnown: Picked = { values: [], somethingElse: true };
 
 function picks(

@@ -36,7 +36,7 @@ export class Row {
   }
 }
 
-/** All rows of a page. @throws Failure `unreachable` where a row is not JSON */
+/** All rows of a page. @throws Failure `unreachable` if a row is not JSON */
 export function rowsOf(page: RowPage): Row[] {
   const { body, spans } = page;
   if (spans.length === 0) return [];

@@ -6,7 +6,7 @@ import { type Cell, type CellColumn, cellColumns, cellOf, type Row, rowOf, rowsO
 import { CsvBytes } from "./csv-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** Begins a formula in a spreadsheet, also where a field starts with a tab, a line end or a full-width sign. */
+/** Begins a formula in a spreadsheet, also if a field starts with a tab, a line end or a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
 /** Limits of the names of undocumented fields: how many are remembered, how long a note of them is. */

@@ -9,7 +9,7 @@ export interface Column {
   readonly path: string;
   readonly heading: string;
   /**
-   * `text` where nothing is said, and `id` or `word` for a name that ends like one. `time`: ISO 8601; `word`: one of a few
+   * `text` if nothing is said, and `id` or `word` for a name that ends like one. `time`: ISO 8601; `word`: one of a few
    * words, as an operation or a type, never cut, since those begin alike; `status`: the same, coloured; `list`: an array
    * shown with commas; `id`: what a person copies, never cut; `sentence`: broken into lines at the width of a terminal,
    * never cut. A `command` and an `advice` are below their row on a terminal, whole, behind `Next:` and `Fix:`.
@@ -87,7 +87,7 @@ export interface ListTarget {
   readonly width: number;
   readonly colour: 0 | 1 | 2 | 3;
   readonly now: () => number;
-  /** Keep these fields, in this order; all where absent. */
+  /** Keep these fields, in this order; all if absent. */
   readonly fields?: readonly FieldPath[];
   /** Rows that an earlier run wrote to the same place: the list continues behind them. */
   readonly rowsBefore?: number;

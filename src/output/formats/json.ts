@@ -1,4 +1,4 @@
-// JSON and NDJSON: indented for a person, compact for a program. A program's NDJSON is the answer's own bytes, one write
+// JSON and NDJSON: indented for a person, compact for a program. A program's NDJSON is the response's own bytes, one write
 // per page.
 import { ChosenFields, projected } from "../fields.ts";
 import { compactJson, indentedJson } from "../json-text.ts";

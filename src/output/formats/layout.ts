@@ -30,8 +30,8 @@ export const narrowest = 16;
 export const narrowestSentence = 24;
 
 /**
- * Rows where they fit into `room` columns: the widest column of words gives way first, then columns that are good to
- * have are left out or go below the row, details first, from the right. What cannot be cut stays whole: where it does not fit, each row is a block.
+ * Rows if they fit into `room` columns: the widest column of words gives way first, then columns that are good to
+ * have are left out or go below the row, details first, from the right. What cannot be cut stays whole: if it does not fit, each row is a block.
  */
 export function layoutOf(wishes: readonly Wish[], room: number): Layout {
   const shown = [...wishes.keys()];

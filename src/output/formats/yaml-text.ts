@@ -48,7 +48,7 @@ function lastMembers(node: JsonObject): readonly { key: string; value: JsonNode 
   return [...new Map(node.members.map(({ key, value }) => [key, { key, value }])).values()];
 }
 
-/** A text plain where no one can mistake it, else in double quotes, where YAML takes every JSON escape. */
+/** A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape. */
 export function scalar(text: string): string {
   return plain.test(text) && !reserved.test(text) ? text : visibleYaml(text);
 }

@@ -9,7 +9,7 @@ type Tree = { [key: string]: Tree } & Record<string, Json>;
 const at = (tree: Tree, ...keys: readonly string[]): Tree => keys.reduce((part, key) => part[key] ?? {}, tree);
 const firstOf = (tree: Tree): string => Object.keys(tree)[0] ?? "";
 
-/** @returns the schema that the changes are made to: an entity's, or a key's where the contract has no entities */
+/** @returns the schema that the changes are made to: an entity's, or a key's if the contract has no entities */
 function resourceOf(document: Tree): Tree {
   const schemas = at(document, "components", "schemas");
   return schemas.Entity ?? schemas.AccessKey ?? at(schemas, firstOf(schemas));

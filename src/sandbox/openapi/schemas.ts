@@ -73,10 +73,10 @@ const clientFields: Record<string, JsonObject> = {
   created_at: timestamp,
 };
 
-/** §2.3, as retrieval and revocation answer it. */
+/** §2.3, in responses to a retrieval and a revocation. */
 export const oauthClient: JsonObject = exactly(clientFields);
 
-/** §2.3, as creation and its replays answer it. */
+/** §2.3, in responses to a creation and its replays. */
 export const oauthClientReceipt: JsonObject = exactly({
   ...clientFields,
   client_secret: {
@@ -174,16 +174,16 @@ export interface Operation {
   readonly summary: string;
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
-  /** Status of success and the answer's schema. */
+  /** Status of success and the response's schema. */
   readonly success: readonly [status: number, schema: JsonObject];
   /** Statuses of refusal, each with the error object of §7. */
   readonly refusals: readonly number[];
   /** Further responses, taking the place of those above. */
   readonly responses?: JsonObject;
   readonly security?: Json;
-  /** Said where the document does not show the operation. */
+  /** Said if the document does not show the operation. */
   readonly choice?: string;
-  /** Headers of the successful answer beside Request-Id. */
+  /** Headers of the successful response beside Request-Id. */
   readonly headers?: JsonObject;
 }
 

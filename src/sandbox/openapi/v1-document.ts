@@ -19,7 +19,7 @@ const serviceVersion: JsonObject = {
   in: "header",
   description: "Contract version; the default is the one assigned to the service account.",
   schema: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" },
-  // @assumed §9 rule 1 names the supported version and no answer to another
+  // @assumed §9 rule 1 names the supported version and no response to another
   ...choice("A version that is not supported is 400 invalid_request."),
 };
 
@@ -29,7 +29,7 @@ const idempotencyKey: JsonObject = {
   required: true,
   description: "Chosen and stored by the caller before the first send.",
   schema: { type: "string", pattern: "^[\\x21-\\x7E]{1,255}$" },
-  // @assumed §4.2 gives the rule of the key and no answer to one that breaks it
+  // @assumed §4.2 gives the rule of the key and no response to one that breaks it
   ...choice("A key that is missing or breaks the rule is 400 invalid_request; its param is the header's name."),
 };
 
@@ -134,7 +134,7 @@ const components = (tokenUrl: string): JsonObject => ({
     OAuthClientCreation: {
       ...schemaOf(OAuthClientCreation),
       description: "All scopes together have at most 4,096 characters.",
-      // @assumed §8 gives limits and no answer to what is beyond the limits, nor does §4.2 to an unknown field
+      // @assumed §8 gives limits and no response to what is beyond the limits, nor does §4.2 to an unknown field
       ...choice(
         "The combined length excludes separators; scopes are a set; an unknown scope is a permission that no account has. " +
           "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",

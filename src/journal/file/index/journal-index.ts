@@ -1,6 +1,6 @@
 // What a command needs of the part of the journal's file that it does not read: where the records of each entry stand, and
 // which entries have a name. Nothing is taken from here that the file does not confirm: each record is read where it stands
-// and checked, and where anything does not fit, the file is read as a whole.
+// and checked, and if anything does not fit, the file is read as a whole.
 import { hash } from "node:crypto";
 import { idOf, idPattern, numberOf, numbersBeginning, namesOf } from "../../lookup.ts";
 import { type Earlier, type EntryRecord, Fold, type FoldFacts, type PlacedRecord } from "../../fold.ts";

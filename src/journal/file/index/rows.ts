@@ -13,7 +13,7 @@ export function pagesOf(count: number): number {
   return Math.ceil(count / rowsOfPage);
 }
 
-/** Stands at a row, or behind the last (or before the first) where `isAt` is false. */
+/** Stands at a row, or behind the last (or before the first) if `isAt` is false. */
 export class Cursor {
   readonly #rows: Rows;
   #at: number;
@@ -51,7 +51,7 @@ export class Cursor {
   }
 }
 
-/** The first row whose key is not below the wanted one: its number, or the count of all where there is none. */
+/** The first row whose key is not below the wanted one: its number, or the count of all if there is none. */
 function firstFrom(rows: Rows, wanted: number): number {
   let low = 0;
   let high = pagesOf(rows.count);
