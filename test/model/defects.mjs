@@ -140,4 +140,8 @@ export const defects = [
     name: "two replacements of one lost secret are both made (found by this simulation)",
     changes: [["changes/recovery.ts", "if (other !== undefined) return refuseReplacement(bench, lease, other);", ""]],
   },
+  {
+    name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
+    changes: [["changes/access-key/recover.ts", "if (other !== undefined)\n", "if (other === null)\n"]],
+  },
 ];

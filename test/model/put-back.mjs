@@ -10,7 +10,7 @@ const [, , wanted] = process.argv;
 const copy = sourceCopy("defects");
 
 /** How many histories a defect has to be found in. */
-const histories = Number(process.env.INTEG_TEST_HISTORIES ?? 40_000);
+const histories = Number(process.env.INTEG_TEST_HISTORIES ?? 60_000);
 
 async function firstSeed() {
   const { found } = await liveHistories(copy.folder, { first: 1, count: histories });

@@ -45,6 +45,7 @@ import {
   lastErrorOf,
   madeAs,
   madeFor,
+  otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
@@ -218,12 +219,26 @@ export interface SendOptions {
   readonly before?: "unknown" | "secret_lost" | undefined;
 }
 
+export function requestIn({ request_text }: Entry): AccessKeyRequest {
+  return JSON.parse(request_text) as AccessKeyRequest;
+}
+
 /**
  * True if a request of this entry may have arrived: then nothing is sent for it again without being asked for. A crash
  * between the record and the response leaves this true.
  */
 export function mayHaveArrived({ state, detail }: Entry): boolean {
   return state === "unknown" || detail.in_flight === true;
+}
+
+/** Other unfinished creations of the same name whose secret may be kept in another place: a key may be theirs. */
+export async function requestedElsewhere({ journal, secrets }: Workbench, entry: Entry): Promise<Entry[]> {
+  const mayBeElsewhere = (other: Entry): boolean =>
+    mayHaveArrived(other) && otherPlaces(other, secrets.place).length > 0 && !secrets.isKept(other.id);
+  const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
+    id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
+  const others = (await journal.unsettled()).filter((other) => isSame(other) && mayBeElsewhere(other));
+  return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
 /**

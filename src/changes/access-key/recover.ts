@@ -20,12 +20,13 @@ import {
   beganAt,
   clockSkewMs,
   detailsOf,
+  otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
   serviceTime,
 } from "../workbench.ts";
-import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
+import { admitKeyCreation, mayHaveArrived, requestedElsewhere, requestIn, sendKeyCreation } from "./create.ts";
 import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
@@ -69,10 +70,6 @@ export async function recoverKeyCreation(
     if (await finishKeyDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
   }
   return replaceOrphan(bench, lease, options);
-}
-
-function requestIn({ request_text }: Entry): AccessKeyRequest {
-  return JSON.parse(request_text) as AccessKeyRequest;
 }
 
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
@@ -185,6 +182,12 @@ async function settleOrphanFound(
   lease: EntryLease,
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
+  const [other] = certain ? [] : await requestedElsewhere(bench, lease.entry);
+  if (other !== undefined)
+    throw cannotTell(lease.entry, `The key ${named(key)} matches the request, and may be of ${other.id} instead.`, {
+      meaning: `Nothing was revoked: ${other.id} was requested in ${otherPlaces(other, bench.secrets.place).join(", ")}, and its secret may be kept there.`,
+      hint: "Run integ journal recover there.",
+    });
   const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   bench.tell.note(

@@ -297,3 +297,61 @@ describe("a receipt", () => {
     expect(keyReceipt({ text, key: { id: "a" }, secret: "s" })).toBe(shown);
   });
 });
+
+describe("two creations of one name, one of them elsewhere", () => {
+  /** Nothing came of the first one; the second one's key exists, and its secret is kept there. */
+  async function twoUnfinished(): Promise<AWorld> {
+    const world = worldWithOwn({ fates: { create: ["lost before", "cut"] } });
+    await create(world);
+    world.place = "there:/state";
+    await world.run((bench) =>
+      createAccessKey(
+        bench,
+        { request: { name: "ci" }, marked: false },
+        { destination: world.destination(), fresh: true },
+      ),
+    );
+    const [first, second] = world.entries;
+    // A crash came before the journal learned that the secret is kept.
+    world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
+    expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
+    return world;
+  }
+
+  it("leave the key alone where the secret is not", async () => {
+    const world = await twoUnfinished();
+    const kept = new Map(world.kept);
+    world.kept.clear();
+    world.place = "here:/state";
+    const { value } = await world.recover({ mayReplace: async ({ id }) => id === world.entries[0]!.id });
+    const { failure, entry } = value![0]!;
+    expect([failure?.kind, entry.state, entry.resource_id]).toEqual(["outcome_unknown", "unknown", null]);
+    expect(failure?.message).toContain(`may be of ${world.entries[1]!.id} instead`);
+    expect(failure?.details).toMatchObject({ hint: "Run integ journal recover there.", nextCommand: undefined });
+    expect(failure?.details.meaning).toContain("there:/state");
+    expect(world.account.requests.some((request) => request.startsWith("revoke"))).toBe(false);
+    world.place = "there:/state";
+    for (const [id, secret] of kept) world.kept.set(id, secret);
+    await world.recover();
+    expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_2"]);
+    expect(world.entries.map(({ state }) => state)).toEqual(["refused", "done"]);
+  });
+
+  it.each([
+    ["of another name", { request_text: '{"name":"other"}' }],
+    ["at another address", { base_url: "https://other.example" }],
+    ["that is no creation", { operation: "access_key.revoke" }],
+    ["that was never sent", { state: "open", detail: { in_flight: false, attempted_at: ["there:/state"] } }],
+    ["whose key is known", { resource_id: "ak_9" }],
+    ["that is finished", { state: "refused" }],
+    ["that was requested here alone", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
+  ] as const)("do not matter to each other if one is %s", async (_what, about) => {
+    const world = await twoUnfinished();
+    world.kept.clear();
+    world.place = "here:/state";
+    const [first, second] = world.entries;
+    world.entries.splice(0, 2, first!, { ...second!, ...about } as never);
+    const { value } = await world.recover({ mayReplace: async () => false });
+    expect(value!.find(({ entry }) => entry.id === first!.id)!.entry.state).toBe("secret_lost");
+  });
+});
