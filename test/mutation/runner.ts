@@ -50,7 +50,7 @@ let question: Question;
 const { INTEG_MUTATION_WORK: work = "" } = process.env;
 
 /** Processor time for the tests of one mutant. One for which they are cut short counts as not noticed. */
-const mostWorkMs = 1000;
+const mostWorkMs = 1500;
 
 /** Without a mutant a loop asks less often than this. */
 const mostUses = 200_000;

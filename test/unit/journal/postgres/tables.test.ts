@@ -1,0 +1,277 @@
+// What is asked of a server before it keeps a journal, and what `journal verify` finds in one.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { entryColumns, recordColumns } from "../../../../src/journal/postgres/columns.ts";
+import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";
+import { sectionOf, serviceNamed } from "../../../../src/journal/postgres/service-file.ts";
+import { serverFindings, verifyTables } from "../../../../src/journal/postgres/verify.ts";
+import { type Row } from "../../../../src/journal/postgres/session.ts";
+import { recordContent, recordHash } from "../../../../src/journal/record.ts";
+import { ada, folder } from "../intent.ts";
+import { anEntry, ASession, partsOf } from "./a-session.ts";
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw new Error(`no Failure: ${String(error)}`);
+}
+
+const sqlError = (code: string) => Object.assign(new Error("refused"), { code, severity: "ERROR" });
+const tables = tablesIn('te"am');
+
+describe("the tables", () => {
+  it("have whole names, whatever the schema is called", () => {
+    expect(tables).toEqual({
+      schema: 'te"am',
+      meta: '"te""am".integ_meta',
+      entries: '"te""am".integ_entries',
+      records: '"te""am".integ_records',
+      escrow: '"te""am".integ_escrow',
+    });
+  });
+
+  it("are made once, under a lock, with their version", async () => {
+    const server = new ASession([[], [{ is_there: false }]]);
+    expect(await makeTables(server.query, tables)).toEqual({ version: 1, made: true });
+    const texts = server.asked.map(({ text }) => text);
+    expect(texts[0]).toContain("pg_advisory_xact_lock");
+    expect(server.asked[1]!.values).toEqual(['"te""am".integ_meta']);
+    expect(texts[2]).toBe('CREATE SCHEMA IF NOT EXISTS "te""am"');
+    for (const name of ["meta", "entries", "records", "escrow"] as const)
+      expect(texts.some((text) => text.startsWith(`CREATE TABLE ${tables[name]} `))).toBe(true);
+    expect(texts.at(-1)).toBe(`INSERT INTO ${tables.meta} (key, value) VALUES ('version', '1')`);
+  });
+
+  it("that are there are left as they are", async () => {
+    const server = new ASession([[], [{ is_there: true }], [{ value: "1" }]]);
+    expect(await makeTables(server.query, tables)).toEqual({ version: 1, made: false });
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it.each([
+    ["2", { hint: "Upgrade integ, then run the command again." }],
+    ["0", { nextCommand: "integ journal init" }],
+  ])("of version %s are not used", async (version, step) => {
+    for (const work of [
+      makeTables(new ASession([[], [{ is_there: true }], [{ value: version }]]).query, tables),
+      checkTables(new ASession([[{ key: "version", value: version }]]).query, tables),
+    ]) {
+      const failure = failureOf(await work.catch((error: unknown) => error));
+      expect(failure.kind).toBe("usage");
+      expect(failure.message).toBe(`The team's journal has tables of version ${version}; this integ needs version 1.`);
+      expect(failure.details).toMatchObject({ meaning: "Nothing was sent and nothing changed.", ...step });
+    }
+  });
+
+  it.each(["42P01", "3F000"])("that are missing (%s) are to be made", async (code) => {
+    const work = checkTables(new ASession([sqlError(code)]).query, tables);
+    const failure = failureOf(await work.catch((error: unknown) => error));
+    expect([failure.kind, failure.details.nextCommand]).toEqual(["usage", "integ journal init"]);
+    expect(failure.message).toContain('The schema te"am of this database does not have a journal yet.');
+  });
+
+  it("that the role may not read are another matter", async () => {
+    const refused = sqlError("42501");
+    await expect(checkTables(new ASession([refused]).query, tables)).rejects.toBe(refused);
+  });
+
+  it("of this version are used", async () => {
+    const rows = [
+      { key: "other", value: "9" },
+      { key: "version", value: "1" },
+    ];
+    await expect(checkTables(new ASession([rows]).query, tables)).resolves.toBeUndefined();
+  });
+
+  it("need a database in UTF8", () => {
+    const server = { isReadOnly: false, isStandby: false };
+    expect(() => assertUsable({ ...server, encoding: "UTF8" })).not.toThrow();
+    expect(() => assertUsable({ ...server, encoding: "LATIN1" })).toThrow(
+      "has the encoding LATIN1, and UTF8 is needed",
+    );
+  });
+});
+
+const safe = { fsync: "on", commits: "on", standbys: "", pages: "on", replicas: 0 };
+
+describe("a server", () => {
+  it.each<[string, object, object, string[]]>([
+    ["that forgets nothing", {}, {}, []],
+    ["with every commit on its standbys", { commits: "remote_apply", standbys: "a", replicas: 1 }, {}, []],
+    ["without fsync", { fsync: "off" }, {}, ["problem: fsync is off"]],
+    ["without whole pages", { pages: "off" }, {}, ["warning: full_page_writes is off"]],
+    ["that is a standby", {}, { isStandby: true, isReadOnly: true }, ["problem: the server is a standby"]],
+    ["that is read-only", {}, { isReadOnly: true }, ["problem: the server is read-only"]],
+    ["that commits before the disk", { commits: "off" }, {}, ["warning: synchronous_commit is off"]],
+    ["that commits to its own disk", { commits: "local" }, {}, ["warning: synchronous_commit is local"]],
+    ["with replicas that lag", { replicas: 2 }, {}, ["warning: its replicas are asynchronous"]],
+    ["with replicas that are waited for", { replicas: 2, standbys: "a" }, {}, []],
+    ["whose standbys are named and absent", { standbys: "a" }, {}, []],
+    [
+      "with everything wrong",
+      { fsync: "off", pages: "off", commits: "off", replicas: 1 },
+      { isReadOnly: true },
+      [
+        "problem: fsync is off",
+        "warning: full_page_writes is off",
+        "problem: the server is read-only",
+        "warning: synchronous_commit is off",
+        "warning: its replicas are asynchronous",
+      ],
+    ],
+  ])("%s", async (_what, row, server, expected) => {
+    const found = await serverFindings(partsOf(new ASession([[{ ...safe, ...row }]], server)));
+    const said = found.map(({ severity, message }) => `${severity}: ${message}`);
+    expect(said).toEqual(expected.map((start) => expect.stringMatching(new RegExp(`^${start}`))));
+    expect(new Set(found.map(({ where }) => where)).size).toBeLessThanOrEqual(1);
+    if (found[0]) expect(found[0].where).toBe("postgresql://h/d");
+  });
+});
+
+/** An entry with its history, as the tables have it. */
+function historyOf(id: string, steps = 2): { entry: Row; records: Row[] } {
+  const records: Row[] = [];
+  let entry: Row = {};
+  let prev: string | undefined;
+  for (let position = 1; position <= steps; position += 1) {
+    const made = anEntry({ id, sequence: position, state: position === 1 ? "open" : "unknown" });
+    const content = recordContent(made, { by: ada, prev });
+    prev = recordHash(content);
+    records.push({ entry: id, position, content, hash: prev, ...recordColumns(ada) });
+    entry = { id, hash: prev, position, content, ...entryColumns(made) };
+  }
+  return { entry, records };
+}
+
+describe("the records of an entry", () => {
+  const id = "1rs6y1ys1e";
+  type History = ReturnType<typeof historyOf>;
+  const cases: [string, (history: History) => void, string | undefined][] = [
+    ["that follow each other are sound", () => {}, undefined],
+    [
+      "of which one was edited",
+      ({ records }) => (records[0] = { ...records[0], content: String(records[0]!.content).replace("open", "done") }),
+      "its record 1 was edited since it was written",
+    ],
+    [
+      "of which one is another entry's",
+      ({ records }) => {
+        const other = historyOf("1rs6y1ys1f").records[1]!;
+        records[1] = { ...other, entry: id };
+      },
+      "its record 2 was edited since it was written",
+    ],
+    [
+      "of which one is no record",
+      ({ records }) => (records[1] = { ...records[1], content: "x", hash: recordHash("x") }),
+      "its record 2 was edited since it was written",
+    ],
+    ["of which the first is missing", ({ records }) => records.shift(), "a record of it was removed or put elsewhere"],
+    ["of which the last is missing", ({ records }) => records.pop(), "a record of it was removed or put elsewhere"],
+    [
+      "that stand in another place",
+      ({ records }) => (records[1] = { ...records[1], position: 3 }),
+      "a record of it was removed or put elsewhere",
+    ],
+    [
+      "and an entry that says something else",
+      ({ entry }) => Object.assign(entry, { content: String(entry.content).replace("unknown", "done") }),
+      "it does not stand as its newest record says",
+    ],
+    [
+      "and an entry that is found under another profile",
+      ({ entry }) => Object.assign(entry, { profile: "dev", state: "done" }),
+      "its newest record says something else than its columns state, profile: it was edited",
+    ],
+    [
+      "beside which another actor stands",
+      ({ records }) => Object.assign(records[1]!, { actor_user: "eve" }),
+      "its record 2 says something else than the column actor_user beside it: it was edited",
+    ],
+    ["and an entry with another fingerprint", ({ entry }) => Object.assign(entry, { hash: "0" }), ""],
+  ];
+  it.each(cases)("%s", async (_what, spoil, expected) => {
+    const history = historyOf(id);
+    spoil(history);
+    const server = new ASession([[safe], [history.entry], history.records]);
+    const found = await verifyTables(partsOf(server));
+    expect(found).toHaveLength(expected === undefined ? 0 : 1);
+    if (expected === undefined) return;
+    expect(found[0]).toMatchObject({ severity: "problem", message: expect.stringContaining(expected) });
+    expect(found[0]!.where).toContain(id);
+    expect(server.asked.slice(1).map(({ values }) => values)).toEqual([[""], ["", null]]);
+  });
+
+  it("without the entry are found", async () => {
+    const { records } = historyOf(id);
+    const found = await verifyTables(partsOf(new ASession([[safe], [], records])));
+    expect(found).toEqual([
+      { severity: "problem", where: `entry ${id}`, message: "it has records, and was removed itself" },
+    ]);
+  });
+
+  it("are read some thousands of entries at a time", async () => {
+    const many = Array.from({ length: 5000 }, (_, index) => ({
+      id: `1rs${String(index).padStart(7, "0")}`,
+      position: 1,
+    }));
+    const server = new ASession([[safe], many, [], [{ id: "1zzzzzzzzz", position: 1 }], []]);
+    const found = await verifyTables(partsOf(server));
+    expect(found).toHaveLength(5001);
+    expect(found.at(-1)!.where).toBe("entry 1zzzzzzzzz");
+    expect(server.asked.slice(1).map(({ values }) => values)).toEqual([
+      [""],
+      ["", "1rs0004999"],
+      ["1rs0004999"],
+      ["1rs0004999", null],
+    ]);
+  });
+});
+
+describe("a service's name", () => {
+  const text = "# all\n[one]\nhost=h1\nhost=h2\n\nport = 5\n";
+
+  it("is looked for in the user's file, then in those that all share", () => {
+    const home = folder();
+    const shared = join(folder(), "shared");
+    mkdirSync(shared);
+    const env = { PGSYSCONFDIR: shared };
+    expect(() => serviceNamed("one", { env, home })).toThrow(`the service "one" is not in ${home}/.pg_service.conf`);
+    writeFileSync(join(shared, "pg_service.conf"), "[one]\nhost=shared\n");
+    expect(serviceNamed("one", { env, home })).toEqual({ host: "shared" });
+    writeFileSync(join(home, ".pg_service.conf"), "[two]\nhost=x\n");
+    expect(serviceNamed("one", { env, home })).toEqual({ host: "shared" });
+    writeFileSync(join(home, ".pg_service.conf"), "[one]\nhost=own\n");
+    expect(serviceNamed("one", { env, home })).toEqual({ host: "own" });
+    const named = join(home, "named");
+    writeFileSync(named, "[one]\nhost=named\n");
+    expect(serviceNamed("one", { env: { ...env, PGSERVICEFILE: named }, home })).toEqual({ host: "named" });
+  });
+
+  it.each([
+    ["the first of two values counts", "[a]\nhost=1\nhost=2", { host: "1" }],
+    ["a value may have an equals sign", "[a]\noptions=-c x=y", { options: "-c x=y" }],
+    ["comments and empty lines say nothing", "# x\n\n[a]\n# host=0\nhost=1", { host: "1" }],
+    ["another section ends it", "[a]\nhost=1\n[b]\nport=2", { host: "1" }],
+    ["what is before it does not matter", "[z]\nnonsense\n[a]\nhost=1", { host: "1" }],
+    ["it may be empty", "[a]", {}],
+    ["it may be missing", "[b]\nhost=1", undefined],
+  ])("%s", (_what, content, expected) => {
+    expect(sectionOf(content, "a", "f")).toEqual(expected);
+  });
+
+  it.each([
+    ["[a]\nservice=b", 'line 2 of f: the parameter "service" is not supported'],
+    ["[a]\nhost=1\nfoo=1", 'line 3 of f: the parameter "foo" is not supported'],
+    ["[a]\nhost", "line 2 of f: it is not <name>=<value>"],
+    ["[a]\nho st=1", "line 2 of f: it is not <name>=<value>"],
+    [`[a]\n${"x".repeat(41)}=1`, "line 2 of f: it is not <name>=<value>"],
+  ])("%j is refused", (content, expected) => {
+    expect(() => sectionOf(content, "a", "f")).toThrow(expected);
+  });
+
+  it("with spaces around the equals sign is refused as libpq does not know it", () => {
+    expect(() => sectionOf(text, "one", "f")).toThrow("line 6 of f");
+  });
+});
