@@ -47,6 +47,7 @@ const pureRules = [
   "api/oauth-client-creation.ts",
   "api/pages.ts",
   "api/raw.ts",
+  "journal/account.ts",
   "journal/entry.ts",
   "journal/exported.ts",
   "journal/postgres/address.ts",

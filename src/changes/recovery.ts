@@ -1,6 +1,7 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { eachInParallel } from "../parallel.ts";
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
+import { otherAccount } from "../journal/account.ts";
 import { isSettled, type Entry, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
@@ -12,7 +13,6 @@ import { recoverKeyRotation } from "./access-key/rotate.ts";
 import { finishOrReplace } from "./oauth-client/replace.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
-import { shell } from "../next-step.ts";
 
 export interface RecoveryOptions {
   /** Where a secret that is still to come goes: asked for, else where the original command wanted it. */
@@ -189,23 +189,8 @@ function asEntryStands(entry: Entry, failure: Failure): Failure {
 
 /** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */
 function checkBinding(entry: Entry, { account, journal }: Workbench): void {
-  // A profile's id is one machine's.
-  const isOther = journal.isShared
-    ? account.principal !== undefined && entry.principal !== undefined && account.principal !== entry.principal
-    : account.profileId !== entry.profile_id;
-  const moved =
-    (account.baseUrl !== entry.base_url &&
-      `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
-    (account.organizationId?.toLowerCase() !== entry.organization_id?.toLowerCase() &&
-      "is bound to another organization now") ||
-    (isOther && "is another profile of the same name");
-  if (!moved) return;
-  throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
-    ...detailsOf(entry),
-    meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
-    hint: "Put the profile back as it was, or stop tracking the change.",
-    nextCommand: shell`integ journal forget ${entry.id}`,
-  });
+  const other = otherAccount(entry, account, journal.isShared);
+  if (other !== undefined) throw new Failure(other.kind, other.message, detailsOf(entry, other.details));
 }
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {

@@ -2,7 +2,7 @@
 // does and how it fails.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/http/attempt.ts";
-import { Failure, type FailureDetails } from "../errors.ts";
+import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import type { ClientProof, KeyExchange, Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { shell } from "../next-step.ts";
@@ -236,12 +236,17 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   );
 }
 
-/** The recovery as a command, unless something has to be typed otherwise first: alone it would end the same way again. */
+/** The recovery as a command, unless something has to be done first: alone it would end the same way again. */
 function recoveryAfter(because: Failure, entry: string): RecoveryStep {
-  const { hint } = because.details;
-  if (prerequisite(because) === "" || hint === undefined) return recoveryStep(entry);
-  return { nextCommand: undefined, hint: `${hint} Then run integ journal recover ${entry}.`, recovers: entry };
+  const { hint, nextCommand } = because.details;
+  const isRefused = standing.has(because.kind) && because.details.problem !== undefined;
+  if (hint === undefined || !(isRefused || prerequisite(because) !== "")) return recoveryStep(entry);
+  const first = isRefused && typeof nextCommand === "string" ? nextCommand : undefined;
+  return { nextCommand: first, hint: `${hint} Then run integ journal recover ${entry}.`, recovers: entry };
 }
+
+/** Refusals that stand until a person changes something. */
+const standing: ReadonlySet<FailureKind> = new Set(["auth", "not_found", "conflict"]);
 
 function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
   if (idempotency_key !== null)

@@ -279,17 +279,25 @@ function requestJson(text: string): string {
 export function publicHistory(
   entry: Entry,
   { destinations, history }: { readonly destinations: readonly object[]; readonly history: readonly object[] },
-  holder?: object,
+  about: Beside = {},
 ): string {
   const more = JSON.stringify({ destinations, history });
-  return `${publicEntry(entry, holder).slice(0, -1)},${more.slice(1)}`;
+  return `${publicEntry(entry, about).slice(0, -1)},${more.slice(1)}`;
+}
+
+/** What is said with an entry, and is not in it. */
+export interface Beside {
+  /** Who works on it now. */
+  readonly holder?: object | undefined;
+  /** What has to be done first, on this machine: its own next step alone would end as it did. */
+  readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
 }
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent` and `policy_name` if they are set. `request` is the body as it was sent, not parsed and written again.
+ * `replaces`, `replaced_by`, `parent`, `policy_name` and `needs` if they are set. `request` is the body as it was sent, not parsed and written again.
  */
-export function publicEntry(entry: Entry, holder?: object): string {
+export function publicEntry(entry: Entry, { holder, first }: Beside = {}): string {
   const before = {
     id: entry.id,
     object: "journal_entry",
@@ -308,12 +316,13 @@ export function publicEntry(entry: Entry, holder?: object): string {
     created_at: entry.created_at,
     updated_at: entry.updated_at,
     last_error: entry.last_error,
-    next_step: nextStep(entry),
+    next_step: first === undefined ? nextStep(entry) : first.command,
     due_at: dueAt(entry),
     replaces: entry.replaces ?? undefined,
     replaced_by: entry.replaced_by ?? undefined,
     parent: entry.parent ?? undefined,
     policy_name: entry.detail.policy_name,
+    needs: first?.needs,
     holder,
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;

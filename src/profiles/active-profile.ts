@@ -1,23 +1,26 @@
 // From a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
 // §5.3).
 import { Failure } from "../errors.ts";
-import { areSameOrigins } from "./address.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Environment, variable, type Resolution } from "./resolution.ts";
 import {
   type ActiveProfile,
   type Credential,
   credentialAgain,
+  type Contract,
+  lackOf,
   type LegacyAccess,
   type LegacyCredential,
   type OAuthSettings,
+  noCredential,
+  noLegacy,
   originsOf,
   type Profile,
   secretSourceOf,
   type StoredCredential,
 } from "./profile.ts";
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
-import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
+import { flags, settingOf } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
 export interface SandboxAccess {
@@ -63,22 +66,7 @@ function shellOptions(tools: ActivationTools): ShellOptions {
   };
 }
 
-function refuseOtherOrigins(profile: Profile): void {
-  const now = originsOf(profile);
-  const given = profile.credential_origins;
-  if (areSameOrigins(given, now)) return;
-  throw new Failure(
-    "auth",
-    `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
-    {
-      meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
-      nextCommand: credentialAgain(profile),
-    },
-  );
-}
-
 async function secretOf(profile: Profile, credential: StoredCredential, tools: ActivationTools): Promise<string> {
-  refuseOtherOrigins(profile);
   const source = secretSourceOf(credential);
   if (source.from === "stored") {
     return tools.credentials.read(source, originsOf(profile)).catch((error: unknown) => {
@@ -106,16 +94,14 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
   };
 }
 
-function noCredential(name: string): Failure {
-  const step: NextStep =
-    name === "env"
-      ? { hint: "Set INTEG_API_KEY." }
-      : { nextCommand: shell`integ profiles edit ${name} ${flags.apiKeyStdin}` };
-  return new Failure("auth", `Profile ${name} has no credential for /v1.`, step);
+function assertHas(profile: Profile, contract: Contract): void {
+  const lack = lackOf(profile, contract);
+  if (lack !== undefined) throw lack;
 }
 
 async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {
   const { credential } = profile;
+  assertHas(profile, "v1");
   if (credential === null) throw noCredential(profile.name);
   const secret = await secretOf(profile, credential, tools);
   return credential.kind === "api_key"
@@ -125,13 +111,8 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
-  if (legacy === undefined) {
-    throw new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
-      meaning: "The API document does not show that exchange: name a command or an endpoint.",
-      ...settingOf(name, flags.accessTokenCommand),
-    });
-  }
-  refuseOtherOrigins(profile);
+  assertHas(profile, "legacy");
+  if (legacy === undefined) throw noLegacy(name);
   const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
   if (legacy.kind === "access_token_endpoint") {
     if (secret === undefined) {

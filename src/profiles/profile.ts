@@ -1,8 +1,9 @@
 // What a profile is, without the schema library: help and completion load this.
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
-import { originOf } from "./address.ts";
+import { Failure } from "../errors.ts";
+import { areSameOrigins, originOf } from "./address.ts";
 import type { OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
-import { type NextCommand, shell, flags } from "../next-step.ts";
+import { type NextCommand, type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 export type {
@@ -50,6 +51,41 @@ export function whereIsCredential(profile: Profile): "keychain" | "file" | "comm
 export function credentialAgain({ name, credential }: Profile): NextCommand {
   const flag = credential?.kind === "client_credentials" ? flags.clientSecretStdin : flags.apiKeyStdin;
   return shell`integ profiles edit ${name} ${flag}`;
+}
+
+/** Which part of the API a credential is for. */
+export type Contract = "v1" | "legacy";
+
+/** What a stored profile lacks to act under a contract, as far as that is known without its secret; nothing if it can. */
+export function lackOf(profile: Profile, contract: Contract): Failure | undefined {
+  if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
+  if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
+  const now = originsOf(profile);
+  const given = profile.credential_origins;
+  if (areSameOrigins(given, now)) return undefined;
+  return new Failure(
+    "auth",
+    `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
+    {
+      meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
+      nextCommand: credentialAgain(profile),
+    },
+  );
+}
+
+export function noCredential(name: string): Failure {
+  const step: NextStep =
+    name === "env"
+      ? { hint: "Set INTEG_API_KEY." }
+      : { nextCommand: shell`integ profiles edit ${name} ${flags.apiKeyStdin}` };
+  return new Failure("auth", `Profile ${name} has no credential for /v1.`, step);
+}
+
+export function noLegacy(name: string): Failure {
+  return new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
+    meaning: "The API document does not show that exchange: name a command or an endpoint.",
+    ...settingOf(name, flags.accessTokenCommand),
+  });
 }
 
 /** The token exchange a profile knows of: of its client credentials, or given with an API key. */

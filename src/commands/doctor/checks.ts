@@ -1,10 +1,11 @@
 // The checks of `integ doctor` that need no request. No secret passes through here.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { needsAttention, nextStep } from "../../journal/entry.ts";
+import { needsAttention } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
+import { stepHere } from "../running/missing.ts";
 import type { Finding } from "../../journal/finding.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { shell, settingOf } from "../../next-step.ts";
@@ -85,9 +86,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           check: "unfinished changes",
           status: "warning",
           message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
-          ...todo({
-            nextCommand: (unsettled.length === 1 ? nextStep(first) : null) ?? shell`integ journal list`,
-          }),
+          ...todo(unsettled.length === 1 ? await stepHere(context, first) : { nextCommand: shell`integ journal list` }),
         },
   ];
 }

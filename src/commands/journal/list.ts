@@ -1,6 +1,6 @@
 import type { Context } from "../../context.ts";
 import { invalidValue } from "../../errors.ts";
-import { operations, settledStates, unsettledStates } from "../../journal/entry.ts";
+import { isSettled, operations, settledStates, unsettledStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -41,7 +41,10 @@ export const command = defineVerb({
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const view = journal.isShared ? sharedEntriesView : entriesView;
     const list = context.output.list({ ...view, empty });
-    await list.page(entriesPage(shown, await journal.holders()));
+    const holders = await journal.holders();
+    const isDue = shown.some(({ state }) => !isSettled(state));
+    const first = isDue ? await (await import("../running/missing.ts")).tellMissing(context, shown) : undefined;
+    await list.page(entriesPage(shown, ({ id }) => ({ holder: holders.get(id), first: first?.get(id) })));
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });

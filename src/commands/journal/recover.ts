@@ -8,7 +8,6 @@ import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.
 import { parseDuration } from "../options/global.ts";
 import {
   entriesOfProfile,
-  fittingProfile,
   mayReplace,
   mayRevokeUnproven,
   mentionDamage,
@@ -16,6 +15,7 @@ import {
   whereSecretWent,
   workbenchOf,
 } from "../running/change.ts";
+import { missingAccount, stepBefore } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
@@ -94,7 +94,8 @@ export const command = defineVerb({
       // Credentials of another shell's environment are not expected everywhere.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       benchFor: async (entry) => {
-        await refuseGone(context, entry);
+        const missing = await missingAccount(context, entry);
+        if (missing !== undefined) throw missing;
         const bench = await workbenchOf(context, { entry, disk });
         benches.set(entry.id, bench);
         return bench;
@@ -177,25 +178,6 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
   });
 }
 
-/** A profile that was removed: no one typed its name now, and one added again under it is another one. */
-async function refuseGone(context: Context, entry: Entry): Promise<void> {
-  const { id, profile, base_url } = entry;
-  if ((await context.journal()).isShared) {
-    if (await fittingProfile(context, entry)) return;
-    throw new Failure("auth", `No profile of this machine is bound to the account of ${id} (${base_url}).`, {
-      meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
-      nextCommand: shell`integ help profiles add`,
-    });
-  }
-  const { sandboxRegions } = await import("../../profiles/resolution.ts");
-  if (profile === "env" || sandboxRegions.has(profile)) return;
-  if ((await context.profiles.store()).get(profile) !== undefined) return;
-  throw new Failure("auth", `The profile "${profile}", which requested it, no longer exists.`, {
-    meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
-    nextCommand: shell`integ journal forget ${id}`,
-  });
-}
-
 async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]> {
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
@@ -263,7 +245,14 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
-    await list.page(entriesPage(results.map((result) => result.entry)));
+    // The row says what its error says.
+    const before = new Map(results.map(({ entry, failure }) => [entry.id, failure && stepBefore(entry, failure)]));
+    await list.page(
+      entriesPage(
+        results.map(({ entry }) => entry),
+        ({ id }) => ({ first: before.get(id) }),
+      ),
+    );
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {
     // What is left unfinished decides how this ends, whether anyone reads the rows or not.

@@ -1,4 +1,4 @@
-import { publicEntry, publicHistory } from "../../journal/entry.ts";
+import { type Beside, type Entry, isSettled, publicEntry, publicHistory } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import type { Context } from "../../context.ts";
 import type { ListView } from "../../output/formats/format.ts";
@@ -21,10 +21,13 @@ export const command = defineVerb({
     const history = (await journal.history(entry.id)).map(({ at, state, actor }) => ({ at, state, actor }));
     const destinations = await deliveriesOf(journal, entry);
     const holder = (await journal.holders()).get(entry.id);
+    const first = isSettled(entry.state) ? undefined : await firstOf(context, entry);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
     await output.resource(
-      isTable ? publicEntry(entry, holder) : publicHistory(entry, { destinations, history }, holder),
+      isTable
+        ? publicEntry(entry, { holder, first })
+        : publicHistory(entry, { destinations, history }, { holder, first }),
       {
         ...(holder === undefined ? entryView : heldEntryView),
         isRead: true,
@@ -35,6 +38,11 @@ export const command = defineVerb({
     await table(context, historyView, history);
   },
 });
+
+async function firstOf(context: Context, entry: Entry): Promise<Beside["first"]> {
+  const { tellMissing } = await import("../running/missing.ts");
+  return (await tellMissing(context, [entry])).get(entry.id);
+}
 
 async function table({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {
   await output.text("\n");

@@ -1,5 +1,4 @@
-import type { Entry } from "../../journal/entry.ts";
-import { publicEntry } from "../../journal/entry.ts";
+import { type Beside, type Entry, publicEntry } from "../../journal/entry.ts";
 import type { ListView, ResourceView } from "../../output/formats/format.ts";
 import { type RowPage, pageOf } from "../../output/row-page.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
@@ -70,6 +69,6 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
 }
 
 /** Entries as one page of a list: the same bytes in every format. */
-export function entriesPage(entries: readonly Entry[], holders: ReadonlyMap<string, object> = new Map()): RowPage {
-  return pageOf(entries.map((entry) => publicEntry(entry, holders.get(entry.id))));
+export function entriesPage(entries: readonly Entry[], beside: (entry: Entry) => Beside = () => ({})): RowPage {
+  return pageOf(entries.map((entry) => publicEntry(entry, beside(entry))));
 }

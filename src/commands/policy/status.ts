@@ -9,6 +9,7 @@ import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, entriesOfProfile } from "../running/change.ts";
+import { tellMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";
@@ -72,14 +73,18 @@ const noPolicy: Policy = { items: [], maxFailures: 3, changesPerRun: 20, keepFre
 async function unfinishedRows(context: Context): Promise<Row[]> {
   const own = await entriesOfProfile(context, context.settings.profile);
   const unfinished = (await (await context.journal()).select(own)).filter(({ parent }) => parent === null);
-  return unfinished.map((entry) => ({
-    topic: "journal",
-    name: entry.id,
-    state: entry.state,
-    detail: [entry.operation, entry.resource_id, entry.detail.policy_name].filter((part) => part).join(" "),
-    due_at: dueAt(entry),
-    next_step: nextStep(entry),
-  }));
+  const missing = await tellMissing(context, unfinished);
+  return unfinished.map((entry) => {
+    const first = missing.get(entry.id);
+    return {
+      topic: "journal",
+      name: entry.id,
+      state: entry.state,
+      detail: [entry.operation, entry.resource_id, entry.detail.policy_name].filter((part) => part).join(" "),
+      due_at: dueAt(entry),
+      next_step: first === undefined ? nextStep(entry) : first.command,
+    };
+  });
 }
 
 function dueRows({ items }: Plan): Row[] {

@@ -1,0 +1,114 @@
+// What this machine lacks to finish an entry: what its next step needs first. Nothing is sent, and no secret is read.
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { otherAccount, setEnvironment } from "../../journal/account.ts";
+import { type Beside, type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import { type NextStep, shell } from "../../next-step.ts";
+import { type ActiveProfile, lackOf } from "../../profiles/profile.ts";
+import { sandboxRegions } from "../../profiles/resolution.ts";
+import { fittingProfile } from "./change.ts";
+
+/** Why an entry is finished nowhere on this machine, with what to do; nothing if its account is here. */
+export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
+  const { isShared } = await context.journal();
+  const { profile, base_url, id } = entry;
+  if (isShared) {
+    if ((await fittingProfile(context, entry)) !== undefined) return undefined;
+    return new Failure("auth", `No profile of this machine is bound to the account of ${id} (${base_url}).`, {
+      meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
+      nextCommand: shell`integ help profiles add`,
+    });
+  }
+  if (sandboxRegions.has(profile)) return undefined;
+  if (profile === "env") return inEnvironment(context, entry, async () => {});
+  return profileOtherwise(context, entry);
+}
+
+/** As above, or why the account cannot be used: what lists say before anything is tried. */
+async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
+  const missing = await missingAccount(context, entry);
+  if (missing !== undefined || (await context.journal()).isShared || sandboxRegions.has(entry.profile)) return missing;
+  const contract = entry.operation.startsWith("access_key.") ? "legacy" : "v1";
+  if (entry.profile === "env")
+    // Variables alone: nothing is run or asked for them.
+    return inEnvironment(
+      context,
+      entry,
+      async (env) => void (await (contract === "legacy" ? env.legacy() : env.credential())),
+    );
+  const stored = (await context.profiles.store()).get(entry.profile);
+  return stored && lackOf(stored, contract);
+}
+
+async function inEnvironment(
+  { profiles }: Context,
+  entry: Entry,
+  use: (env: ActiveProfile) => Promise<void>,
+): Promise<Failure | undefined> {
+  try {
+    const env = await profiles.named("env");
+    const other = otherAccount(entry, { ...env, profileId: env.id }, false);
+    if (other !== undefined) return other;
+    await use(env);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return new Failure(error.kind, error.message, { ...error.details, ...setEnvironment(entry) });
+  }
+}
+
+/** A profile that was removed: no one typed its name now, and one added again under it is another one. */
+async function profileOtherwise({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
+  const { id, profile: name } = entry;
+  if ((await profiles.store()).get(name) === undefined)
+    return new Failure("auth", `The profile "${name}", which requested it, no longer exists.`, {
+      meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
+      nextCommand: shell`integ journal forget ${id}`,
+    });
+  const profile = await profiles.named(name);
+  return otherAccount(entry, { ...profile, profileId: profile.id }, false);
+}
+
+/** What comes before an entry's own step, where a failure says so; the step itself alone would fail again. */
+export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): Beside["first"] {
+  // A command that was typed otherwise is the way to what it ended with, and no step of the entry.
+  if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
+  const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
+  if (isOwn && hint === undefined) return undefined;
+  return { needs: hint ?? message, command: isOwn ? null : nextCommand };
+}
+
+/** The step that a single entry needs on this machine. */
+export async function stepHere(context: Context, entry: Entry): Promise<NextStep> {
+  const missing = entry.state === "undelivered" ? undefined : await missingFor(context, entry);
+  return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
+}
+
+/** What entries of a list need first on this machine, by their ids; said once for each reason. */
+export async function tellMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
+  const missing = new Map<string, Beside["first"]>();
+  const said = new Map<string, string[]>();
+  const usable = new Set<string>();
+  for (const entry of entries) {
+    // A secret that is kept needs no account.
+    if (isSettled(entry.state) || entry.state === "undelivered" || usable.has(accountKey(entry))) continue;
+    const failure = await missingFor(context, entry);
+    if (failure === undefined) {
+      usable.add(accountKey(entry));
+      continue;
+    }
+    missing.set(entry.id, stepBefore(entry, failure));
+    const why = `${failure.message} ${failure.details.hint ?? ""}`.trim();
+    said.set(why, [...(said.get(why) ?? []), entry.id]);
+  }
+  for (const [why, ids] of said) {
+    const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
+    context.output.note(`${ids.slice(0, 3).join(", ")}${more}: ${why}`);
+  }
+  return missing;
+}
+
+function accountKey(entry: Entry): string {
+  const { profile, profile_id, base_url, organization_id, principal, operation } = entry;
+  return JSON.stringify([profile, profile_id, base_url, organization_id, principal, operation]);
+}

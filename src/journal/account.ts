@@ -1,0 +1,53 @@
+// The account that an entry was made for: what leads to it, and why a profile does not.
+import { Failure } from "../errors.ts";
+import { type NextStep, shell } from "../next-step.ts";
+import { type Entry, nextStep } from "./entry.ts";
+
+/** A profile, as far as an entry is bound to it. */
+export interface BoundProfile {
+  readonly profileId: string;
+  readonly baseUrl: string;
+  readonly organizationId?: string | null | undefined;
+  readonly principal?: string | undefined;
+}
+
+/**
+ * Why an entry is not finished as a profile of its name; nothing if it is the one.
+ * @param isShared the journal is a team's: a profile's id is one machine's
+ */
+export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
+  const { profileId, baseUrl, organizationId, principal } = profile;
+  const isOther = isShared
+    ? principal !== undefined && entry.principal !== undefined && principal !== entry.principal
+    : profileId !== entry.profile_id;
+  const moved =
+    (baseUrl !== entry.base_url && `points at ${baseUrl} now, and the entry was made for ${entry.base_url}`) ||
+    (organizationId?.toLowerCase() !== entry.organization_id?.toLowerCase() &&
+      "is bound to another organization now") ||
+    (isOther && "is another profile of the same name");
+  if (!moved) return undefined;
+  return new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
+    meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
+    ...(entry.profile === "env" ? setEnvironment(entry) : putBack(entry)),
+  });
+}
+
+function putBack({ id }: Entry): NextStep {
+  return {
+    hint: "Put the profile back as it was, or stop tracking the change.",
+    nextCommand: shell`integ journal forget ${id}`,
+  };
+}
+
+/** The variables that an entry of the environment's profile needs. Its credential is no word of a command. */
+export function setEnvironment(entry: Entry): NextStep {
+  const { base_url, region, organization_id, principal, operation } = entry;
+  const credential = operation.startsWith("access_key.")
+    ? "INTEG_ACCESS_TOKEN"
+    : principal === undefined
+      ? "INTEG_API_KEY"
+      : `INTEG_CLIENT_ID=${principal} with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT`;
+  const organization = organization_id === null ? "" : ` INTEG_ORGANIZATION_ID=${organization_id}`;
+  const address = `INTEG_BASE_URL=${base_url} INTEG_REGION=${region}${organization}`;
+  return { hint: `Set ${address} and ${credential}.`, nextCommand: nextStep(entry) ?? undefined };
+}

@@ -1,0 +1,209 @@
+// What an unfinished entry needs is said where it is shown, and by the command that would finish it: a variable, a profile or a
+// credential that is missing on this machine. No next step that is shown without it ends as it did.
+import { cpSync, rmSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterEach(() => service.calm());
+afterAll(() => service.stop());
+
+interface Row {
+  readonly id: string;
+  readonly state: string;
+  readonly next_step: string | null;
+  readonly needs?: string;
+}
+
+/** Of each operation one entry that is not finished, and two in other states. */
+const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Promise<void>>> = {
+  "oauth_client.create unknown": async (at, as) => {
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await at.integ([...createWords(), "--secret-file", "s1", ...as]);
+  },
+  "oauth_client.create secret_lost": async (at, as) => {
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await at.integ([...createWords(), "--new", "--secret-file", "s2", ...as]);
+    const open = (await rows(at)).find(({ state }) => state === "unknown")!;
+    await at.integ(["journal", "recover", open.id, "--no-input"]);
+  },
+  "oauth_client.rotate waiting": async (at, as) => {
+    const { stdout } = await at.integ([...createWords(), "--new", "--secret-file", "s3", "--json", ...as]);
+    const { id } = JSON.parse(stdout) as { id: string };
+    await at.integ(["oauth-clients", "rotate", id, "--secret-file", "s4", "--overlap", "24h", "--yes", ...as]);
+  },
+  "oauth_client.revoke unknown": async (at, as) => {
+    const { stdout } = await at.integ([...createWords(), "--new", "--secret-file", "s5", "--json", ...as]);
+    const { id } = JSON.parse(stdout) as { id: string };
+    await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
+    await at.integ(["oauth-clients", "revoke", id, "--yes", "--retry-for", "0", ...as]);
+  },
+  "access_key.create unknown": async (at, as) => {
+    await service.fault("POST /api/v1/access-keys drop=before times=1");
+    await at.integ([...keyWords("one"), "--secret-file", "s6", ...as]);
+  },
+  "access_key.rotate unknown": async (at, as) => {
+    await service.fault("POST /api/v1/access-keys/*/rotate drop=before times=1");
+    await at.integ([
+      "keys",
+      "rotate",
+      await madeKey(at, as),
+      "--secret-file",
+      "s7",
+      "--yes",
+      "--retry-for",
+      "0",
+      ...as,
+    ]);
+  },
+  "access_key.revoke unknown": async (at, as) => {
+    const key = await madeKey(at, as);
+    await service.fault("DELETE /api/v1/access-keys/* drop=before times=1");
+    await at.integ(["keys", "revoke", key, "--yes", "--retry-for", "0", ...as]);
+  },
+};
+
+function createWords(): string[] {
+  const { service_account_id: account } = service.us;
+  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--retry-for", "0"];
+}
+
+function keyWords(name: string): string[] {
+  return ["keys", "create", "--name", name, "--scope", "push-ingest:*", "--expires-in", "90d", "--retry-for", "0"];
+}
+
+async function madeKey(at: Home, as: readonly string[]): Promise<string> {
+  const { stdout } = await at.integ([
+    ...keyWords(crypto.randomUUID()),
+    "--secret-file",
+    crypto.randomUUID(),
+    "--json",
+    ...as,
+  ]);
+  return (JSON.parse(stdout) as { id: string }).id;
+}
+
+async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promise<Row[]> {
+  const { stdout } = await at.integ(["journal", "list", "--json"], { env });
+  return (JSON.parse(stdout) as { data: Row[] }).data;
+}
+
+/** A home with one entry of each kind, of the environment's profile or of a stored one. */
+async function left(
+  env: Readonly<Record<string, string>>,
+  as: readonly string[],
+  before?: (at: Home) => Promise<unknown>,
+) {
+  const at = new Home(env);
+  await before?.(at);
+  for (const leave of Object.values(changes)) {
+    await leave(at, as);
+    await service.calm();
+  }
+  const all = await rows(at);
+  expect(all.map(({ state }) => state).toSorted()).toEqual(
+    Object.keys(changes)
+      .map((name) => name.split(" ")[1]!)
+      .toSorted(),
+  );
+  expect(all.filter(({ next_step, needs }) => next_step === null || needs !== undefined)).toEqual([]);
+  return { at, all };
+}
+
+/** What every place says of an entry that cannot be finished here. */
+async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
+  const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
+  const before = await requests();
+  let said = 0;
+  for (const row of await rows(at, env)) {
+    if (row.state === "waiting" && row.needs === undefined) continue;
+    expect(row.needs).toMatch(needs());
+    const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
+    expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
+    // One that is shown is another than the recovery that fails.
+    expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
+    const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
+    if (row.state === "waiting" && code === 0) continue;
+    expect(code).not.toBe(0);
+    const { error } = JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { hint?: string; message: string } };
+    expect(`${error.message} ${error.hint ?? ""}`).toMatch(needs());
+    const [after] = (JSON.parse(stdout) as { data: Row[] }).data;
+    expect([after!.state, after!.next_step]).toEqual([row.state, row.next_step]);
+    said += 1;
+  }
+  expect(await requests()).toBe(before);
+  return said;
+}
+
+describe("entries of the environment's profile", () => {
+  it("say which variables they need", async () => {
+    const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
+    const none = Object.fromEntries([...Object.keys(service.env), "INTEG_ACCESS_TOKEN"].map((name) => [name, ""]));
+    const of = (): RegExp =>
+      new RegExp(`INTEG_BASE_URL=${service.us.base_url} INTEG_REGION=us INTEG_ORGANIZATION_ID=\\S+ and INTEG_A`);
+    const elsewhere = { INTEG_BASE_URL: "http://127.0.0.1:9" };
+    const other = { INTEG_ORGANIZATION_ID: "00000000-0000-4000-8000-000000000000" };
+    expect(await expectSaid(at, none, of)).toBe(7);
+    expect(await expectSaid(at, elsewhere, of)).toBe(7);
+    expect(await expectSaid(at, { INTEG_ORGANIZATION_ID: "" }, of)).toBe(7);
+    expect(await expectSaid(at, other, of)).toBe(7);
+    at.remove();
+  });
+
+  it("say which credential they need, and others go on", async () => {
+    const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
+    const shown = await rows(at, { INTEG_ACCESS_TOKEN: "" });
+    expect(shown.filter(({ needs }) => needs !== undefined).map(({ needs }) => needs)).toEqual(
+      Array.from({ length: 3 }, () => expect.stringMatching(/ and INTEG_ACCESS_TOKEN\.$/)),
+    );
+    expect(shown.filter(({ needs }) => needs === undefined)).toHaveLength(4);
+    at.remove();
+  });
+});
+
+describe("entries of a stored profile", () => {
+  const add = (at: Home, name: string): Promise<unknown> =>
+    at.integ(
+      [
+        ...["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url, "--no-verify"],
+        ...["--organization-id", service.us.organization_id, "--api-key-stdin"],
+        ...["--access-token-endpoint", service.us.access_token_endpoint],
+      ],
+      { input: service.us.access_key_secret },
+    );
+
+  it("say what became of it", async () => {
+    const { at } = await left({}, ["-p", "k"], (home) => add(home, "k"));
+    const kept = at.path("kept");
+    cpSync(at.path("config"), kept, { recursive: true });
+    const worlds: readonly [of: RegExp, change: () => Promise<unknown>][] = [
+      [
+        /profile "k", which requested it, no longer exists|forget/,
+        () => at.integ(["profiles", "remove", "k", "--yes"]),
+      ],
+      [
+        /another profile of the same name|Put the profile back/,
+        async () => {
+          await at.integ(["profiles", "remove", "k", "--yes"]);
+          await add(at, "k");
+        },
+      ],
+      [
+        /points at|Put the profile back/,
+        () => at.integ(["profiles", "edit", "k", "--base-url", "http://127.0.0.1:9", "--yes", "--no-verify"]),
+      ],
+    ];
+    for (const [of, change] of worlds) {
+      await change();
+      expect(await expectSaid(at, {}, () => of)).toBe(7);
+      rmSync(at.path("config"), { recursive: true });
+      cpSync(kept, at.path("config"), { recursive: true });
+    }
+    at.remove();
+  });
+});
