@@ -167,15 +167,12 @@ describe("entries of the environment's profile", () => {
 });
 
 describe("entries of a stored profile", () => {
-  const add = (at: Home, name: string): Promise<unknown> =>
-    at.integ(
-      [
-        ...["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url, "--no-verify"],
-        ...["--organization-id", service.us.organization_id, "--api-key-stdin"],
-        ...["--access-token-endpoint", service.us.access_token_endpoint],
-      ],
-      { input: service.us.access_key_secret },
-    );
+  const add = (at: Home, name: string): Promise<unknown> => {
+    const { base_url, organization_id, access_token_endpoint, access_key_secret } = service.us;
+    const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--no-verify"];
+    const way = ["--api-key-stdin", "--access-token-endpoint", access_token_endpoint];
+    return at.integ(["profiles", "add", name, ...where, ...way], { input: access_key_secret });
+  };
 
   it("say what became of it", async () => {
     const { at } = await left({}, ["-p", "k"], (home) => add(home, "k"));
