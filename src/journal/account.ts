@@ -39,7 +39,7 @@ function putBack({ id }: Entry): NextStep {
   };
 }
 
-/** The variables that an entry of the environment's profile needs. Its credential is no word of a command. */
+/** The variables that an entry of the environment's profile needs. They are named, not written as a command that would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal, operation } = entry;
   const credential = operation.startsWith("access_key.")
