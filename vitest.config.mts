@@ -13,18 +13,43 @@ const shared = {
 // Reading a large file of authorities takes a process that a test starts longer than anything else it does.
 delete process.env.NODE_EXTRA_CA_CERTS;
 
-/** The files that take longest, so that no core waits for the last of them. */
-const long =
-  /[\\/]test[\\/](?:crash|terminal)[\\/]|[\\/](?:kubernetes-store|journal-index|canary|rotation|keys-rotation|concurrency|keys-lost-answers|put-off|bench)\.test\.ts$/;
+/** The files that take longest, as they are measured by themselves: no core waits for the last of them. */
+const longest = [
+  "cut-connections",
+  "concurrency",
+  "keys-lost-answers",
+  "team",
+  "policy-killed",
+  "kubernetes-store",
+  "errno",
+  "team-kill",
+  "put-off",
+  "out-resume",
+  "package-bytes",
+  "kill-stores",
+  "kill-keys",
+  "account-model",
+  "team-stopped",
+  "waiting",
+  "journal-faults",
+  "kill-creation",
+  "hostile-text",
+  "completion",
+  "network-proxy",
+  "lists-hostile",
+  "journal-index",
+].map((name) => `/${name}.test.ts`);
 
 /** Long ones first; a project's files one after the other, since they share a process. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const rank = ({ moduleId, project }: TestSpecification): number => {
-      const isUnit = project.name === "unit";
-      if (long.test(moduleId)) return isUnit ? 0 : 1;
-      return isUnit ? 4 : project.name === "program" ? 2 : 3;
+      const place = longest.findIndex((name) => moduleId.endsWith(name));
+      if (place >= 0 && project.name !== "team") return place;
+      if (project.name === "unit") return 1003;
+      if (project.name === "team") return 1002;
+      return longest.length + (/[\\/](?:crash|terminal|model)[\\/]/.test(moduleId) ? 0 : 1);
     };
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
@@ -46,8 +71,8 @@ export default defineConfig({
   test: {
     // All recorded answers are checked after the last test.
     teardownTimeout: 120_000,
-    // Twice the cores that it is made for: tests of crashes, terminals and stores wait most of their time.
-    maxWorkers: 4,
+    // Three times the cores that it is made for: tests of crashes, terminals and stores wait most of their time.
+    maxWorkers: 6,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
     globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts", "test/support/postgres-template.ts"],

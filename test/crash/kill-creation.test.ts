@@ -15,7 +15,7 @@ import { killTest } from "./harness.ts";
 
 const scene = clientScenes();
 
-killTest(scene(create), { sample: 8 });
+killTest(scene(create), { sample: 6 });
 killTest(scene(createToJson), { sample: 3 });
 killTest(scene(createToOutput), { sample: 3 });
 killTest(scene(createToProfile), { sample: 3 });

@@ -53,7 +53,7 @@ interface Scene {
 }
 
 const some = ["item-1", "item-3", "item-4"];
-const clientScene = { keys: [], sample: 5 } as const;
+const clientScene = { keys: [], sample: 3 } as const;
 const mixedScene = { parallel: 4, keys: some, sample: 2 } as const;
 
 const scenes: readonly Scene[] = [

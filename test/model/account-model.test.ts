@@ -252,10 +252,10 @@ it("random orders of commands, crashes and faults leave nothing doubled, lost or
   console.log(`the model's seed: ${seed} (INTEG_TEST_SEED=${seed} plays it again)`);
   await fc.assert(property, {
     seed,
-    numRuns: isFull ? 300 : 40,
+    numRuns: isFull ? 300 : 20,
     // The first counterexample is told as it is: to make it smaller takes longer than to read it.
     endOnFailure: true,
-    ...(isFull ? {} : { interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false }),
+    ...(isFull ? {} : { interruptAfterTimeLimit: 10_000, markInterruptAsFailure: false }),
   });
   const { steps: commands, kills: crashes, created: clients, ...rest } = total;
   recordFigure("account model", { ...rest, commands, crashes, clients, violations: 0 });

@@ -20,7 +20,8 @@ export async function shown(output: string, { columns = 80, mayStyle = false } =
   const terminal = new xterm.Terminal({
     cols: columns,
     rows: 50,
-    scrollback: 100_000,
+    // All that it can scroll: a tab takes up to eight columns. (Room for more costs as much as all the rest.)
+    scrollback: output.split("\n").length + Math.ceil((8 * output.length) / columns),
     convertEol: true,
     allowProposedApi: true,
     logLevel: "off",
@@ -63,11 +64,11 @@ function linesOf(terminal: Terminal): string[] {
 
 function stylesOf(terminal: Terminal): string[] {
   const buffer = terminal.buffer.active;
+  const cell = buffer.getNullCell();
   for (let y = 0; y < buffer.length; y += 1) {
     const line = buffer.getLine(y);
     for (let x = 0; x < terminal.cols; x += 1) {
-      const cell = line?.getCell(x);
-      if (cell !== undefined && !cell.isAttributeDefault()) return [`style at ${x},${y}`];
+      if (line?.getCell(x, cell)?.isAttributeDefault() === false) return [`style at ${x},${y}`];
     }
   }
   return [];

@@ -83,32 +83,41 @@ describe("a wait that the service asks for", () => {
     expect(lines.join("\n")).not.toMatch(/s left|refused/);
   });
 
-  it.each([
-    ["a dumb terminal", () => runAt(80, list, { TERM: "dumb" })],
-    ["a terminal without colour", () => runAt(80, list, { NO_COLOR: "1" })],
-    ["a terminal of 40 columns", () => runAt(40, list)],
-    [
-      "a pipe",
-      async () => {
-        const { code, stderr } = await home.integ(list);
-        return { code: code ?? -1, written: stderr };
-      },
-    ],
-  ])("is one plain line on %s", async (_what, run) => {
-    await busy(5);
-    const { code, written } = await run();
-    expect(code).toBe(0);
-    expect(written.match(/Trying again \(in 5 s\)\./g)).toHaveLength(1);
-    // oxlint-disable-next-line no-control-regex
-    expect(written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(
-      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u009f]/,
-    );
-  });
+  // The shortest wait that is told where nothing can be drawn: all of them at the same time, each at a server of its own.
+  describe.concurrent("of five seconds", () => {
+    type Env = Readonly<Record<string, string>>;
+    const own = async (run: (env: Env) => Promise<Ran>): Promise<Ran> => {
+      const refusal: Answer = (response) => response.writeHead(429, { "retry-after": "5" }).end();
+      const server = await startListServer(({ index }) => (index === 0 ? refusal : envelope([entity(1)], null)));
+      try {
+        return await run(server.env);
+      } finally {
+        await server.stop();
+      }
+    };
+    const piped = async (words: readonly string[], env: Env): Promise<Ran> => {
+      const { code, stderr } = await home.integ(words, { env });
+      return { code: code ?? -1, written: stderr };
+    };
 
-  it("is not told to who asked for quiet", async () => {
-    await busy(5);
-    const { code, stderr } = await home.integ([...list, "--quiet"]);
-    expect([code, stderr]).toEqual([0, ""]);
+    it.each<[string, (env: Env) => Promise<Ran>]>([
+      ["a dumb terminal", (env) => runAt(80, list, { ...env, TERM: "dumb" })],
+      ["a terminal without colour", (env) => runAt(80, list, { ...env, NO_COLOR: "1" })],
+      ["a terminal of 40 columns", (env) => runAt(40, list, env)],
+      ["a pipe", (env) => piped(list, env)],
+    ])("is one plain line on %s", async (_what, run) => {
+      const { code, written } = await own(run);
+      expect(code, written).toBe(0);
+      expect(written.replaceAll(/\s+/g, " ").match(/Trying again \(in 5 s\)\./g), written).toHaveLength(1);
+      // oxlint-disable-next-line no-control-regex
+      expect(written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(
+        /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u009f]/,
+      );
+    });
+
+    it("is not told to who asked for quiet", async () => {
+      expect(await own((env) => piped([...list, "--quiet"], env))).toEqual({ code: 0, written: "" });
+    });
   });
 });
 
