@@ -100,7 +100,12 @@ export default defineConfig({
           name: "team",
           include: onEveryEngine.map((name) => `test/e2e/${name}.test.ts`),
           setupFiles: [shared.setupFiles, "test/support/on-postgres.ts"],
-          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/postgres-engine.ts"],
+          globalSetup: [
+            "test/support/build.ts",
+            "test/support/recorded-answers.ts",
+            "test/support/postgres-template.ts",
+            "test/support/postgres-engine.ts",
+          ],
         },
       },
     ],

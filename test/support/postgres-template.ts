@@ -4,8 +4,12 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Before the first test. @returns what is done after the last */
-export default function keepTemplate(): () => void {
+/**
+ * Before the first test. A project whose own setup starts a server names this too: the order of setups follows the files.
+ * @returns what is done after the last
+ */
+export default function keepTemplate(): (() => void) | undefined {
+  if (process.env.INTEG_TEST_POSTGRES !== undefined) return undefined;
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "integ-pg-template-"));
   chmodSync(folder, 0o755);
   process.env.INTEG_TEST_POSTGRES = folder;
