@@ -40,7 +40,7 @@ async function planning({ workplace, plan }) {
 
 const latencies = ["50ms", "20ms", "0ms"];
 
-/** Four requests each and 19 syncs of the disk. Several at a time share the service's latency, and wait for the disk in turn. */
+/** Four requests each and 19 syncs of the disk. Several at a time share the service's latency and two thirds of the syncs. */
 async function rotating({ workplace, plan }) {
   const world = new World(workplace, "rotating");
   const service = await world.serviceWith([]);

@@ -1,4 +1,14 @@
-import { closeSync, constants, fstatSync, fsyncSync, lstatSync, openSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
 /** Opens neither through a symbolic link nor with a wait for the other end of a pipe. */
@@ -15,6 +25,26 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
     const written = writeSync(fd, data, done, data.length - done, at);
     if (written === 0) throw deviceError("write");
     done += written;
+  }
+}
+
+export interface Appended {
+  readonly fd: number;
+  /** Of the file before. */
+  readonly size: number;
+}
+
+/** Does what appends to a file; cuts it back to its size before if that fails. */
+export function cutBackIfFailing({ fd, size }: Appended, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    try {
+      ftruncateSync(fd, size);
+    } catch {
+      // The next append finds a torn end, or something that was never acted upon.
+    }
+    throw error;
   }
 }
 
@@ -39,6 +69,30 @@ export function syncFolder(folder: string, options: { readonly unlessDenied?: bo
   } finally {
     closeSync(fd);
   }
+}
+
+const asked = new Map<string, Promise<void>>();
+
+/**
+ * Syncs a folder once for all who ask for it in the same turn of the event loop: changes that are made at the same time put
+ * their files into the same few folders. Fulfilled once every name is on disk that was in the folder when it was called.
+ */
+export function folderSynced(folder: string): Promise<void> {
+  const shared = asked.get(folder);
+  if (shared !== undefined) return shared;
+  const sync = new Promise<void>((resolve, reject) => {
+    setImmediate(() => {
+      asked.delete(folder);
+      try {
+        syncFolder(folder);
+        resolve();
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+  asked.set(folder, sync);
+  return sync;
 }
 
 /** Removes a file; one that is not there is removed already. */

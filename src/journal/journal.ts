@@ -1,5 +1,5 @@
 // The record of every requested change, and who may continue it. The methods are asynchronous for an engine that asks a
-// server; the file engine does its work synchronously, on the main thread, before it returns.
+// server; the file engine does its work on the main thread, and everything that is written in one turn of the event loop together.
 import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";

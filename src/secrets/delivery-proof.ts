@@ -17,8 +17,11 @@ function digestOf(text: string, key: Buffer): Buffer {
 }
 
 /** @param text as it will be delivered */
-export function proofOf(text: string, { entry, keys }: { readonly entry: string; readonly keys: ProofKeys }): Proof {
-  return { entry, digest: digestOf(text, keys.make(entry)).toString("hex") };
+export async function proofOf(
+  text: string,
+  { entry, keys }: { readonly entry: string; readonly keys: ProofKeys },
+): Promise<Proof> {
+  return { entry, digest: digestOf(text, await keys.make(entry)).toString("hex") };
 }
 
 /** Whether a text is what was delivered; undefined if nothing can say. */

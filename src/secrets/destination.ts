@@ -239,7 +239,7 @@ export interface SingleDestinationPlace extends Destination {
 /** Random keys, one for each journal entry, for digests of what was delivered. They are never in the journal. */
 export interface ProofKeys {
   /** The entry's key, made and synced if there is none. */
-  make(entry: string): Buffer;
+  make(entry: string): Promise<Buffer>;
   find(entry: string): Buffer | undefined;
 }
 

@@ -136,16 +136,16 @@ class FileDestination implements SingleDestinationPlace {
     const path = reservedName(this.#target.path, work);
     if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
       await this.release();
-      this.#reserve = this.#makeReserve(path);
+      this.#reserve = await this.#makeReserve(path);
     }
-    this.#tools.keys?.make(work);
+    await this.#tools.keys?.make(work);
     this.record = { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
     return this.record;
   }
 
-  #makeReserve(path: string): Reserve {
+  async #makeReserve(path: string): Promise<Reserve> {
     try {
-      const fd = reserveFile(path, (content, isCut) => {
+      const fd = await reserveFile(path, (content, isCut) => {
         if (!isWhole(content, this.#target.as, isCut)) return;
         throw new Failure("failed", `${path} contains the secret of an earlier run.`, {
           meaning: "It is complete and never got its name; recovery renames it.",
@@ -164,13 +164,13 @@ class FileDestination implements SingleDestinationPlace {
     const text = renderSecret(secret, this.#target.as, origin);
     const { keys } = this.#tools;
     if (keys !== undefined) {
-      this.record = { ...this.record, proof: proofOf(text, { entry: origin.entry, keys }) };
+      this.record = { ...this.record, proof: await proofOf(text, { entry: origin.entry, keys }) };
       await record(this.record);
     }
     try {
       fillReserve(fd, text);
       if (!isSameFile(path, identityOf(fd))) throw systemError("ENOENT", "lstat");
-      this.#untidy = putInPlace(path, this.#target);
+      this.#untidy = await putInPlace(path, this.#target);
     } catch (error) {
       const { message } = fileFailure(error, "write the secret to", { path: this.#target.path });
       throw new Failure("undelivered", message, { cause: error });
@@ -264,7 +264,7 @@ function openReserved({ record, keys }: Remembered): number | undefined {
 }
 
 /** Puts a secret that was written whole under its name. False if the reserve is missing, empty or cut. */
-function completeFile(remembered: Remembered): boolean {
+async function completeFile(remembered: Remembered): Promise<boolean> {
   const { record, keys } = remembered;
   let fd: number | undefined;
   try {
@@ -275,7 +275,7 @@ function completeFile(remembered: Remembered): boolean {
     const length = Buffer.byteLength(content);
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
-    putInPlace(record.reserved, record);
+    await putInPlace(record.reserved, record);
     return true;
   } catch (error) {
     const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import { replaceFile } from "../disk/atomic-write.ts";
-import { removeFile, syncFolder } from "../disk/write.ts";
+import { folderSynced, removeFile } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
@@ -26,8 +26,8 @@ const keyBytes = 32;
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 /**
- * The undelivered secrets of a state folder; made 0700 when the first is reserved. All calls are synchronous, as those of
- * the journal. `entry` is the id of a journal entry.
+ * The undelivered secrets of a state folder; made 0700 when the first is reserved. All calls are made on the main thread,
+ * as those of the journal. `entry` is the id of a journal entry.
  */
 export class Undelivered {
   /** For messages and `doctor`. */
@@ -43,10 +43,10 @@ export class Undelivered {
   }
 
   /** Makes space for a secret, written and synced. What is kept already stays. Safe to repeat. */
-  reserve(entry: string): void {
+  async reserve(entry: string): Promise<void> {
     try {
       if (this.isKept(entry)) return;
-      closeSync(this.#makeRoom(entry));
+      closeSync(await this.#makeRoom(entry));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind, error.message, {
@@ -58,10 +58,10 @@ export class Undelivered {
   }
 
   /** Keeps a secret, synced. It needs no more space if `reserve` came before. */
-  keep(entry: string, secret: OneTimeSecret): void {
+  async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
-    const fd = this.#open(entry) ?? this.#makeRoom(entry);
+    const fd = this.#open(entry) ?? (await this.#makeRoom(entry));
     this.#with(fd, { entry, doing: "keep the secret in" }, () => fillReserve(fd, text));
   }
 
@@ -95,7 +95,7 @@ export class Undelivered {
 
   /** The entry's key for a digest of what is delivered (see `ProofKeys`); it is removed when the entry's work is over. */
   readonly proofKeys: ProofKeys = {
-    make: (entry) => {
+    make: async (entry) => {
       const there = this.proofKeys.find(entry);
       if (there) return there;
       ensurePrivateFolder(this.#stateDir);
@@ -103,7 +103,8 @@ export class Undelivered {
       const key = randomBytes(keyBytes);
       const path = this.#keyPathOf(entry);
       try {
-        replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new` });
+        replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new`, durable: "content" });
+        await folderSynced(this.folder);
       } catch (error) {
         throw fileFailure(error, "write", { path });
       }
@@ -119,8 +120,8 @@ export class Undelivered {
    * Writes zeros over a kept secret and removes it, and the entry's key. Safe to repeat.
    * @param options.keepsProof the key stays
    */
-  destroy(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): void {
-    this.#destroyKept(entry);
+  async destroy(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): Promise<void> {
+    await this.#destroyKept(entry);
     if (keepsProof) return;
     const path = this.#keyPathOf(entry);
     try {
@@ -130,19 +131,24 @@ export class Undelivered {
     }
   }
 
-  #destroyKept(entry: string): void {
+  async #destroyKept(entry: string): Promise<void> {
     const fd = this.#open(entry);
     if (fd === undefined) return;
-    this.#with(fd, { entry, doing: "destroy" }, () => {
+    const doing = "destroy";
+    this.#with(fd, { entry, doing }, () => {
       wipe(fd);
       removeFile(this.#pathOf(entry));
-      syncFolder(this.folder);
     });
+    try {
+      await folderSynced(this.folder);
+    } catch (error) {
+      throw fileFailure(error, doing, { path: this.#pathOf(entry) });
+    }
   }
 
   /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
-  release(entry: string): void {
-    if (!this.isKept(entry)) this.#destroyKept(entry);
+  async release(entry: string): Promise<void> {
+    if (!this.isKept(entry)) await this.#destroyKept(entry);
   }
 
   /** Entries that space is taken for here: a secret, what was reserved for one, or the key of its digest. */
@@ -167,12 +173,12 @@ export class Undelivered {
     return `${this.#pathOf(entry)}.key`;
   }
 
-  #makeRoom(entry: string): number {
+  async #makeRoom(entry: string): Promise<number> {
     const path = this.#pathOf(entry);
     ensurePrivateFolder(this.#stateDir);
     ensurePrivateFolder(this.folder);
     try {
-      return reserveFile(path, () => {});
+      return await reserveFile(path, () => {});
     } catch (error) {
       throw fileFailure(error, "reserve space for the secret in", { path });
     }

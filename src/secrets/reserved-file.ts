@@ -1,9 +1,9 @@
 // A file whose space is really written before the secret exists, so that a disk that fills up later cannot lose it. All
-// calls are synchronous, on the main thread, so that fault tests meet them in one order.
+// calls are made on the main thread, so that fault tests meet them in one order.
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, lstatSync, readSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { nameFile } from "../disk/atomic-write.ts";
-import { syncFolder, writeAll } from "../disk/write.ts";
+import { folderSynced, writeAll } from "../disk/write.ts";
 import { fileFailure, isThereAlready, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 
@@ -69,7 +69,7 @@ export function contentOf(fd: number): string {
  * be blanked; it throws else
  * @returns an open descriptor, synced with its folder entry
  */
-export function reserveFile(path: string, mayBlank: (content: string, isCut: boolean) => void): number {
+export async function reserveFile(path: string, mayBlank: (content: string, isCut: boolean) => void): Promise<number> {
   let fd: number;
   let isNew = true;
   try {
@@ -84,7 +84,7 @@ export function reserveFile(path: string, mayBlank: (content: string, isCut: boo
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     if (!isNew) mayBlank(contentOf(fd), isCut(fd));
     blank(fd);
-    syncFolder(dirname(path));
+    await folderSynced(dirname(path));
     return fd;
   } catch (error) {
     closeSync(fd);
@@ -113,20 +113,20 @@ export function wipe(fd: number): void {
  * synced name the secret is in its place: that the reserved name could not be taken away then is not a failure.
  * @returns why it could not; it is left as a second name of the finished file, and `removeReserve` tries again
  */
-export function putInPlace(
+export async function putInPlace(
   reserved: string,
   { path, force }: { readonly path: string; readonly force: boolean },
-): Error | undefined {
+): Promise<Error | undefined> {
   nameFile(reserved, path, { replace: force });
-  syncFolder(dirname(path));
+  await folderSynced(dirname(path));
   return force ? undefined : dropName(reserved);
 }
 
-function dropName(reserved: string): Error | undefined {
+async function dropName(reserved: string): Promise<Error | undefined> {
   try {
     if (lstatSync(reserved, { throwIfNoEntry: false }) === undefined) return undefined;
     unlinkSync(reserved);
-    syncFolder(dirname(reserved));
+    await folderSynced(dirname(reserved));
     return undefined;
   } catch (error) {
     return fileFailure(error, "take away", { path: reserved });

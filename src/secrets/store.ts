@@ -151,7 +151,7 @@ class StoreDestination implements SingleDestinationPlace {
       this.#learn({ ...this.record.facts, ...changed });
       const { facts } = this.record;
       if (keys !== undefined) {
-        this.record = { ...this.record, proof: proofOf(secret, { entry: origin.entry, keys }) };
+        this.record = { ...this.record, proof: await proofOf(secret, { entry: origin.entry, keys }) };
         await record(this.record);
       }
       await store.write(secret, facts);

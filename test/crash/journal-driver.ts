@@ -9,7 +9,7 @@ import { type LockMeans, tryLock } from "../../src/disk/process-lock.ts";
 import { identify } from "../../src/disk/lock-owner.ts";
 
 export interface Task {
-  readonly work: "admit" | "hold" | "hold-file" | "contend" | "prune";
+  readonly work: "admit" | "together" | "hold" | "hold-file" | "contend" | "prune";
   readonly path: string;
   readonly nativeLocks: boolean;
   readonly fingerprint?: string;
@@ -69,6 +69,20 @@ async function admit(journal: Journal, task: Task): Promise<void> {
   }
 }
 
+/** Several requests at the same time, each with its steps. */
+async function together(journal: Journal, task: Task): Promise<void> {
+  const each = Array.from({ length: task.times ?? 1 }, async (_, index) => {
+    try {
+      await admit(journal, { ...task, fingerprint: `request ${index}`, times: 1 });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      sayFailure(error);
+    }
+  });
+  await Promise.all(each);
+  say({ released: "all" });
+}
+
 /** Takes the lock of each path that is named on standard input once, in competition with others, and counts holders. */
 async function contend(means: LockMeans): Promise<void> {
   const { createInterface } = await import("node:readline");
@@ -109,7 +123,7 @@ async function run(task: Task): Promise<void> {
     say({ held: attempt.held !== undefined });
     await new Promise((resolve) => setTimeout(resolve, 600_000));
   }
-  return admit(journal, task);
+  return task.work === "together" ? together(journal, task) : admit(journal, task);
 }
 
 const [, , task = "{}"] = process.argv;

@@ -24,7 +24,7 @@ function without(text, { call, nth = 1 }) {
     if (line.trim() !== call) continue;
     at += 1;
     if (at !== nth - 1) continue;
-    lines[index] = line.replace(/\b(?:fs\.)?(?:f(?:data)?syncSync|syncFolder)\(.*\);/, "void 0;");
+    lines[index] = line.replace(/\b(?:fs\.)?(?:f(?:data)?syncSync|syncFolder|folderSynced)\(.*\);/, "void 0;");
     return lines.join("\n");
   }
   throw new Error(`not there: ${call}, ${nth}`);

@@ -8,7 +8,7 @@ import { syncs } from "./syncs.ts";
 
 const source = join(root, "src");
 /** A call, not the function's own declaration or an import. */
-const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder)\(/;
+const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder|folderSynced)\(/;
 
 function linesOf(file: string): string[] {
   return readFileSync(join(source, file), "utf8")

@@ -40,6 +40,12 @@ export const syncs: readonly Sync[] = [
     scenes: "^oauth-clients create to a file$",
   },
   {
+    file: "disk/write.ts",
+    call: "syncFolder(folder);",
+    keeps: "the names of secrets and of what is reserved for them",
+    scenes: "^oauth-clients create to a file$",
+  },
+  {
     file: "disk/private-file.ts",
     call: "if (synced) syncFolder(dirname(path));",
     keeps: "the name of a new folder",
@@ -115,7 +121,14 @@ export const syncs: readonly Sync[] = [
   },
   {
     file: "secrets/kept.ts",
-    call: "syncFolder(this.folder);",
+    call: "await folderSynced(this.folder);",
+    keeps: "the name of the key by which a delivered secret is recognized",
+    scenes: "^oauth-clients create to a file$",
+  },
+  {
+    file: "secrets/kept.ts",
+    call: "await folderSynced(this.folder);",
+    nth: 2,
     keeps: "the removal of a kept secret that was claimed",
     scenes: "^journal claim$",
   },
@@ -127,7 +140,7 @@ export const syncs: readonly Sync[] = [
   },
   {
     file: "secrets/reserved-file.ts",
-    call: "syncFolder(dirname(path));",
+    call: "await folderSynced(dirname(path));",
     keeps: "the name of the space that is reserved for a secret",
     scenes: "^oauth-clients create to a file$|^keys create$",
   },
@@ -155,14 +168,14 @@ export const syncs: readonly Sync[] = [
   },
   {
     file: "secrets/reserved-file.ts",
-    call: "syncFolder(dirname(path));",
+    call: "await folderSynced(dirname(path));",
     nth: 2,
     keeps: "the name of a delivered secret",
     scenes: "^oauth-clients create to a file$",
   },
   {
     file: "secrets/reserved-file.ts",
-    call: "syncFolder(dirname(reserved));",
+    call: "await folderSynced(dirname(reserved));",
     keeps: "the removal of the reserved name beside a delivered secret",
     scenes: "^oauth-clients create to a file$",
   },

@@ -282,8 +282,8 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
     reread: (record) => secrets.reread(record),
     profileWith: (id) => secrets.profileWith(id),
     place: undelivered.place,
-    reserve: async (entry) => undelivered.reserve(entry),
-    keep: async (entry, secret) => undelivered.keep(entry, secret),
+    reserve: (entry) => undelivered.reserve(entry),
+    keep: (entry, secret) => undelivered.keep(entry, secret),
     async escrow(entry, secret) {
       const ciphertext = escrow && (await secrets.escrow.encrypt(secret));
       if (ciphertext === undefined) return false;
@@ -298,10 +298,10 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
       return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext);
     },
     async destroyKept(entry, options) {
-      undelivered.destroy(entry, options);
+      await undelivered.destroy(entry, options);
       if (escrowed.delete(entry)) await escrow?.remove(entry);
     },
-    release: async (entry) => undelivered.release(entry),
+    release: (entry) => undelivered.release(entry),
   };
 }
 

@@ -22,7 +22,7 @@ import type {
   PruneOptions,
 } from "../journal.ts";
 import type { EntryRecords, Merged } from "../merge.ts";
-import { entryLease, Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
+import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
 import { JournalFile, type Reading } from "./journal-file.ts";
 import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
 
@@ -34,8 +34,9 @@ export interface FileJournalParts {
   readonly locks?: LockParts;
 }
 
-/** What only `prune` needs, loaded for it. */
-type PruneParts = typeof import("../prunable.ts") & typeof import("./rewriting.ts");
+function releaseReserved(admission: Admission | Busy): void {
+  if (!(admission instanceof Busy)) void admission.lease.release();
+}
 
 /** See `Journal`. */
 export class FileJournal implements Journal {
@@ -45,6 +46,7 @@ export class FileJournal implements Journal {
   readonly #actor: Actor;
   readonly #file: JournalFile;
   readonly #locks: JournalLocks;
+  readonly #writes: SharedWrites;
   #swept = false;
   /** Locks of the entries that this process works on. */
   readonly #held = new Set<OwnedLock>();
@@ -55,6 +57,7 @@ export class FileJournal implements Journal {
     this.#actor = actor;
     this.#file = new JournalFile(path, now);
     this.#locks = new JournalLocks(path, locks);
+    this.#writes = new SharedWrites(this.#file, this.#locks);
   }
 
   async entries(): Promise<Entry[]> {
@@ -100,7 +103,8 @@ export class FileJournal implements Journal {
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
     try {
       this.#file.prepare();
-      return await this.#locks.wait(() => this.#underLock(() => this.#admitNow(intent, options)));
+      const work = (): Admission | Busy => this.#admitNow(intent, options);
+      return await this.#locks.wait(() => this.#writes.do({ work, undo: releaseReserved }));
     } catch (error) {
       throw this.#failure(error, "write to the journal", nothingSent);
     }
@@ -229,16 +233,14 @@ export class FileJournal implements Journal {
     return entryLease(first, { release }, { now: this.#now, append: (entry) => this.#append(entry, lock) });
   }
 
-  #append(entry: Entry, ownLock: OwnedLock): void {
+  async #append(entry: Entry, ownLock: OwnedLock): Promise<void> {
     const meaning = "The journal still shows the entry as it was before this step.";
+    const work = (): void => {
+      if (!ownLock.isHeld()) throw takenAway(entry.id, meaning);
+      this.#file.append((fold) => [recordContent(entry, { by: this.#actor, prev: fold.newestHash(entry.id) })]);
+    };
     try {
-      const lock = this.#locks.holdFile({ meaning });
-      try {
-        if (!ownLock.isHeld()) throw takenAway(entry.id, meaning);
-        this.#file.append((fold) => [recordContent(entry, { by: this.#actor, prev: fold.newestHash(entry.id) })]);
-      } finally {
-        lock.release();
-      }
+      await this.#writes.do({ work, waits: { meaning } });
     } catch (error) {
       throw this.#failure(error, "update the journal", meaning);
     }
@@ -352,38 +354,17 @@ export class FileJournal implements Journal {
   async prune(olderThanMs: number, options: PruneOptions = {}): Promise<Pruned> {
     try {
       if (this.#file.size() === 0) return { removed: 0, live: [], keptLive: [] };
-      const parts = { ...(await import("../prunable.ts")), ...(await import("./rewriting.ts")) };
+      const { pruneFile } = await import("./pruning.ts");
+      const before = new Date(this.#now() - olderThanMs).toISOString();
       const lock = this.#locks.holdFile();
       try {
-        return this.#pruneNow(olderThanMs, { ...options, ...parts });
+        return pruneFile({ file: this.#file, locks: this.#locks, before }, options);
       } finally {
         lock.release();
       }
     } catch (error) {
       throw this.#failure(error, "prune the journal", "The journal was not changed.");
     }
-  }
-
-  #pruneNow(olderThanMs: number, options: PruneOptions & PruneParts): Pruned {
-    const { includeLive = false, isTrial = false, prunable, writtenAnew } = options;
-    if (!isTrial) this.#locks.sweep();
-    const reading = this.#file.readWhole();
-    assertCurrent(reading.fold, this.path);
-    this.#file.assertHere();
-    const before = new Date(this.#now() - olderThanMs).toISOString();
-    const leased = this.#locks.leased();
-    const { going, live, keptLive } = prunable([...reading.fold.entries()], { before, leased, includeLive });
-    const { damage, misplaced } = reading.fold;
-    const isWhole = damage.length + misplaced.length + reading.damage.length === 0;
-    if (!isTrial && (going.size > 0 || !isWhole)) {
-      const others = this.#locks.holdOthers(leased);
-      try {
-        this.#file.replace(reading, (header) => writtenAnew(reading.fold, { going, header }));
-      } finally {
-        others.release();
-      }
-    }
-    return { removed: going.size, live, keptLive };
   }
 
   #read(): Fold {

@@ -1,15 +1,15 @@
 // The journal's file: opened with care, read on from what is known, appended to so that it lasts; bad bytes are set aside.
-import { hash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
-import { createFile, removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { careful, syncFolder, writeAll } from "../../disk/write.ts";
+import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
+import { type Appended, careful, cutBackIfFailing, syncFolder, writeAll } from "../../disk/write.ts";
 import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
-import { type LineStart, type Piece, readBytes, scanPieces, type Damage, type Found } from "./scan.ts";
+import { type LineStart, type Piece, readBytes, scanPieces, type Damage, type Found, SetAside } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
 import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
@@ -49,8 +49,7 @@ export class JournalFile {
   #known: Known | undefined;
   /** Device and inode whose name in the folder this process has synced. */
   #synced = "";
-  /** Names of the damaged places that this process knows to be set aside. */
-  readonly #aside = new Set<string>();
+  readonly #aside: SetAside;
   readonly #index: IndexFiles;
   /** The first bytes of the file when it was read last. */
   #head = "";
@@ -62,11 +61,14 @@ export class JournalFile {
   #whole: { readonly watch: ((piece: Piece, fold: Fold) => void) | undefined } | undefined;
   /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
   #broken = false;
+  /** Set while appends are to be synced together. */
+  #unsynced: Appended[] | undefined;
 
   constructor(path: string, now: () => number) {
     this.path = path;
     this.#now = now;
     this.#index = new IndexFiles(path);
+    this.#aside = new SetAside(path, now);
   }
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
@@ -221,6 +223,23 @@ export class JournalFile {
    */
   append(make: (fold: Fold) => readonly string[]): void {
     this.#assertTrusted();
+    const appended = this.#appended(make);
+    if (this.#unsynced) this.#unsynced.push(appended);
+    else this.#sync([appended]);
+  }
+
+  /** Does work that is given the number of its appends so far, and then syncs these together. @throws if that fails: they are taken back */
+  inOneSync(work: (count: () => number) => void): void {
+    const unsynced: Appended[] = (this.#unsynced = []);
+    try {
+      work(() => unsynced.length);
+    } finally {
+      this.#unsynced = undefined;
+      this.#sync(unsynced);
+    }
+  }
+
+  #appended(make: (fold: Fold) => readonly string[]): Appended {
     let fd: number | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
@@ -234,12 +253,30 @@ export class JournalFile {
         after = sumIn(line);
         return line;
       });
-      this.#write(fd, { bytes: Buffer.from(`${start}${lines.join("")}`), size });
+      const appended = { fd, size };
+      cutBackIfFailing(appended, () => writeAll(appended.fd, Buffer.from(`${start}${lines.join("")}`)));
+      return appended;
+    } catch (error) {
+      if (fd !== undefined) this.#close(fd);
+      throw this.#noteFailedSync(error);
+    }
+  }
+
+  /** Of several appends the last one has all of them in its file. */
+  #sync(appended: readonly Appended[]): void {
+    const [first, last] = [appended[0], appended.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const [{ size }, { fd }] = [first, last];
+    try {
+      cutBackIfFailing({ fd, size }, () => {
+        fs.fsyncSync(fd);
+        this.#syncName(fd);
+      });
       this.#keepIndex(fd);
     } catch (error) {
       throw this.#noteFailedSync(error);
     } finally {
-      if (fd !== undefined) this.#close(fd);
+      for (const one of appended) this.#close(one.fd);
     }
   }
 
@@ -252,10 +289,10 @@ export class JournalFile {
     const reading = this.#refresh(fd);
     assertCurrent(reading.fold, this.path);
     this.assertHere();
-    this.#keepDamage(reading);
+    this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
     const { fold, torn } = reading;
     if (!torn) return { size: reading.size, fold };
-    this.#keepTorn(torn);
+    this.#aside.keepTorn(torn);
     fs.ftruncateSync(fd, torn.offset);
     return { size: torn.offset, fold };
   }
@@ -300,21 +337,6 @@ export class JournalFile {
     return error;
   }
 
-  #write(fd: number, data: { bytes: Buffer; size: number }): void {
-    try {
-      writeAll(fd, data.bytes);
-      fs.fsyncSync(fd);
-      this.#syncName(fd);
-    } catch (error) {
-      try {
-        fs.ftruncateSync(fd, data.size);
-      } catch {
-        // The next append finds a torn end, or a record that was never acted upon.
-      }
-      throw error;
-    }
-  }
-
   #syncName(fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced === `${dev}:${ino}`) return;
@@ -329,34 +351,9 @@ export class JournalFile {
   setAside(reading: Reading): void {
     this.#assertTrusted();
     try {
-      this.#keepDamage(reading);
+      this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
     } catch (error) {
       throw this.#noteFailedSync(error);
-    }
-  }
-
-  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
-  #keepDamage(reading: Reading): void {
-    for (const { offset, bytes } of [...reading.fold.damage, ...reading.damage]) {
-      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
-      if (this.#aside.has(suffix)) continue;
-      this.#keep(suffix, bytes);
-      this.#aside.add(suffix);
-    }
-  }
-
-  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
-  #keepTorn(torn: Damage): void {
-    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
-  }
-
-  /** Bytes that are not a sound record are never thrown away, and each kept once. */
-  #keep(suffix: string, bytes: Buffer): void {
-    for (let number = 1; ; number += 1) {
-      const path = `${this.path}.${suffix}${number === 1 ? "" : `-${number}`}`;
-      const there = fs.lstatSync(path, { throwIfNoEntry: false });
-      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
-      if (there === undefined) return createFile(path, bytes);
     }
   }
 
@@ -373,8 +370,8 @@ export class JournalFile {
     this.#assertTrusted();
     try {
       assertCurrent(reading.fold, this.path);
-      this.#keepDamage(reading);
-      if (reading.torn) this.#keepTorn(reading.torn);
+      this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
+      if (reading.torn) this.#aside.keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
       replaceFile(
         this.path,

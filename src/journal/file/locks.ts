@@ -11,6 +11,7 @@ import { type LockMeans, type OwnedLock, pauseMs, sweepLocks, takeOver, tryLock 
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import { numberOf } from "../lookup.ts";
+import type { JournalFile } from "./journal-file.ts";
 import { nothingSent } from "./safety.ts";
 import type { Entry } from "../entry.ts";
 import type { EntryLease } from "../journal.ts";
@@ -159,10 +160,10 @@ export class JournalLocks {
   }
 
   /** Tries again until no one is in the way. No lock is held over a pause, and other work of this process continues. */
-  async wait<T>(attempt: () => T | Busy): Promise<T> {
+  async wait<T>(attempt: () => T | Busy | Promise<T | Busy>): Promise<T> {
     const end = performance.now() + this.#parts.waitMs;
     for (let round = 0; ; round += 1) {
-      const came = attempt();
+      const came = await attempt();
       if (!(came instanceof Busy)) return came;
       const left = end - performance.now();
       if (left <= 0) throw this.#timedOut(came, this.#parts.waitMs);
@@ -251,7 +252,7 @@ export class JournalLocks {
 interface LeaseParts {
   readonly now: () => number;
   /** Puts a record on the disk, or throws and changes nothing. */
-  readonly append: (entry: Entry) => void;
+  readonly append: (entry: Entry) => Promise<void>;
 }
 
 /** @param first as it is, read after its lock was taken */
@@ -268,7 +269,7 @@ export function entryLease(first: Entry, lock: HeldLock, { now, append }: LeaseP
       if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
       sequence += 1;
       const next = { ...entry, ...change, sequence, updated_at: new Date(now()).toISOString() };
-      append(next);
+      await append(next);
       entry = next;
       return next;
     },
@@ -280,4 +281,87 @@ export function entryLease(first: Entry, lock: HeldLock, { now, append }: LeaseP
       lock.release();
     },
   };
+}
+
+/** A piece of work under the file's lock. */
+interface Work<T> {
+  readonly work: () => T;
+  /** Takes the work back whose record could not be synced. */
+  readonly undo?: (value: T) => void;
+  /** The thread sleeps until the lock is free, with what the failure means if that takes too long; else `Busy` is the result. */
+  readonly waits?: { readonly meaning: string };
+}
+
+interface Waiting extends Work<unknown> {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * What is written in one turn of the event loop, by changes that this process makes at the same time, is written under one lock
+ * and synced once. A change alone has its own lock and its own sync, in the same order of calls.
+ */
+export class SharedWrites {
+  readonly #file: JournalFile;
+  readonly #locks: JournalLocks;
+  #waiting: Waiting[] = [];
+
+  constructor(file: JournalFile, locks: JournalLocks) {
+    this.#file = file;
+    this.#locks = locks;
+  }
+
+  /** Fulfilled once what the work appended is on disk; all of it is done within one call. */
+  do<T>(work: Work<T>): Promise<T | Busy> {
+    return new Promise<T | Busy>((resolve, reject) => {
+      const isFirst = this.#waiting.length === 0;
+      // The result of a piece of work goes to its own promise.
+      this.#waiting.push({ ...work, resolve, reject } as Waiting);
+      if (isFirst) setImmediate(() => this.#doAll(this.#waiting.splice(0)));
+    });
+  }
+
+  #doAll(waiting: readonly Waiting[]): void {
+    const patient = waiting.filter(({ waits }) => waits !== undefined);
+    const meaning = patient[0]?.waits?.meaning;
+    let lock: HeldLock | Busy;
+    try {
+      lock = meaning === undefined ? this.#locks.tryFile() : this.#locks.holdFile({ meaning });
+    } catch (error) {
+      const others = patient.length === 0 ? [] : waiting.filter(({ waits }) => waits === undefined);
+      for (const one of waiting) if (!others.includes(one)) one.reject(error);
+      if (others.length > 0) this.#doAll(others);
+      return;
+    }
+    if (lock instanceof Busy) for (const { resolve } of waiting) resolve(lock);
+    else this.#underLock(waiting, lock);
+  }
+
+  #underLock(waiting: readonly Waiting[], lock: HeldLock): void {
+    const done: { readonly one: Waiting; readonly value: unknown; readonly hasAppended: boolean }[] = [];
+    try {
+      this.#file.inOneSync((appended) => {
+        for (const one of waiting) {
+          const before = appended();
+          try {
+            const value = one.work();
+            done.push({ one, value, hasAppended: appended() > before });
+          } catch (error) {
+            one.reject(error);
+          }
+        }
+      });
+      for (const { one, value } of done) one.resolve(value);
+    } catch (error) {
+      for (const { one, value, hasAppended } of done) {
+        if (!hasAppended) one.resolve(value);
+        else {
+          one.undo?.(value);
+          one.reject(error);
+        }
+      }
+    } finally {
+      lock.release();
+    }
+  }
 }

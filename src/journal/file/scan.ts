@@ -1,6 +1,8 @@
-// How the bytes of a file are cut into sound records and damage.
+// How the bytes of a file are cut into sound records and damage, and where damage is kept.
 import { readLine, recordStart, type Slice, type SoundRecord } from "../record.ts";
+import { hash } from "node:crypto";
 import * as fs from "node:fs";
+import { createFile } from "../../disk/atomic-write.ts";
 
 const newline = 10;
 
@@ -143,5 +145,43 @@ export function* scanPieces(fd: number, from: LineStart, size: number): Iterable
     if (isLast) return;
     line += scan.lines;
     wanted = pieceBytes;
+  }
+}
+
+/** Copies of damage beside the journal: each is made once, and never thrown away. */
+export class SetAside {
+  readonly #path: string;
+  readonly #now: () => number;
+  /** Names of the damaged places that this process knows to be set aside. */
+  readonly #known = new Set<string>();
+
+  /** @param path the journal's */
+  constructor(path: string, now: () => number) {
+    this.#path = path;
+    this.#now = now;
+  }
+
+  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
+  keepDamage(damage: readonly Damage[]): void {
+    for (const { offset, bytes } of damage) {
+      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
+      if (this.#known.has(suffix)) continue;
+      this.#keep(suffix, bytes);
+      this.#known.add(suffix);
+    }
+  }
+
+  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
+  keepTorn(torn: Damage): void {
+    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
+  }
+
+  #keep(suffix: string, bytes: Buffer): void {
+    for (let number = 1; ; number += 1) {
+      const path = `${this.#path}.${suffix}${number === 1 ? "" : `-${number}`}`;
+      const there = fs.lstatSync(path, { throwIfNoEntry: false });
+      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
+      if (there === undefined) return createFile(path, bytes);
+    }
   }
 }

@@ -407,7 +407,7 @@ export class AWorld {
 
   #keys(): ProofKeys {
     const find = (entry: string): Buffer | undefined => this.#proofKeys.get(entry);
-    const make = (entry: string): Buffer => {
+    const make = async (entry: string): Promise<Buffer> => {
       if (!find(entry)) this.#proofKeys.set(entry, Buffer.from(entry));
       return find(entry)!;
     };

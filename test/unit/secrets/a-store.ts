@@ -25,7 +25,7 @@ export function desk(
   more: Partial<DestinationTools> = {},
 ): StoreDesk {
   const key = randomBytes(32);
-  const keys: ProofKeys = { make: () => key, find: () => key };
+  const keys: ProofKeys = { make: () => Promise.resolve(key), find: () => key };
   const http: DestinationTools["http"] = async ({ ca }) => {
     const transport = transportTo({ ca, timeoutMs: 3000 });
     opened.push(transport);

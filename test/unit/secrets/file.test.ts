@@ -381,7 +381,7 @@ describe("a delivered file is told again by what it holds", () => {
     expect(await tell(record, moved)).toBe(true);
     expect([await tell(record, state), JSON.stringify(record).includes(canary)]).toEqual([false, false]);
     expect(filesWithCanary(moved)).toEqual([]);
-    new Undelivered(moved).destroy(work);
+    await new Undelivered(moved).destroy(work);
     expect(readdirSync(join(moved, "undelivered"))).toEqual([]);
   });
 });

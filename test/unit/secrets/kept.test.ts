@@ -8,53 +8,53 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 
 describe("undelivered secrets", () => {
-  it("come back whole, the owner's alone", () => {
+  it("come back whole, the owner's alone", async () => {
     const stateDir = join(temporaryFolder(), "state");
     const undelivered = new Undelivered(stateDir);
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
     const before = process.umask(0);
-    undelivered.reserve("e1");
+    await undelivered.reserve("e1");
     process.umask(before);
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
-    undelivered.keep("e1", client);
-    undelivered.keep("e2", key);
+    await undelivered.keep("e1", client);
+    await undelivered.keep("e2", key);
     const again = new Undelivered(stateDir);
     expect([again.read("e1"), again.read("e2"), again.list()]).toEqual([client, key, ["e1", "e2"]]);
     expect([modeOf(stateDir), modeOf(again.folder), modeOf(join(again.folder, "e1"))]).toEqual(["700", "700", "600"]);
   });
 
-  it("stay where room is made or given back, and go only when destroyed", () => {
+  it("stay where room is made or given back, and go only when destroyed", async () => {
     const undelivered = new Undelivered(temporaryFolder());
-    undelivered.keep("e1", client);
-    undelivered.reserve("e1");
-    undelivered.release("e1");
+    await undelivered.keep("e1", client);
+    await undelivered.reserve("e1");
+    await undelivered.release("e1");
     expect(undelivered.read("e1")).toEqual(client);
     // A second name shows what stood in the file when it went.
     linkSync(join(undelivered.folder, "e1"), `${undelivered.folder}-other-name`);
-    undelivered.destroy("e1");
-    undelivered.destroy("e1");
+    await undelivered.destroy("e1");
+    await undelivered.destroy("e1");
     expect(readdirSync(undelivered.folder)).toEqual([]);
     expect(readFileSync(`${undelivered.folder}-other-name`, "utf8").replaceAll("\0", "")).toBe("");
   });
 
-  it("give back an empty room, also one of an earlier process", () => {
+  it("give back an empty room, also one of an earlier process", async () => {
     const stateDir = temporaryFolder();
-    new Undelivered(stateDir).reserve("e1");
-    new Undelivered(stateDir).reserve("e1");
+    await new Undelivered(stateDir).reserve("e1");
+    await new Undelivered(stateDir).reserve("e1");
     const undelivered = new Undelivered(stateDir);
-    undelivered.release("e1");
-    undelivered.release("e1");
+    await undelivered.release("e1");
+    await undelivered.release("e1");
     expect(readdirSync(undelivered.folder)).toEqual([]);
   });
 
-  it("need no more room once it is made: the disk may fill up", (context) => {
+  it("need no more room once it is made: the disk may fill up", async (context) => {
     const disk = mountSmallDisk(128, context);
     const undelivered = new Undelivered(disk);
-    undelivered.reserve("e1");
+    await undelivered.reserve("e1");
     fillDisk(disk, 0);
-    undelivered.keep("e1", client);
+    await undelivered.keep("e1", client);
     expect(undelivered.read("e1")).toEqual(client);
-    undelivered.destroy("e1");
+    await undelivered.destroy("e1");
     expect(filesWithCanary(disk)).toEqual([]);
   });
 
@@ -69,19 +69,19 @@ describe("undelivered secrets", () => {
 
   it("are told when damaged, and left as they are", async () => {
     const undelivered = new Undelivered(temporaryFolder());
-    undelivered.keep("e1", client);
+    await undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
     writeFileSync(path, readFileSync(path, "utf8").slice(0, -9));
     expect(undelivered.isKept("e1")).toBe(true);
     expect((await failureOf(() => undelivered.read("e1"))).message).toContain("is damaged");
     expect(readFileSync(path, "utf8")).toContain(canary);
-    undelivered.release("e1");
+    await undelivered.release("e1");
     expect(existsSync(path)).toBe(true);
   });
 
-  it("are not kept if a power cut tore them before their file was cut to its length", () => {
+  it("are not kept if a power cut tore them before their file was cut to its length", async () => {
     const undelivered = new Undelivered(temporaryFolder());
-    undelivered.reserve("e1");
+    await undelivered.reserve("e1");
     const path = join(undelivered.folder, "e1");
     const text = Buffer.from(JSON.stringify({ secret: canary, kind: "oauth_client", id: "oac_1", receipt: "{}" }));
     const torn = Buffer.alloc(readFileSync(path).length);
@@ -92,23 +92,23 @@ describe("undelivered secrets", () => {
     text.copy(torn);
     writeFileSync(path, torn);
     expect(undelivered.read("e1").secret).toBe(canary);
-    undelivered.release("e1");
+    await undelivered.release("e1");
     expect(undelivered.isKept("e1")).toBe(true);
   });
 
-  it("keep what recognizes a delivered secret as long as the work that it belongs to", () => {
+  it("keep what recognizes a delivered secret as long as the work that it belongs to", async () => {
     const undelivered = new Undelivered(temporaryFolder());
-    undelivered.proofKeys.make("e1");
-    undelivered.keep("e1", client);
-    undelivered.destroy("e1", { keepsProof: true });
+    await undelivered.proofKeys.make("e1");
+    await undelivered.keep("e1", client);
+    await undelivered.destroy("e1", { keepsProof: true });
     expect([undelivered.isKept("e1"), undelivered.proofKeys.find("e1")?.length]).toEqual([false, 32]);
-    undelivered.destroy("e1");
+    await undelivered.destroy("e1");
     expect(undelivered.proofKeys.find("e1")).toBeUndefined();
   });
 
   it("are not read through a link or where others could read them, nor under a name that is a path", async () => {
     const undelivered = new Undelivered(temporaryFolder());
-    undelivered.keep("e1", client);
+    await undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
     symlinkSync(path, join(undelivered.folder, "e2"));
     expect((await failureOf(() => undelivered.read("e2"))).kind).toBe("usage");
