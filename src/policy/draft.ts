@@ -9,11 +9,18 @@ export interface DraftItem {
   readonly called: string;
   /** Its name in the journal: it is under a policy already. */
   readonly name?: string | undefined;
+  /** Lifetime of a key, milliseconds; absent of one without an end. */
+  readonly lifeMs?: number | undefined;
   /** The lines below its name; values are JSON, which is YAML. */
   readonly lines: readonly string[];
 }
 
-const age = "90d";
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const everyMs = 90 * day;
+const overlapMs = day;
+const mostBeforeExpiryMs = 14 * day;
 
 /** @returns the file's text; it needs no change to be valid */
 export function draftPolicy(
@@ -31,7 +38,7 @@ export function draftPolicy(
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
-    "defaults: { overlap: 24h, max_failures: 3 }",
+    `defaults: { overlap: ${durationText(overlapMs)}, max_failures: 3 }`,
     "limits: { changes_per_run: 20, keep_free_slots: 0 }",
     ...section("oauth_client", "oauth_clients"),
     ...section("access_key", "access_keys"),
@@ -40,7 +47,7 @@ export function draftPolicy(
   ].join("\n");
 }
 
-function linesOf({ kind, id, lines, name: known }: DraftItem, name: string): string[] {
+function linesOf({ kind, id, lines, lifeMs, name: known }: DraftItem, name: string): string[] {
   // An id with other characters cannot be in a command that is pasted as it is.
   const isPlain = /^\w[\w.:-]*$/.test(id);
   const adopt =
@@ -50,8 +57,44 @@ function linesOf({ kind, id, lines, name: known }: DraftItem, name: string): str
   return [
     `  ${JSON.stringify(name)}: # ${isPlain ? adopt : id.replaceAll(/[^\w.:-]/g, "?")}`,
     ...lines.map((line) => `    ${line}`),
-    `    rotate: { every: ${age} }`,
+    ...rotation(lifeMs).map((line) => `    ${line}`),
   ];
+}
+
+/** A key with an end is rotated in the last quarter of its life at the latest; its overlap ends before it does. */
+function rotation(lifeMs: number | undefined): string[] {
+  const every = `every: ${durationText(everyMs)}`;
+  if (lifeMs === undefined) return [`rotate: { ${every} }`];
+  // Never a longer life than it had, and no odd number of seconds for one of days.
+  const life = nearly(lifeMs, day) ?? nearly(lifeMs, hour) ?? lifeMs;
+  const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
+  const rules = [
+    ...(everyMs + before < life ? [every] : []),
+    `before_expiry: ${durationText(before)}`,
+    ...(before > overlapMs ? [] : [`overlap: ${durationText(inWholeUnits(before / 2))}`]),
+  ];
+  return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
+}
+
+/** The end of a key is set a moment before it is created, or after it. */
+function nearly(ms: number, unit: number): number | undefined {
+  const whole = Math.round(ms / unit) * unit;
+  return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;
+}
+
+function inWholeUnits(ms: number): number {
+  const unit = [day, hour, minute].find((one) => ms >= 2 * one) ?? 1000;
+  return Math.max(1000, Math.floor(ms / unit) * unit);
+}
+
+function durationText(ms: number): string {
+  for (const [name, unit] of [
+    ["d", day],
+    ["h", hour],
+    ["m", minute],
+  ] as const)
+    if (ms % unit === 0) return `${ms / unit}${name}`;
+  return `${Math.floor(ms / 1000)}s`;
 }
 
 /** A name of its own for each: of what it is called, as far as a name may have its letters. */

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { rmSync, writeFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -23,12 +23,23 @@ export const command = defineVerb({
   async run(context, { options }) {
     const path = resolve(context.settings.cwd, options.file);
     const known = await knownOf(context);
+    const { draftPolicy } = await import("../../policy/draft.ts");
+    const profile = (await context.profiles.active()).name;
+    const validated = await validator(context, path);
     const items = [
       ...(await knownClients(context, known)),
       ...(options.offline ? [] : await listedKeys(context, known)),
-    ];
-    const { draftPolicy } = await import("../../policy/draft.ts");
-    const text = draftPolicy(items, { profile: (await context.profiles.active()).name });
+    ].filter((item) => {
+      const defect = validated(draftPolicy([item], { profile }));
+      if (defect === undefined) return true;
+      const noun = item.kind === "oauth_client" ? "client" : "key";
+      context.output.warn(`The ${noun} ${item.id} is left out, because a policy cannot have it: ${defect}`);
+      return false;
+    });
+    const text = draftPolicy(items, { profile });
+    const defect = validated(text);
+    if (defect !== undefined)
+      throw new Failure("usage", `${options.file} was not written: ${defect}`, { meaning: "Nothing was changed." });
     if (options.dryRun) return context.output.text(text);
     writeNew(path, text, options.file);
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
@@ -37,6 +48,20 @@ export const command = defineVerb({
     context.output.next(shell`integ policy check ${fileWords(options.file)}`);
   },
 });
+
+/** Says why a text is not a valid policy, without its place: no one has seen the text. */
+async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
+  const { readPolicy } = await import("../../policy/read.ts");
+  return (text) => {
+    try {
+      readPolicy({ text, file: "", folder: dirname(path), nowMs: clock.now() });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return error.message.replace(/^[\d:]+ /, "");
+    }
+  };
+}
 
 function writeNew(path: string, text: string, file: string): void {
   let isOurs = false;
@@ -94,26 +119,21 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
       continue;
     }
+    const lifeMs = expiresAt == null ? undefined : Date.parse(expiresAt) - Date.parse(createdAt ?? "");
+    if (lifeMs !== undefined && !(lifeMs > 0)) {
+      output.warn(`The key ${id} is left out: the API does not show its lifetime.`);
+      continue;
+    }
     items.push({
       kind: "access_key",
       id,
       called: name,
       name: known.names.get(id),
-      lines: [
-        `type: ${keyType}`,
-        `scopes: ${JSON.stringify(scopes)}`,
-        ...lifeOf(expiresAt, createdAt),
-        `secret: ${secretOf(known, id)}`,
-      ],
+      lifeMs,
+      lines: [`type: ${keyType}`, `scopes: ${JSON.stringify(scopes)}`, `secret: ${secretOf(known, id)}`],
     });
   }
   return items;
-}
-
-/** The life that a key was given, in whole days. */
-function lifeOf(expiresAt: string | null | undefined, createdAt: string | undefined): string[] {
-  const days = Math.round((Date.parse(expiresAt ?? "") - Date.parse(createdAt ?? "")) / 86_400_000);
-  return days > 0 ? [`expires_in: ${days}d`] : [];
 }
 
 /** The destinations of the entry that made it, if they can be named and no item before has one of them. */

@@ -1,0 +1,57 @@
+// What `policy init` writes is valid, and nothing in it is most likely not meant, whatever there is to write down.
+import { describe, expect, it } from "vitest";
+import { type DraftItem, draftPolicy } from "../../../src/policy/draft.ts";
+import { findingsOf } from "../../../src/policy/findings.ts";
+import type { KeyItem, Policy } from "../../../src/policy/policy.ts";
+import { readPolicy } from "../../../src/policy/read.ts";
+
+const [second, minute, day] = [1000, 60_000, 86_400_000];
+
+function read(items: readonly DraftItem[]): Policy {
+  const text = draftPolicy(items, { profile: "prod" });
+  return readPolicy({ text, file: "integ.yaml", folder: "/srv", nowMs: Date.parse("2026-11-22T00:00:00Z") });
+}
+
+const key = (lifeMs: number | undefined, nth = 0): DraftItem => ({
+  kind: "access_key",
+  id: `key_${nth}`,
+  called: "deploy",
+  lifeMs,
+  lines: ["type: service_account", 'scopes: ["*"]', "secret: unknown"],
+});
+const client = (nth: number, account = `sa_${nth}`): DraftItem => ({
+  kind: "oauth_client",
+  id: `oac_${nth}`,
+  called: account,
+  lines: [`service_account: ${account}`, "scopes: [entity:read]", "secret: unknown"],
+});
+
+describe("the first policy", () => {
+  it.each([0, 1, 19, 20, 21])("of %d clients of one account is valid; a full account is said", (count) => {
+    const policy = read(Array.from({ length: count }, (_, nth) => client(nth, "sa_1")));
+    const others = findingsOf(policy).filter(({ rule }) => rule !== "secret_unknown");
+    expect(others.map(({ rule }) => rule)).toEqual(count < 20 ? [] : ["too_many_clients"]);
+  });
+
+  const lives = [
+    ...[0.5, 0.99, 1, 5, 59.99, 60, 90, 360, 1380].map((minutes) => minutes * minute),
+    ...[1, 1.5, 2, 3, 4, 7, 8, 9, 14, 30, 60, 89, 90, 91, 104, 105, 180, 365, 730, 3650].map((days) => days * day),
+  ].flatMap((ms) => [ms, ms + 700, Math.max(second, ms - 700), ms + 40 * second]);
+
+  it.each(lives)("of a key that lives %d ms rotates it before its end, and never lets it live longer", (lifeMs) => {
+    const policy = read([key(lifeMs)]);
+    expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(["secret_unknown"]);
+    const { expiresInMs = Infinity, rotate } = policy.items[0] as KeyItem;
+    const { beforeExpiryMs = Infinity, overlapMs = Infinity, everyMs = 0 } = rotate ?? {};
+    expect(expiresInMs).toBeLessThanOrEqual(lifeMs + minute);
+    expect(expiresInMs).toBeGreaterThan(lifeMs - minute - second);
+    expect(beforeExpiryMs).toBeLessThan(expiresInMs);
+    expect(overlapMs).toBeLessThan(beforeExpiryMs);
+    expect(everyMs + beforeExpiryMs).toBeLessThan(expiresInMs);
+  });
+
+  it("of a key without an end rotates it by its age", () => {
+    const { expiresInMs, rotate } = read([key(undefined)]).items[0] as KeyItem;
+    expect([expiresInMs, rotate?.everyMs, rotate?.beforeExpiryMs]).toEqual([undefined, 90 * day, undefined]);
+  });
+});
