@@ -105,11 +105,10 @@ class SeveralDestinations implements Destination {
 
   #undelivered(refusals: readonly { readonly name: string; readonly error: Failure }[]): Failure {
     const all = this.#parts.length;
-    const reasons = refusals.map(({ name, error: { message } }) =>
-      message.includes(name) ? message : `${name}: ${message}`,
-    );
+    const names = refusals.map(({ name }) => name).join(", ");
+    const reasons = refusals.map(({ error }) => error.message).join(" ");
     const isConflict = refusals.every(({ error }) => error.kind === "conflict");
-    const message = `${all - refusals.length} of ${all} destinations have it. ${reasons.join(" ")}`;
+    const message = `${all - refusals.length} of ${all} destinations have it, but not ${names}. ${reasons}`;
     return new Failure(isConflict ? "conflict" : "undelivered", message);
   }
 

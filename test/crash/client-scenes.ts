@@ -231,6 +231,15 @@ export const claimRotation: ClientWork = {
   },
 };
 
+/** The destination broke, the secret is kept, and no one wants it: nothing of it stays. */
+export const forget: ClientWork = {
+  name: "journal forget",
+  arrange: async (at, account) => {
+    const { words } = await claim.arrange(at, account);
+    return { words: ["journal", "forget", words[2]!, "--yes"], isMade: true };
+  },
+};
+
 /** Bytes of the sandbox's answer to the creation here. */
 const cutLength = 310;
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
-import { claim, claimRotation, claimUnnamed, clientScenes } from "./client-scenes.ts";
+import { claim, claimRotation, claimUnnamed, clientScenes, forget } from "./client-scenes.ts";
 import { changingPoints, countsOnly, killTest, pointsOf, undisturbed } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { recordFigure } from "../support/figures.mjs";
@@ -59,6 +59,46 @@ describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("j
       found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
     }
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal claim, then elsewhere");
+    expect(found).toEqual([]);
+    expect(hit).toBe(points.length);
+  });
+});
+
+/** @returns what is wrong, or nothing where the command was not killed there */
+async function forgottenAgain(point: Point): Promise<string[] | undefined> {
+  const stage = await scene(forget).stage();
+  const { at, words } = stage;
+  try {
+    if (!wasKilled(await at.integ(words, { under: killedAt(point) }))) return undefined;
+    const again = await undisturbed(at, words);
+    const kept = readdirSync(at.path("state", "undelivered"));
+    const { state } = readJournal(at.path("state", "journal.ndjson"))[0]!;
+    const wrong = kept.map((name) => `${name} is kept (${state}, typed again: exit ${again.code})`);
+    if (state !== "abandoned") wrong.push(`it is ${state}`);
+    // It said that nothing is left to forget, or it finished.
+    if (![0, 2].includes(again.code!)) wrong.push(`typed again: exit ${again.code}: ${again.stderr}`);
+    return wrong;
+  } finally {
+    stage.remove();
+  }
+}
+
+describe.runIf(sayWhetherTraced("an entry that is forgotten, killed"))("journal forget, killed", () => {
+  it("and typed again, leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
+    const all = changingPoints(await pointsOf(scene(forget)));
+    if (countsOnly) return console.log(`count: journal forget: ${all.length}`);
+    // The last ones: between the record and the end of the copy.
+    const points = isFull ? all : [...spread(all.slice(0, -6), 2), ...spread(all.slice(-6), 3)];
+    const found: string[] = [];
+    let hit = 0;
+    for (const point of points) {
+      let wrong: string[] | undefined;
+      for (let round = 0; round < 8 && wrong === undefined; round += 1)
+        wrong = await forgottenAgain(countedAgain(point, round));
+      if (wrong !== undefined) hit += 1;
+      found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
+    }
+    recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal forget, typed again");
     expect(found).toEqual([]);
     expect(hit).toBe(points.length);
   });

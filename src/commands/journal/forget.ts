@@ -23,12 +23,14 @@ export const command = defineVerb({
     const steps: EntryLease[] = [];
     try {
       const { entry } = lease;
-      if (isSettled(entry.state))
+      if (isSettled(entry.state) && !(await destroyLeft(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
+      if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
       // An unfinished step of it would be finished on its own, for work that no one tracks any more.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
-      const all = [lease, ...steps];
+      // The entry last: what a kill leaves of its steps is forgotten when this is typed again.
+      const all = [...steps, lease];
       const keeping = await keepingOf(context);
       for (const one of all) context.output.warn(leftBehind(one.entry, keeping.isKept(one.entry.id)));
       const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
@@ -44,6 +46,17 @@ export const command = defineVerb({
     }
   },
 });
+
+/** What a kill left of a kept secret after its entry was recorded as abandoned. @returns whether there was something */
+async function destroyLeft(context: Context, { id, state }: Entry): Promise<boolean> {
+  if (state !== "abandoned") return false;
+  const keeping = await keepingOf(context);
+  const { undelivered } = context.secrets;
+  if (!keeping.isKept(id) && !(await undelivered()).rooms().includes(id)) return false;
+  await keeping.destroyKept(id, { keepsProof: false });
+  context.output.note("What was still kept of its secret is destroyed.");
+  return true;
+}
 
 async function showForgotten(context: Context, entry: Entry): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");

@@ -195,7 +195,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
           if (isRead) vault.plan(get, () => {});
         },
       });
-      expect(ended).toMatch(/^undelivered: 2 of 3 destinations have it\. /);
+      expect(ended).toMatch(/^undelivered: 2 of 3 destinations have it, but not /);
       expect(states(work)).toEqual(["failed", "delivered", "delivered"]);
       expect(versions()).toBe(before + fields.length);
       expect(vault.current(path)).toEqual({ ...others, ...held });
