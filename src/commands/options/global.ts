@@ -133,15 +133,17 @@ function isOn(value: string | undefined): boolean {
 /** The format, found without failing: an error met before the options are understood must be printed in it. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
-  let found: string | undefined = env.INTEG_OUTPUT;
+  const said: (string | undefined)[] = [env.INTEG_OUTPUT];
   for (let i = 0; i < end; i++) {
     const word = argv[i]!;
-    if (word === "--json" || word === "--ndjson") found = word.slice(2);
-    else if (word === "-o" || word === "--output") found = argv[i + 1];
-    else if (word.startsWith("--output=")) found = word.slice("--output=".length);
-    else if (/^-o[a-z]/.test(word)) found = word.slice(2).replace(/^=/, "");
+    if (word === "--json" || word === "--ndjson") said.push(word.slice(2));
+    else if (word === "-o" || word === "--output") said.push(argv[i + 1]);
+    else if (word.startsWith("--output=")) said.push(word.slice("--output=".length));
+    else if (/^-o[a-z]/.test(word)) said.push(word.slice(2));
   }
-  return formats.find((format) => format === found) ?? "table";
+  // A value that is missing or invalid is the error itself: it is printed in the format that was asked for besides.
+  const known = said.flatMap((text) => formats.find((format) => format === text) ?? []);
+  return known.at(-1) ?? "table";
 }
 
 function chooseFormat(
