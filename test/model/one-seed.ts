@@ -286,7 +286,7 @@ class History {
       const made = this.#find(id)!;
       const entry = machine.entries.find((one) => one.id === maker)!;
       if (made.status !== "active" || this.#world.isSafe(made.secret)) continue;
-      if (isSettled(entry.state) && entry.state !== "unusable" && entry.state !== "abandoned")
+      if (isSettled(entry.state) && entry.state !== "unusable" && entry.state !== "abandoned" && !this.#isOpenFor(id))
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
@@ -303,6 +303,13 @@ class History {
       this.#skewMs === 0 &&
       this.#weather.lostLeases === 0;
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
+  }
+
+  /** Of two requests that ask for the same, the other one may be taken to have made it, as long as it is not settled. */
+  #isOpenFor(id: string): boolean {
+    return this.#world.machines.some(({ entries }) =>
+      entries.some(({ resource_id, state }) => resource_id === id && !isSettled(state)),
+    );
   }
 
   /** In the place of what was lost there is one that works. */
@@ -359,7 +366,7 @@ class History {
     }
     if (state === "refused")
       for (const [other, maker] of this.#world.makers)
-        if (maker.entry === id && this.#find(other)?.status === "active")
+        if (maker.entry === id && this.#find(other)?.status === "active" && !this.#isOpenFor(other))
           broken.push(`${id} says that nothing was made, and ${other} is live`);
     if (state === "done" && operation === "oauth_client.create" && this.#world.lied.has(id) && this.#isUndisturbed)
       broken.push(`${id} is done, and its receipt was not what was asked for`);
