@@ -162,7 +162,7 @@ export function entryMeant(typed: string, known: KnownIds): Entry {
   const [first] = entries;
   if (first && fits.length === 1) return first;
   if (first === undefined) {
-    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, {
+    throw new Failure("not_found", `Journal entry ${JSON.stringify(typed)} not found.`, {
       nextCommand: shell`integ journal list ${flags.all}`,
     });
   }

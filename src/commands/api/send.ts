@@ -32,10 +32,13 @@ export const command = defineVerb({
       .option("--include", "Print status and headers before the body"),
   examples: [
     { line: "integ api /v1/entities -f type=person -f limit=5 --profile sandbox", does: "GET with a query" },
-    { line: "integ api /v1/entities --paginate --ndjson", does: "every page, a row a line" },
-    { line: "integ api /v1/oauth_clients/oc_1 -X DELETE", does: "a change: sent once, not in the journal" },
+    { line: "integ api /v1/entities --paginate --ndjson", does: "every page, one row per line" },
+    {
+      line: "integ api /v1/oauth_clients/oc_1 -X DELETE",
+      does: "a change: sent once, and not recorded in the journal",
+    },
   ],
-  more: "The credential of the profile goes to these paths of its own address and nowhere else.",
+  more: "integ sends the profile's credential only to these paths of the profile's own address.",
   async run(context, { args: [path], options }) {
     const input = options.input === undefined ? undefined : await inputOf(context, options.input);
     const request = requestOf(path, options, input);

@@ -4,13 +4,13 @@ import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => addListOptions(command.argument("<cohort-id>", "The cohort")),
+  configure: (command) => addListOptions(command.argument("<cohort-id>", "Id of the cohort")),
   examples: [
     {
       line: "integ cohorts members cohort_us_large --profile sandbox",
-      does: "one page; the API gives at most 50 members a page",
+      does: "one page; the API returns at most 50 members per page",
     },
-    { line: "integ cohorts members coh_1 --all --ndjson", does: "every member, one a line" },
+    { line: "integ cohorts members coh_1 --all --ndjson", does: "every member, one per line" },
   ],
   async run(context, { args: [cohortId], options }) {
     await printList(

@@ -18,7 +18,7 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
     examples: [
-      { line: "integ commands", does: "every command, a line each" },
+      { line: "integ commands", does: "every command, one per line" },
       { line: "integ commands --json | jq '.exit_codes'", does: "the exit codes, for a program" },
       { line: "integ commands --json | jq -r '.environment[].name'", does: "the environment variables" },
     ],
@@ -89,7 +89,7 @@ export const environment: readonly Variable[] = [
   },
   {
     name: "INTEG_ESCROW",
-    meaning: "Public keys of age that undelivered secrets are encrypted to in a team's journal, with commas",
+    meaning: "Public keys of age that undelivered secrets are encrypted to in a team's journal, separated by commas",
   },
   { name: "INTEG_ESCROW_IDENTITY", meaning: "File of the age identities that decrypt such secrets for journal claim" },
   ...[

@@ -22,7 +22,7 @@ export const command = defineVerb({
   examples: [
     { line: "integ entities list --profile sandbox", does: "one page, with no account" },
     { line: "integ entities list --all --json | jq '.data[].email'", does: "every entity, for a script" },
-    { line: "integ entities list --type person --limit 500 --ndjson", does: "one row a line" },
+    { line: "integ entities list --type person --limit 500 --ndjson", does: "one row per line" },
   ],
   async run(context, { options }) {
     await printList(

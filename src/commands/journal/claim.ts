@@ -29,7 +29,7 @@ import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
-  configure: (command) => addSecretOptions(addDryRun(command).argument("<id>", "The entry whose secret is kept here")),
+  configure: (command) => addSecretOptions(addDryRun(command).argument("<id>", "The entry whose secret is kept")),
   examples: [
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
     { line: "integ journal claim 6k2f9", does: "to standard output; the kept copy is destroyed afterwards" },

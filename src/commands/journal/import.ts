@@ -7,9 +7,9 @@ import { readExport } from "../../journal/exported.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => addDryRun(command).argument("<file>", "What journal export wrote; - for standard input"),
+  configure: (command) => addDryRun(command).argument("<file>", "File that journal export wrote; - for standard input"),
   examples: [
-    { line: "integ journal import journal.ndjson", does: "what is there already stays; safe to repeat" },
+    { line: "integ journal import journal.ndjson", does: "existing entries stay; safe to repeat" },
     { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
   ],
   more: "Entries are merged by their ids. If one contradicts what the journal has, nothing at all is imported (exit 5).",

@@ -9,7 +9,7 @@ export const command = defineVerb({
       does: "in the database of that address",
     },
   ],
-  more: "The journal is the one of INTEG_JOURNAL, or of the profile (profiles add --journal). Tables that are there stay as they are.",
+  more: "integ uses the journal of INTEG_JOURNAL or of the profile (profiles add --journal). Existing tables stay unchanged.",
   async run(context, { options }) {
     if (options.dryRun) {
       const { showSteps } = await import("../running/dry-run.ts");

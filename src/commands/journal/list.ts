@@ -18,7 +18,7 @@ const addFilters = sharedOptions((command) =>
         .choices([...unsettledStates, ...settledStates]),
     )
     .addOption(command.createOption("--operation <operation>", "Show entries of one operation").choices(operations))
-    .option("--actor <name>", "Show entries that a user, a host, user@host or a CI run (its address) worked on")
+    .option("--actor <name>", "Show entries of one actor: a user, a host, user@host, or the URL of a CI run")
     .option("--since <when>", "Show entries updated since a time or within a duration (7d, 2026-11-01T00:00:00Z)"),
 );
 

@@ -16,7 +16,7 @@ export const command = defineVerb({
     { line: "integ journal move --to postgresql://integ@db.example.com/integ", does: "from this machine to the team" },
     { line: "integ journal move --to ./journal.ndjson", does: "back into a file" },
   ],
-  more: "Copies every entry with its records, compares the copy, and marks the old journal: a change through it is refused from then on, and names the new one. Safe to repeat after an interruption.",
+  more: "integ copies every entry with its records, compares the copy, and marks the old journal, which then refuses changes and names the new one. You can repeat an interrupted move.",
   async run(context, { options: { to, dryRun } }) {
     if (shownAddress(to) !== to)
       throw invalidValue("--to", undefined, {

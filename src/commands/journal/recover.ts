@@ -36,14 +36,14 @@ export const command = defineVerb({
         .argument("[id...]", "Entries to recover (default: all unfinished ones)")
         .option(
           "--replace-lost-secret",
-          "If a secret is lost: revoke the client or key and create another, or rotate again",
+          "If a secret is lost, revoke the client or key and create another, or rotate again",
         )
-        .option("--now", "End the overlap of the rotations that are named: revoke the old client or key immediately")
-        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
+        .option("--now", "End the overlap of the named rotations: revoke the old client or key immediately")
+        .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
     ),
   examples: [
     { line: "integ journal recover", does: "finish every interrupted change" },
-    { line: "integ journal recover 6k2f9", does: "finish one entry: the same key, the same request" },
+    { line: "integ journal recover 6k2f9", does: "finish one entry, with the same key and request" },
     {
       line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
       does: "replace a client whose secret was lost",

@@ -28,19 +28,19 @@ export const command = defineVerb({
           .default("low" as const),
       )
       .option("--strict", "Exit with 10 also for keys that cannot be judged")
-      .option("--waivers <file>", "File of accepted findings, each until a date")
-      .option("--fix", "Revoke unused keys and replace old ones, after a question")
+      .option("--waivers <file>", "File of findings that are accepted until a date")
+      .option("--fix", "Revoke unused keys and replace old ones, after you confirm")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
     { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "fail a CI job: exit 10" },
     {
       line: "integ keys audit --fix --waivers keys-waivers.json",
-      does: "revoke what nothing uses, replace what is old",
+      does: "revoke unused keys, replace old ones",
     },
-    { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
+    { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding per line" },
   ],
-  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
+  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day the finding is reported again.',
   async run(context, { options }) {
     const limits = {
       maxAgeMs: parseLifetime(options.maxAge, "--max-age"),

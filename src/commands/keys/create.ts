@@ -16,7 +16,7 @@ export const command = defineVerb({
           "--name <name>",
           "Name of the key, 1 to 255 characters; usually the integration that owns it",
         ),
-      ).option("--new", "Create another one, even if the same creation is unfinished"),
+      ).option("--new", "Create another key, even if the same creation is unfinished"),
     ),
   examples: [
     {

@@ -7,7 +7,7 @@ import { Failure } from "../../errors.ts";
 
 export const addKeyOptions = sharedOptions((command) =>
   command
-    .option("--expires-at <time>", "Expiry: ISO 8601 with a zone, or never")
+    .option("--expires-at <time>", "Expiry time: ISO 8601 with a time zone, or never")
     .option("--expires-in <duration>", "Lifetime instead of --expires-at, such as 90d")
     .addOption(
       command
@@ -17,7 +17,7 @@ export const addKeyOptions = sharedOptions((command) =>
     .option("--scope <scope...>", "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *)")
     .option(
       "--name-marker",
-      "Add a short random mark to the name: a lost response can then be recovered with certainty (default: with a team journal)",
+      "Add a short random mark to the name, which identifies a lost key with certainty (default: with a team's journal)",
     )
     .option("--no-name-marker", "Send the name as given"),
 );

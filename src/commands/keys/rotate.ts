@@ -25,11 +25,11 @@ export const command = defineVerb({
             "--name <name>",
             "Without <id>: name of the policy item or key to rotate. With <id> and --by-replacement: name of the new key",
           )
-          .option("--update-profile", "Make the new secret the credential of the profile that rotates")
-          .option("--by-replacement", "Create another key like it, prove it, then revoke this one")
+          .option("--update-profile", "Store the new secret as the credential of the profile in use")
+          .option("--by-replacement", "Create a similar key, prove it, then revoke this one")
           .option(
             "--overlap <duration>",
-            "With --by-replacement: how long both work (default: 0s; 24h if the secret is shown on the terminal)",
+            "With --by-replacement: how long both keys work (default: 0s; 24h if the secret is shown on the terminal)",
           )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),

@@ -19,15 +19,15 @@ export const command = defineVerb({
   fields: columns.map(({ path }) => path),
   configure: (command) =>
     command
-      .option("--max-age <duration>", "Age from which a client is too old", "90d")
-      .option("--fix", "Revoke disabled and expired clients and rotate old ones, after a question")
+      .option("--max-age <duration>", "Report clients older than this as too old", "90d")
+      .option("--fix", "Revoke disabled and expired clients and rotate old ones, after you confirm")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ oauth-clients audit", does: "old and unusable clients, slots, clients in no policy" },
     { line: "integ oauth-clients audit --json | jq -r '.data[].remedy'", does: "one remedy for each client" },
-    { line: "integ oauth-clients audit --fix", does: "revoke unusable clients and rotate old ones, after a question" },
+    { line: "integ oauth-clients audit --fix", does: "revoke unusable clients and rotate old ones" },
   ],
-  more: "The API has no list of clients: those that the journal knows are judged. Exit 10 if anything is found. --fix rotates a client whose secret went to a file, profile or store, with an overlap of 24h.",
+  more: "The API has no list of clients, so integ checks those that the journal knows. Exit 10 if anything is found. --fix rotates a client whose secret went to a file, profile or store, with an overlap of 24h.",
   async run(context, { options }) {
     const maxAgeMs = parseLifetime(options.maxAge, "--max-age");
     const bench = await workbenchOf(context);

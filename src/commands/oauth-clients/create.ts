@@ -29,10 +29,10 @@ export const command = defineVerb({
       addDryRun(command)
         .option("--service-account <id>", "The service account that will own the client")
         .option("--scope <scope...>", "A permission of the client; repeatable, 1 to 100, no wildcards")
-        .option("--idempotency-key <key>", "Use this key: the same key and values give the same client's receipt")
-        .option("--new", "Start another one, even if the same creation is unfinished")
-        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m")
-        .option("--replace-lost-secret", "If the secret is lost: revoke the client and create another"),
+        .option("--idempotency-key <key>", "Idempotency key to send: the same key and values return the same client")
+        .option("--new", "Create another client, even if the same creation is unfinished")
+        .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m")
+        .option("--replace-lost-secret", "If the secret is lost, revoke the client and create another"),
     ),
   examples: [
     {
@@ -48,7 +48,7 @@ export const command = defineVerb({
       does: "the secret goes to a command's standard input",
     },
   ],
-  more: "The key and the exact request are on disk before anything is sent. After a crash or a lost connection, type the same command again or `integ journal recover`.",
+  more: "integ saves the idempotency key and the exact request on disk before it sends anything. After a crash or a lost connection, run the same command again or `integ journal recover`.",
   async run(context, { options }) {
     const service_account_id = options.serviceAccount ?? (await askAccount(context));
     const request = { service_account_id, scopes: options.scope ?? (await askScopes(context, service_account_id)) };

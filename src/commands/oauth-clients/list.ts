@@ -20,7 +20,7 @@ export const command = defineVerb({
     { line: "integ oauth-clients list", does: "clients that this machine created, with their current state" },
     { line: "integ oauth-clients list --offline --json | jq '.data[].id'", does: "without the network" },
   ],
-  more: "The API has no list of clients: clients created elsewhere are not shown, and use slots anyway.",
+  more: "The API has no list of clients: clients created elsewhere are not shown, but they use slots too.",
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();

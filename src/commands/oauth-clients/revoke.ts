@@ -19,7 +19,7 @@ export const command = defineVerb({
   examples: [
     { line: "integ oauth-clients revoke oc_123", does: "confirm first; the client's tokens stop working immediately" },
     { line: "integ oauth-clients revoke oc_123 oc_124 --yes", does: "several; skip the question; safe to repeat" },
-    { line: "integ oauth-clients revoke --service-account sa_1 --all", does: "list them, ask, then revoke" },
+    { line: "integ oauth-clients revoke --service-account sa_1 --all", does: "list them, confirm, then revoke" },
   ],
   more: "The API has no list of clients: --all means those that the journal knows.",
   async run(context, { args: [typed], options }) {

@@ -25,14 +25,14 @@ export const command = defineVerb({
     addSecretOptions(
       addDryRun(command)
         .argument("[id]", "Resource id of the client. If that client was rotated, integ rotates its successor")
-        .option("--name <name>", "The client of this item of a policy, in place of <id>")
+        .option("--name <name>", "Rotate the client of this policy item, instead of <id>")
         .option(
           "--overlap <duration>",
-          "How long both work after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
+          "How long both clients work after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
         )
         .option("--keep-old", "Do not revoke the old client")
-        .option("--replace-lost-secret", "If the new secret is lost: revoke that new client and create another")
-        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
+        .option("--replace-lost-secret", "If the new secret is lost, revoke the new client and create another")
+        .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
     ),
   examples: [
     {
@@ -45,9 +45,9 @@ export const command = defineVerb({
     },
     {
       line: "integ oauth-clients rotate --name reporting --secret-file ./client.secret --force",
-      does: "by the name in a policy",
+      does: "the client of a policy item",
     },
-    { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "both stay" },
+    { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "keep both clients" },
   ],
   more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it.",
   async run(context, { args: [typed], options }) {

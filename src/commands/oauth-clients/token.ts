@@ -16,7 +16,7 @@ export const command = defineVerb({
   examples: [
     {
       line: "integ oauth-clients token --client-id cid_1 --client-secret-stdin < client.secret",
-      does: "does this secret work?",
+      does: "check whether this secret works",
     },
     {
       line: "integ oauth-clients token --from-profile --json | jq -r .access_token",

@@ -61,7 +61,7 @@ export function addGlobalOptions(command: Command): void {
     )
     .option("--json", "Short for -o json")
     .option("--ndjson", "Short for -o ndjson")
-    .option("--fields <a,b.c>", "Keep these fields, in this order")
+    .option("--fields <a,b.c>", "Print only these fields, in this order")
     .option(
       "--service-version <date>",
       "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",

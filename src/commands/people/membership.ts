@@ -6,7 +6,7 @@ import { shell } from "../../next-step.ts";
 export const command = defineVerb({
   configure: (command) => command.argument("<person-id>", "The person's id, as people search shows it"),
   examples: [
-    { line: "integ people membership per_123", does: "one person's membership, as it comes" },
+    { line: "integ people membership per_123", does: "one person's membership, unchanged" },
     { line: "integ people membership per_123 --json | jq .", does: "for a script" },
   ],
   async run(context, { args: [id] }) {

@@ -7,7 +7,7 @@ export const command = defineVerb({
   configure: (command) =>
     command
       .argument("[text]", "Text to search for; sent as query=<text>")
-      .option("--param <name=value...>", "Send this instead of query; repeatable"),
+      .option("--param <name=value...>", "Send this parameter instead of query; repeatable"),
   examples: [
     { line: "integ people search ada", does: "people whose name or e-mail address contains the text" },
     { line: "integ people search --param email=ada@example.com", does: "a parameter of your choice instead" },

@@ -9,9 +9,12 @@ export const command = defineVerb({
       .argument("<id>", "Resource id or client_id of the client")
       .requiredOption("--name <name>", "Name of the item in the policy"),
   examples: [
-    { line: "integ adopt oauth-client oc_123 --name reporting", does: "a client that was made by hand, or elsewhere" },
+    {
+      line: "integ adopt oauth-client oc_123 --name reporting",
+      does: "a client that was created by hand or elsewhere",
+    },
   ],
-  more: "Sends nothing that changes anything. The client keeps its secret; the first rotation delivers a new one to the destination of the policy.",
+  more: "integ only reads from the API. The client keeps its secret; the first rotation delivers a new one to the destination of the policy.",
   asks: askClient("Which client?"),
   async run(context, { args: [typed], options }) {
     const { name } = options;

@@ -10,10 +10,10 @@ export const command = defineVerb({
       .argument("<id>", "The key's id or name")
       .option("--name <name>", "Name of the item in the policy (default: the key's own)"),
   examples: [
-    { line: "integ adopt access-key ak_123 --name deploy", does: "a key that exists, under a name of the policy" },
-    { line: "integ adopt access-key deploy", does: "by its name, which the item has too" },
+    { line: "integ adopt access-key ak_123 --name deploy", does: "an existing key, under the name of a policy item" },
+    { line: "integ adopt access-key deploy", does: "by its name, if the item has the same one" },
   ],
-  more: "Sends nothing that changes anything. The key keeps its secret; the first rotation makes another key and delivers its secret to the destination of the policy.",
+  more: "integ only reads from the API. The key keeps its secret; the first rotation creates another key and delivers its secret to the destination of the policy.",
   asks: askKey("Which key?"),
   async run(context, { args: [typed], options }) {
     const bench = await workbenchOf(context);

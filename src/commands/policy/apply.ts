@@ -43,20 +43,20 @@ export const command = defineVerb({
     addDryRun(command)
       .argument("[plan]", "A plan that integ plan --out wrote")
       .option("-f, --file <path>", `Policy file (default: ${standardFile})`)
-      .option("--only <name...>", "Apply these items alone; repeatable")
-      .option("--parallel <count>", "Items that are changed at the same time, 1 to 32", "4")
+      .option("--only <name...>", "Apply only these items; repeatable")
+      .option("--parallel <count>", "Number of items to change at the same time, 1 to 32", "4")
       .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
-      .option("--retry <name...>", "Try these items again although they are stalled")
-      .option("--include-own", "Rotate the credential of the profile itself too, last")
-      .option("--revoke-unmanaged", "Ask for each client and key that is in no item whether to revoke it")
-      .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
+      .option("--retry <name...>", "Try these stalled items again")
+      .option("--include-own", "Also rotate the profile's own credential, after all others")
+      .option("--revoke-unmanaged", "For each client and key that is in no item, ask whether to revoke it")
+      .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
   examples: [
-    { line: "integ apply", does: "show what changes, ask, and do it" },
-    { line: "integ apply --yes", does: "in a nightly job: the next run revokes what an overlap has left" },
+    { line: "integ apply", does: "show the changes, confirm, and apply them" },
+    { line: "integ apply --yes", does: "in a nightly job; a later run revokes old credentials after their overlap" },
     { line: "integ apply plan.json", does: "exactly what a plan says; exit 2 if something has changed since" },
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
-  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap runs or the window is closed; 10 if an item is stalled.",
+  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled.",
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");

@@ -22,7 +22,7 @@ export const command = defineVerb({
       does: "check a file in a pull request, without a credential",
     },
   ],
-  more: "An invalid file ends with exit 2 and names every defect with its line and column. Findings that are not errors end with exit 10. No command of the file is run.",
+  more: "Exit 2 if the file is invalid, with every defect, its line and its column. Exit 10 for findings that are not errors. integ runs no command of the file.",
   neverAsks: true,
   async run(context, { options }) {
     const { policy, file } = await loadPolicy(context, options.file);

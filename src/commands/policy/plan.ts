@@ -15,7 +15,7 @@ export const command = defineVerb({
   fields: planColumns.map(({ path }) => path),
   configure: (command) =>
     addPolicyFile(command)
-      .option("--only <name...>", "Plan these items alone; repeatable")
+      .option("--only <name...>", "Plan only these items; repeatable")
       .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
   examples: [
     { line: "integ plan", does: "show what integ apply would do; change nothing" },

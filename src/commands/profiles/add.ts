@@ -11,7 +11,7 @@ export const command = defineVerb({
     addProfileOptions(
       addDryRun(command)
         .argument("<name>", "Name of the profile: letters, digits, . _ -")
-        .option("--use", "Make it the default"),
+        .option("--use", "Make the profile the default"),
     ),
   examples: [
     {

@@ -15,7 +15,7 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--journal <address>", "Address of a team's journal, without a password (postgresql://…); empty: none")
     .option("--escrow <recipient...>", "Age public keys that undelivered secrets are encrypted to; empty: none")
     .option("--api-key-stdin", "Read the API key from standard input")
-    .option("--api-key-command <command>", "A command that prints the API key, run at each use")
+    .option("--api-key-command <command>", "Command that prints the API key; runs at each use")
     .option("--api-key-id <id>", "Resource id of the access key, so that keys rotate knows the profile's own")
     .addOption(
       command
@@ -27,7 +27,7 @@ export const addProfileOptions = sharedOptions((command) =>
     )
     .option("--client-id <id>", "Client id, to use OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "Read the client secret from standard input")
-    .option("--client-secret-command <command>", "A command that prints the client secret, run at each use")
+    .option("--client-secret-command <command>", "Command that prints the client secret; runs at each use")
     .option("--token-endpoint <url>", "Token endpoint of the client")
     .option("--audience <audience>", "Audience of the tokens")
     .option("--issuer <issuer>", "Issuer of the tokens; integ doctor checks the token endpoint against it")
@@ -41,9 +41,9 @@ export const addProfileOptions = sharedOptions((command) =>
     )
     .option(
       "--access-token-command <command>",
-      "A command that turns the key, on its standard input, into a legacy bearer token",
+      "Command that reads the key on standard input and prints a legacy bearer token",
     )
-    .option("--access-token-endpoint <url>", "An endpoint that exchanges the key for a legacy bearer token")
+    .option("--access-token-endpoint <url>", "Endpoint that exchanges the key for a legacy bearer token")
     .option("--verify", "Send a test request with the credential after it is stored")
     .option("--no-verify", "Send no test request, and accept a host of another region"),
 );

@@ -2,7 +2,7 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { askProfile, everyProfile } from "../options/known-names.ts";
 
 export const command = defineVerb({
-  configure: (command) => addDryRun(command).argument("<name>", "The profile that commands use if none is named"),
+  configure: (command) => addDryRun(command).argument("<name>", "The profile to use by default"),
   examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
   asks: askProfile("Which profile should be the default?", everyProfile),
   async run(context, { args: [name], options }) {

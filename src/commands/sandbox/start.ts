@@ -9,14 +9,14 @@ export const command = defineVerb({
       .option("--port-us <n>", "Port of the us host (default: a free one)")
       .option("--port-eu <n>", "Port of the eu host (default: a free one)")
       .option("--entities <n>", "Number of entities of the organization, 0 to 100000000")
-      .option("--seed <n>", "Seed of the population")
+      .option("--seed <n>", "Seed of the generated data")
       .option("--fault <spec...>", "A fault, such as 'POST /v1/oauth_clients drop=after times=1'; repeatable")
       .option("--log", "Log a line for each request on stderr"),
   examples: [
     { line: "integ sandbox start", does: "both regional hosts, until Ctrl-C; prints what to export" },
     {
       line: "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1'",
-      does: "break something on purpose",
+      does: "simulate a failure",
     },
     { line: "integ sandbox start -o json", does: "addresses and credentials, for scripts" },
   ],

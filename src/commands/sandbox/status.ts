@@ -17,7 +17,7 @@ const credentialNames = [
 export const command = defineVerb({
   configure: (command) => command,
   examples: [
-    { line: "integ sandbox status", does: "which service accounts and credentials there are" },
+    { line: "integ sandbox status", does: "the service accounts and credentials" },
     { line: "integ sandbox status --json | jq -r .us.service_account_id", does: "one of them, for a script" },
   ],
   async run(context) {
