@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure, type FailureKind } from "../../errors.ts";
+import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
@@ -79,6 +79,7 @@ async function storedNames(context: Context): Promise<string[]> {
 
 async function examined(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
   const rows: Diagnosis[] = [];
+  const told = new Map<Failure, Diagnosis>();
   let missing: readonly Check["needs"][] = [];
   for (const { name, needs, run } of checks) {
     if (needs !== undefined && missing.includes(needs)) {
@@ -86,10 +87,13 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
       rows.push(service.status === "problem" ? notChecked(name, service) : { ...service, check: name });
       continue;
     }
-    const { found, kind } = await diagnosed({ name, run }, subject);
-    if (name === "service" && kind === "unreachable") missing = ["address", "credential"];
-    if (name === "service" && kind === "auth") missing = ["credential"];
-    rows.push(...toldOnce(found, rows));
+    const { found, failure } = await diagnosed({ name, run }, subject);
+    if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
+    if (name === "service" && failure?.kind === "auth") missing = ["credential"];
+    // What prevents several checks is one problem, and its row alone says what to do: the others were not made.
+    const first = failure && told.get(failure);
+    rows.push(...(first ? [notChecked(name, first)] : found));
+    if (failure && !first) told.set(failure, found[0]!);
   }
   return rows;
 }
@@ -99,15 +103,6 @@ function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
   return { ...row, message: hidden(row.message), next: row.next === null ? null : (hidden(row.next) as NextCommand) };
-}
-
-/** What prevents several checks is one problem, and its row alone says what to do: the others were not made. */
-function toldOnce(rows: readonly Diagnosis[], before: readonly Diagnosis[]): Diagnosis[] {
-  return rows.map((row) => {
-    const first = before.find(({ status, message }) => status === "problem" && message === row.message);
-    if (first === undefined || row.status !== "problem") return row;
-    return notChecked(row.check, first);
-  });
 }
 
 function notChecked(check: string, because: Diagnosis): Diagnosis {
@@ -123,7 +118,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
 async function diagnosed(
   { name, run }: Check,
   subject: Subject,
-): Promise<{ readonly found: readonly Diagnosis[]; readonly kind?: FailureKind }> {
+): Promise<{ readonly found: readonly Diagnosis[]; readonly failure?: Failure }> {
   const problem = (message: string, step: NextStep): Diagnosis[] => [
     { check: name, status: "problem", message, ...todo(step) },
   ];
@@ -135,7 +130,7 @@ async function diagnosed(
     if (!(error instanceof Failure)) throw error;
     const { kind, message, details } = error;
     if (kind === "interrupted" || kind === "terminated") throw error;
-    return { found: problem(message, details), kind };
+    return { found: problem(message, details), failure: error };
   }
 }
 
