@@ -75,11 +75,11 @@ describe("columns", () => {
   it("else the plain fields as they come, times as times, at most ten", () => {
     const row = { at: "2026-11-21T00:00:00Z", nested: {}, plain: 1, "a.b": 2 };
     expect(columnsFor([row], documented)).toEqual([
-      { path: "at", heading: "at", kind: "time" },
-      { path: "plain", heading: "plain" },
+      { path: "at", heading: "at", kind: "time", isDetail: true },
+      { path: "plain", heading: "plain", isDetail: true },
     ]);
     const wide = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`f${index}`, index]));
     expect(columnsFor([wide], [])).toHaveLength(10);
-    expect(columnsFor([{ only: {} }], [])).toEqual([{ path: "only", heading: "only" }]);
+    expect(columnsFor([{ only: {} }], [])).toEqual([{ path: "only", heading: "only", isDetail: true }]);
   });
 });

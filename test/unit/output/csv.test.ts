@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { anyCharacter } from "../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
 import type { Cell } from "../../../src/output/formats/cells.ts";
 import { stage } from "./streams.ts";
@@ -25,7 +26,7 @@ function readCsv(text: string): string[][] {
 const dangerous = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"];
 const cellText = fc.oneof(
   fc.string({ unit: fc.constantFrom(...'ab,"\r\n\t =+-@0é'.split(""), "\r\n") }),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.tuple(fc.constantFrom(...dangerous), fc.string()).map((parts) => parts.join("")),
 );
 

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { anyCharacter } from "../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
 import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "../../../src/output/visible-text.ts";
 import { parse } from "yaml";
@@ -32,7 +33,7 @@ function* each(): Generator<string> {
   }
 }
 
-const anyText = fc.string({ unit: "binary", maxLength: 40 });
+const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });
 const control = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 describe("visibleText", () => {
