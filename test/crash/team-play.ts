@@ -117,6 +117,8 @@ export class TeamDesk {
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
     // Its tables are made first: what comes now is the command's alone.
     await at.integ(["journal", "init"]);
+    // What prepared the stage was released without waiting for the disk; its process, unlike a user's, has not ended.
+    if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
     const hosts = [port, ...(this.#standby ? [this.#standby.port] : [])].map((one) => `127.0.0.1:${one}`);
@@ -199,7 +201,12 @@ export class TeamDesk {
       const open = unsettledIn(journalOf(stage.at)).filter(({ state }) => state !== "waiting");
       if (end.code === 0 && open.length > 0 && !/warning/.test(end.stderr))
         findings.falseSuccesses.push(`${run.where}: done, and the journal has it as ${open[0]!.state}`);
-      return { isOpen: open.length > 0, go: () => stage.recover(run).finally(() => stage.remove()) };
+      const go = (): Promise<string> => {
+        // Meanwhile another server may have taken the place of this one.
+        stage.at.env.INTEG_JOURNAL = atHosts(stage.at, `127.0.0.1:${this.server.port}`);
+        return stage.recover(run).finally(() => stage.remove());
+      };
+      return { isOpen: open.length > 0, go };
     } catch (error) {
       stage.remove();
       throw error;

@@ -149,7 +149,8 @@ describe.skipIf(isWithoutPostgres("many processes on a team's journal"))("a team
       const wrong: string[] = [];
       let recoveries = 0;
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
-        if (round % roundsOfService === roundsOfService - 1) await serve();
+        // Nothing is unfinished then: what was begun at one service is not finished at another.
+        if (round > 0 && round % roundsOfService === 0) await serve();
         // What is lost in one round is resumed by who asks for the same in the next, or recovered by everyone.
         const isLost = round % 5 === 1 || round % 5 === 3;
         const found = round % 5 === 4 ? await recover() : await create(isLost ? 2 : 0);

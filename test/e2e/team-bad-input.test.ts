@@ -64,6 +64,7 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
     if (next !== undefined) expect(error.next_command ?? error.hint).toBe(next);
     expect(error.next_command ?? error.hint).toMatch(/.{6}/);
     expect(ended.stderr).not.toMatch(/canary|\n\s+at /);
+    expect(error.message).toContain("Nothing was sent and nothing changed.");
     // The search for a server ends after 5 s; the rest is the start of a process on a busy machine.
     expect(performance.now() - started).toBeLessThan(20_000);
   }
@@ -103,6 +104,12 @@ describe("without a server", () => {
       "postgresql:integ:canary@h/integ",
       "postgres//integ:canary@h/integ",
     ].map((journal) => ({ what: journal, journal: () => journal, code: 2, says: "does not begin with postgresql://" })),
+    ...[
+      ['"postgresql://integ:canary@127.0.0.1:9/integ"', "it is in quotation marks"],
+      ["postgresql://integ:canary@127.0.0.1:9/integ\n", "a space or a line break at its beginning or end"],
+      ["jdbc:postgresql://integ:canary@127.0.0.1:9/integ", "does not begin with postgresql://"],
+      ["url=postgresql://integ:canary@127.0.0.1:9/integ", "does not begin with postgresql://"],
+    ].map(([journal = "", says = ""]) => ({ what: JSON.stringify(journal), journal: () => journal, code: 2, says })),
     {
       what: "a plain connection off this machine",
       journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",
@@ -110,6 +117,25 @@ describe("without a server", () => {
       says: "unprotected to db.example",
     },
   ])("$what", check);
+
+  it.each([
+    ["", "the connection was closed"],
+    ["?sslmode=verify-full", "what answers there is not PostgreSQL"],
+  ])("a server of another kind%s", async (query, says) => {
+    const web = createServer(
+      (socket) => void socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")),
+    );
+    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void web.close());
+    const at = web.address();
+    const port = typeof at === "object" && at ? at.port : 0;
+    await check({
+      what: "",
+      journal: () => `postgresql://integ:canary@127.0.0.1:${port}/integ${query}`,
+      code: 11,
+      says,
+    });
+  });
 
   it("a host that never answers: 5 s for all hosts together", async () => {
     const silent = createServer(() => {});

@@ -82,6 +82,7 @@ export function readAddress(
   text: string,
   { env, service }: { readonly env: Environment; readonly service?: (name: string) => Said },
 ): Address {
+  if (/^\s|\s$|[\r\n\t]/.test(text)) throw wrong(text, "it has a space or a line break at its beginning or end");
   const parts = pattern.exec(text);
   if (parts === null) throw wrong(text, shapeComplaint(text));
   const [, userinfo = "", authority = "", path = "", query = ""] = parts;
@@ -117,7 +118,8 @@ export type Said = Partial<Record<string, string>>;
 
 function shapeComplaint(text: string): string {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];
-  if (scheme === undefined) return "it does not begin with postgresql://";
+  if (scheme === undefined)
+    return /^["'`]/.test(text) ? "it is in quotation marks" : "it does not begin with postgresql://";
   if (!/^postgres(?:ql)?$/.test(scheme)) return `${scheme}:// is not supported`;
   return text.includes("#") ? "a # in it has to be written as %23" : "it is not well formed";
 }

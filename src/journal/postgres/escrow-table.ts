@@ -5,16 +5,19 @@ import type { LeaseParts } from "./lease.ts";
 import { durably } from "./session.ts";
 
 export function escrowTable({ session, tables, shown }: Pick<LeaseParts, "session" | "tables" | "shown">): EscrowStore {
-  const orFailure = (error: unknown): never => {
-    throw journalFailure(error, shown, "The encrypted secret in the journal is as it was.");
-  };
+  const orFailure =
+    (meaning?: string) =>
+    (error: unknown): never => {
+      throw journalFailure(error, shown, meaning);
+    };
+  const unchanged = orFailure("The encrypted secret in the journal is as it was.");
   const write = async (text: string, values: readonly unknown[]): Promise<void> => {
     // Harmless to repeat.
-    await session.write({ text, values, settle: (query) => query(text, values) }).catch(orFailure);
+    await session.write({ text, values, settle: (query) => query(text, values) }).catch(unchanged);
   };
   return {
     async ids() {
-      const rows = await session.read(`SELECT entry FROM ${tables.escrow}`).catch(orFailure);
+      const rows = await session.read(`SELECT entry FROM ${tables.escrow}`).catch(orFailure());
       return new Set(rows.map(({ entry }) => String(entry)));
     },
     put: (entry, ciphertext) =>
@@ -25,7 +28,7 @@ export function escrowTable({ session, tables, shown }: Pick<LeaseParts, "sessio
       ),
     async get(entry) {
       const text = `SELECT ciphertext FROM ${tables.escrow} WHERE entry = $1`;
-      const [row] = await session.read(text, [entry]).catch(orFailure);
+      const [row] = await session.read(text, [entry]).catch(unchanged);
       return row && String(row.ciphertext);
     },
     remove: (entry) => write(`DELETE FROM ${tables.escrow} WHERE entry = $1`, [entry]),

@@ -124,6 +124,7 @@ export function connectionWords(error: unknown): string {
   if (code === "ECONNRESET" || code === "EPIPE" || /Connection terminated/.test(message))
     return "the connection was closed";
   if (/does not support SSL/.test(message)) return "the server offers no TLS (ssl = off)";
+  if (/error establishing an SSL connection/.test(message)) return "what answers there is not PostgreSQL";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
   if (/CERT|SIGNED|ISSUER|SIGNATURE/.test(code))
     return `its certificate is not trusted (${code}); sslrootcert=<file> names its authority`;

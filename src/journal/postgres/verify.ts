@@ -14,12 +14,15 @@ export async function verifyTables(parts: VerifyParts): Promise<Finding[]> {
 }
 
 /** What a failure of the server would cost. */
-export async function serverFindings({ session, shown }: VerifyParts): Promise<Finding[]> {
+export async function serverFindings({ session, tables, shown }: VerifyParts): Promise<Finding[]> {
   const server = await session.server();
   const [row = {}] = await session.read(
     `SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
             current_setting('synchronous_standby_names') AS standbys, current_setting('full_page_writes') AS pages,
-            (SELECT count(*)::int FROM pg_stat_replication) AS replicas`,
+            (SELECT count(*)::int FROM pg_stat_replication) AS replicas, current_user AS role,
+            has_table_privilege($1, 'INSERT') AND has_table_privilege($1, 'UPDATE')
+              AND has_table_privilege($2, 'INSERT') AS may_record`,
+    [tables.entries, tables.records],
   );
   const found: Finding[] = [];
   const add = (severity: Finding["severity"], message: string): void =>
@@ -31,6 +34,8 @@ export async function serverFindings({ session, shown }: VerifyParts): Promise<F
   if (server.isStandby) add("problem", "the server is a standby: it is read-only; connect to the primary");
   else if (server.isReadOnly)
     add("problem", "the server is read-only (default_transaction_read_only): no change can be recorded");
+  if (row.may_record === false)
+    add("warning", `the role ${String(row.role)} may not record changes: it needs INSERT and UPDATE on the tables`);
   if (row.commits !== "on" && row.commits !== "remote_apply")
     add(
       "warning",

@@ -1,0 +1,109 @@
+// `journal move` into a team's journal and out of it, killed before any of its messages to PostgreSQL and typed again: the copy
+// is whole, the old journal takes no change, and no change is lost in between.
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Crossing } from "../support/crossing.ts";
+import { recordFigure } from "../support/figures.mjs";
+import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { ended, Home, stayInThisProcess } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { type Service, startService } from "../support/service.ts";
+import { spread } from "../support/strace.ts";
+
+/** Without the first line, which says when it was exported. */
+const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
+
+type Direction = "out of a file" | "into a file" | "to other tables";
+
+describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is killed", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let exported = "";
+  let schemas = 0;
+  const crossing = new Crossing();
+
+  beforeAll(async () => {
+    stayInThisProcess();
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    const at = home();
+    await at.integ(create("one"));
+    await at.integ(["journal", "recover"]);
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await at.integ([...create("two"), "--retry-for", "0"]);
+    exported = (await at.integ(["journal", "export"])).stdout;
+    expect(exported.trim().split("\n").length).toBeGreaterThan(2);
+    at.remove();
+  });
+  afterAll(async () => {
+    await crossing.close();
+    await service?.stop();
+    await server?.remove();
+  });
+
+  const home = (): Home => new Home({ ...service.env, PGPASSWORD: role.password });
+
+  const create = (file: string): string[] => {
+    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+    return [...words, "--scope", "entity:read", "--new", "--secret-file", file];
+  };
+
+  /** @returns how many messages it exchanged, and what is wrong */
+  async function move(direction: Direction, point?: number): Promise<{ messages: number; wrong: string[] }> {
+    const at = home();
+    try {
+      const port = await crossing.portTo("journal", server.port);
+      const tables = async (): Promise<string> => {
+        const address = addressAt(`127.0.0.1:${port}`, `moved_${(schemas += 1)}`);
+        await at.integ(["journal", "init"], { env: { INTEG_JOURNAL: address } });
+        return address;
+      };
+      const from = direction === "out of a file" ? at.path("from.ndjson") : await tables();
+      const to = direction === "into a file" ? at.path("to.ndjson") : await tables();
+      writeFileSync(at.path("export"), exported);
+      const [old, other] = [{ env: { INTEG_JOURNAL: from } }, { env: { INTEG_JOURNAL: to } }];
+      await at.integ(["journal", "import", at.path("export")], old);
+      const words = ["journal", "move", "--to", to];
+      const child = at.start(words, old);
+      const act = (): "cut" => {
+        child.kill("SIGKILL");
+        return "cut";
+      };
+      crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
+      await ended(child);
+      const messages = crossing.passed().length;
+      const wrong: string[] = [];
+      // A killed one's statement may still hold the tables for a moment.
+      const again = await at.integ(words, old);
+      if (again.code !== 0) wrong.push(`typed again: ${again.code} ${again.stderr}`);
+      const there = (await at.integ(["journal", "export"], other)).stdout;
+      if (recordsOf(there) !== recordsOf(exported)) wrong.push("the copy differs");
+      for (const where of [old, other]) {
+        const { code, stdout } = await at.integ(["journal", "verify"], where);
+        if (code !== 0) wrong.push(`verify: ${stdout}`);
+      }
+      const late = await at.integ(create("late"), old);
+      if (late.code !== 2 || !late.stderr.includes("were moved to"))
+        wrong.push(`through the old one: ${late.code} ${late.stderr}`);
+      const here = await at.integ(create("here"), other);
+      if (here.code !== 0) wrong.push(`through the new one: ${here.code} ${here.stderr}`);
+      return { messages, wrong: wrong.map((text) => `message ${point}: ${text}`) };
+    } finally {
+      at.remove();
+    }
+  }
+
+  const directions: readonly Direction[] = ["out of a file", "into a file", "to other tables"];
+
+  it.each(isFull ? directions : directions.slice(0, 2))("%s", { timeout: 3_600_000 }, async (direction) => {
+    const { messages, wrong } = await move(direction);
+    const all = Array.from({ length: messages }, (_, number) => number);
+    const points = isFull ? all : spread(all, 4).slice(1, -1);
+    for (const point of points) wrong.push(...(await move(direction, point)).wrong);
+    recordFigure(
+      "team",
+      { messages, hit: points.length, violations: wrong.length },
+      `journal move ${direction}, killed`,
+    );
+    expect(wrong).toEqual([]);
+  });
+});
