@@ -47,6 +47,23 @@ function goodAnswer(method: string, path: string): unknown {
   return list([{ object: "entity", id: "ent_1", name: "One", created_at: when }]);
 }
 
+const goodPolicy = `version: 1
+defaults: { overlap: 24h }
+oauth_clients:
+  reporting:
+    service_account: sa_1
+    scopes: [entity:read]
+    rotate: { every: 60d }
+    secret: { file: reporting.json, format: json }
+access_keys:
+  ci:
+    type: user_bound
+    scopes: ["push-ingest:*"]
+    expires_in: 90d
+    rotate: { every: 60d }
+    secret: { file: ci.secret }
+`;
+
 const strange = fc.oneof(
   fc.constantFrom<unknown>(
     null,
@@ -100,6 +117,9 @@ function changed(value: unknown, changes: readonly Change[]): unknown {
   return root;
 }
 
+/** Thousandths of a text that are left; mostly all. */
+const cutAt = fc.oneof({ weight: 4, arbitrary: fc.constant(1000) }, fc.nat({ max: 1000 }));
+
 interface Reply {
   readonly status: number;
   readonly changes: readonly Change[];
@@ -124,7 +144,7 @@ const reply: fc.Arbitrary<Reply> = fc.record({
     ),
     { maxLength: 2 },
   ),
-  cut: fc.oneof(fc.constant(1000), fc.nat({ max: 1000 })),
+  cut: cutAt,
 });
 
 let replies: readonly Reply[] = [];
@@ -161,6 +181,9 @@ function newHome(): Home {
     INTEG_REGION: "us",
     INTEG_BASE_URL: base,
     INTEG_API_KEY: canary,
+    INTEG_ACCESS_TOKEN: canary,
+    INTEG_ORGANIZATION_ID: "7d4f7a2e-2d9c-4c1c-9b53-0a3c3f1f0b11",
+    INTEG_TOKEN_ENDPOINT: `${base}/token`,
     INTEG_RETRY_FOR: "0s",
     INTEG_TIMEOUT: "5s",
   });
@@ -277,7 +300,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
     ] as const;
     await all(
       "profiles",
-      fc.tuple(fc.array(change, { minLength: 1, maxLength: 3 }), fc.nat({ max: 1200 }), fc.constantFrom(...commands)),
+      fc.tuple(fc.array(change, { minLength: 1, maxLength: 3 }), cutAt, fc.constantFrom(...commands)),
       async ([changes, cut, words]) => {
         const text = JSON.stringify(changed(whole, changes)) ?? "";
         writeFileSync(first.path("config", "profiles.json"), text.slice(0, Math.ceil((text.length * cut) / 1000)));
@@ -288,28 +311,60 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
 
   it("policies", async () => {
     const home = newHome();
-    const init = await home.integ(["policy", "init"]);
-    const good = init.stdout.length > 50 ? init.stdout : "version: 1\nitems: []\n";
-    const lines = good.split("\n");
-    const edit = fc.tuple(
-      fc.nat({ max: lines.length }),
-      fc.oneof(
-        fc.string({ unit: anyCharacter, maxLength: 30 }),
-        fc.constantFrom("- &a [*a]", "<<: *x", "  : :", "!!js/function x", "? a", "\t- b", "version: 99", "items: {}"),
+    const lines = goodPolicy.split("\n");
+    const check = ["policy", "check", "--offline", "--json"] as const;
+    writeFileSync(home.path("integ.yaml"), goodPolicy);
+    const good = await judged(home, check);
+    expect([0, 10], good.stderr).toContain(good.code);
+    let valid = 0;
+    const value = fc.oneof(
+      fc.constantFrom(
+        "24h",
+        "0d",
+        "-1",
+        "1e9",
+        "[]",
+        "{}",
+        "null",
+        "true",
+        "user_bound",
+        "[entity:read, x]",
+        "&a 1",
+        "*a",
       ),
-      fc.boolean(),
+      fc.constantFrom(
+        '"../../x"',
+        "{ file: a, force: true }",
+        "{ command: 'cat >a' }",
+        "vault:a/b#c",
+        "!!js/function x",
+      ),
+      fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)),
+      fc.string({ maxLength: 20 }),
+    );
+    const line = fc.constantFrom(...lines, "# nothing", "- &a [*a]", "<<: *x", "  : :", "? a", "\t- b", "version: 99");
+    type Edit = readonly [at: number, how: "value" | "line" | "remove" | "insert", by: string, other: string];
+    const edit: fc.Arbitrary<Edit> = fc.tuple(
+      fc.nat({ max: lines.length - 1 }),
+      fc.constantFrom("value", "value", "value", "line", "remove", "insert"),
+      value,
+      line,
     );
     await all(
       "policies",
       fc.tuple(fc.array(edit, { minLength: 1, maxLength: 3 }), fc.constantFrom("check", "plan")),
       async ([edits, verb]) => {
         const text = [...lines];
-        for (const [at, by, replaces] of edits) text.splice(at, replaces ? 1 : 0, by);
-        const file = home.path("policy.yaml");
-        writeFileSync(file, text.join("\n"));
-        await judged(home, verb === "check" ? ["policy", "check", file, "--json"] : ["plan", file, "--json"]);
+        for (const [at, how, by, other] of edits) {
+          if (how === "value") text[at] = (text[at] ?? "").replace(/(?<=: ).*/, () => by);
+          else text.splice(at, how === "insert" ? 0 : 1, ...(how === "remove" ? [] : [other]));
+        }
+        writeFileSync(home.path("integ.yaml"), text.join("\n"));
+        const { code } = await judged(home, verb === "check" ? check : ["plan", "--json"]);
+        if (code !== 2) valid += 1;
       },
     );
+    expect(valid, "policies that can be read").toBeGreaterThan(perGrammar / 50);
   });
 
   it("arguments", async () => {
