@@ -1,8 +1,7 @@
 // The connection to a store cut at the same byte of a request each time it is tried, or of its response: what is said is true,
 // the old client stays as long as a place is missing, and recovery and a claim bring the secret to each of three places once.
-import { spawnSync } from "node:child_process";
 import { afterAll, describe, expect, it } from "vitest";
-import { opensslAbsent } from "../support/certificates.ts";
+import { kubectlAbsent } from "../support/kubernetes-server.ts";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { waitNoRealTime } from "../support/no-waits.ts";
@@ -14,7 +13,6 @@ import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { endOf, Findings } from "./harness.ts";
 import { type StoreName, storePlaces } from "./store-places.ts";
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 for (const absent of [sodiumAbsent, kubectlAbsent])
   if (absent) console.warn(`skipped: deliveries to stores, cut: ${absent}`);
 const scene = clientScenes();

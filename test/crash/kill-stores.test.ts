@@ -1,14 +1,12 @@
 // SIGKILL at every call between the deliveries to three and to five places, secret stores among them, then recovery: every place
 // has the current secret, Vault has each secret once, and the old client was not revoked before that.
-import { spawnSync } from "node:child_process";
-import { opensslAbsent } from "../support/certificates.ts";
+import { kubectlAbsent } from "../support/kubernetes-server.ts";
 import { stayInThisProcess } from "../support/program.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { deliveryPoints, killTest } from "./harness.ts";
 import { storePlaces } from "./store-places.ts";
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };

@@ -1,16 +1,14 @@
 // Two machines that want the same: one of them waits before any of its messages to PostgreSQL while the other does all of its
 // work. Each success is a credential of its own that its secret opens.
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Account } from "../support/account.ts";
-import { Crossing, type Verdict } from "../support/crossing.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Verdict } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres } from "../support/postgres.ts";
 import { type Ended, ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
-import { type Service, startService } from "../support/service.ts";
-import { keepJournalsIn } from "../support/team-journal.ts";
+import { TeamMachines } from "./team-machines.ts";
 
 interface Meeting {
   readonly name: string;
@@ -24,26 +22,11 @@ interface Meeting {
 const toFile = ["--secret-file", "s", "--force"];
 
 describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that meet", () => {
-  let server: PostgresServer;
-  let service: Service;
-  let account: Account;
-  const crossing = new Crossing();
-
-  beforeAll(async () => {
-    stayInThisProcess();
-    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
-    account = new Account(service);
-    keepJournalsIn({ address: server.address(), password: role.password });
-  });
-  afterAll(async () => {
-    keepJournalsIn(undefined);
-    await crossing.close();
-    await service?.stop();
-    await server?.remove();
-  });
+  const machines = new TeamMachines();
+  beforeAll(() => stayInThisProcess());
 
   const create = (): string[] => {
-    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+    const words = ["oauth-clients", "create", "--service-account", machines.service.us.service_account_id];
     return [...words, "--scope", "entity:read", ...toFile];
   };
 
@@ -59,28 +42,27 @@ describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that 
     { words, isBegun, made }: Meeting,
     point?: number,
   ): Promise<{ messages: number; wrong: string[] }> {
-    await account.clear();
-    const [one, other] = [new Home(service.env), new Home(service.env)];
+    await machines.account.clear();
+    const [one, other] = [new Home(machines.service.env), new Home(machines.service.env)];
     other.env.INTEG_JOURNAL = one.env.INTEG_JOURNAL!;
     const wrong: string[] = [];
     try {
       await one.integ(["journal", "init"]);
-      const { id: old } = await account.make(["entity:read"]);
+      const { id: old } = await machines.account.make(["entity:read"]);
       if (isBegun) {
-        await service.fault("POST /v1/oauth_clients drop=before times=1");
+        await machines.service.fault("POST /v1/oauth_clients drop=before times=1");
         expect((await other.integ([...create(), "--retry-for", "0"])).code).toBe(7);
       }
-      const port = await crossing.portTo("journal", server.port);
-      const env = { INTEG_JOURNAL: one.env.INTEG_JOURNAL!.replace(`:${server.port}/`, `:${port}/`) };
+      const env = { INTEG_JOURNAL: await machines.journalOf(one) };
       const ends: Ended[] = [];
       const act = async (): Promise<Verdict> => {
         ends.push(await other.integ(words(old)));
         return "pass";
       };
-      crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
+      machines.crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
       const child = one.start(words(old), { env });
       ends.push(await ended(child));
-      const messages = crossing.passed().length;
+      const messages = machines.crossing.passed().length;
       const isMet = ends.length === 2;
       for (const { code, stderr } of ends)
         if (code !== 0 && !/is in use by|was taken over|no response within/.test(stderr))
@@ -89,12 +71,12 @@ describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that 
         const { code, stderr } = await one.integ(["journal", "recover", id, ...toFile]);
         if (code !== 0) wrong.push(`${state}, recovered with ${code}: ${stderr}`);
       }
-      const live = (await account.live()).filter(({ id }) => id !== old);
+      const live = (await machines.account.live()).filter(({ id }) => id !== old);
       const secrets = [one, other].map((home) => home.path("s")).filter((path) => existsSync(path));
       const opened = new Set<string>();
       for (const path of secrets)
         for (const { client_id } of live)
-          if (client_id && (await account.opens(client_id, readFileSync(path, "utf8").trimEnd())))
+          if (client_id && (await machines.account.opens(client_id, readFileSync(path, "utf8").trimEnd())))
             opened.add(client_id);
       const wanted = isMet && ends.every(({ code }) => code === 0) ? made : undefined;
       if (opened.size !== live.length || (wanted !== undefined && live.length !== wanted))

@@ -2,61 +2,45 @@
 // machine claims the secret, and none is lost once its ciphertext is committed.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Account } from "../support/account.ts";
-import { Crossing } from "../support/crossing.ts";
+import { beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
-import { askPsql, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { askPsql, isWithoutPostgres, role } from "../support/postgres.ts";
 import { ended, Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
-import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
-import { keepJournalsIn } from "../support/team-journal.ts";
+import { TeamMachines } from "./team-machines.ts";
 
 describe.skipIf(isWithoutPostgres("a runner that loses its disk"))("a runner that loses its disk", () => {
-  let server: PostgresServer;
-  let service: Service;
-  let account: Account;
+  const machines = new TeamMachines();
   let identity = "";
   let recipient = "";
-  const crossing = new Crossing();
 
   beforeAll(async () => {
-    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
-    account = new Account(service);
     identity = await generateIdentity();
     recipient = await identityToRecipient(identity);
-    keepJournalsIn({ address: server.address(), password: role.password });
-  });
-  afterAll(async () => {
-    keepJournalsIn(undefined);
-    await crossing.close();
-    await service?.stop();
-    await server?.remove();
   });
 
   /** A machine of its own on the same journal, if one is given. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
-    const { origin } = new URL(service.us.base_url);
-    const home = new Home({ ...service.env, INTEG_BASE_URL: await crossing.through(origin), ...env });
+    const { origin } = new URL(machines.service.us.base_url);
+    const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
     await home.integ(["journal", "init"]);
     return home;
   }
 
   async function creation(runner: Home, point: number | undefined): Promise<void> {
-    const port = await crossing.portTo("journal", server.port);
     const env = {
       CI: "true",
       INTEG_ESCROW: recipient,
-      INTEG_JOURNAL: runner.env.INTEG_JOURNAL!.replace(`:${server.port}/`, `:${port}/`),
+      INTEG_JOURNAL: await machines.journalOf(runner),
     };
-    const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+    const request = ["--service-account", machines.service.us.service_account_id, "--scope", "entity:read"];
     const child = runner.start(["oauth-clients", "create", ...request, "--secret-file", "secret"], { env });
     const kill = (): "cut" => {
       child.kill("SIGKILL");
       return "cut";
     };
-    crossing.watch({ plan: point === undefined ? undefined : { at: point, act: kill } });
+    machines.crossing.watch({ plan: point === undefined ? undefined : { at: point, act: kill } });
     const { code, stderr } = await ended(child);
     if (point === undefined) expect(code, stderr).toBe(0);
   }
@@ -86,17 +70,17 @@ describe.skipIf(isWithoutPostgres("a runner that loses its disk"))("a runner tha
   it("its secret is claimed elsewhere, and lost only before it is encrypted in the journal", {
     timeout: 3_600_000,
   }, async () => {
-    await account.clear();
+    await machines.account.clear();
     const first = await machine();
     await creation(first, undefined);
-    const passed = crossing.passed();
+    const passed = machines.crossing.passed();
     first.remove();
     const response = passed.findIndex(({ link, side }) => link === "service" && side === "response");
     const all = [...passed.keys()].filter((point) => point > response);
     const wrong: string[] = [];
     const ways: Record<string, number> = {};
     for (const point of isFull ? all : spread(all, 3)) {
-      await account.clear();
+      await machines.account.clear();
       const runner = await machine();
       const { INTEG_JOURNAL: journal = "" } = runner.env;
       await creation(runner, point);
@@ -110,14 +94,15 @@ describe.skipIf(isWithoutPostgres("a runner that loses its disk"))("a runner tha
       const way = isDone ? "finished by the runner" : await finish(other);
       if (isDone) await other.integ(["journal", "recover"]);
       ways[way] = (ways[way] ?? 0) + 1;
-      const [client, ...more] = await account.live();
+      const [client, ...more] = await machines.account.live();
       if (client === undefined || more.length > 0) wrong.push(`message ${point}: ${more.length + 1} clients, ${way}`);
       if (isKept && !isDone && way !== "claimed" && way !== "recovered")
         wrong.push(`message ${point}: kept, and ${way}`);
       if (isEscrowed(journal)) wrong.push(`message ${point}: ${way}, and its ciphertext is still in the journal`);
       if (client?.client_id && !isDone) {
         const secret = readFileSync(other.path("secret"), "utf8").trimEnd();
-        if (!(await account.opens(client.client_id, secret))) wrong.push(`message ${point}: ${way}, opens nothing`);
+        if (!(await machines.account.opens(client.client_id, secret)))
+          wrong.push(`message ${point}: ${way}, opens nothing`);
       }
       other.remove();
     }

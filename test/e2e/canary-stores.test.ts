@@ -1,49 +1,36 @@
 // Canary secrets of stores: the tokens that open Vault, GitHub and a cluster, and what is delivered there, are looked for in
 // every file of the home, both streams with the debug log, arguments and environments of children: 0 outside their place.
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { opensslAbsent } from "../support/certificates.ts";
-import { recordFigure } from "../support/figures.mjs";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
-import { type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
+import { kubectlAbsent, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import type { StoreServer } from "../support/store-server.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
-import { CanaryWorld } from "./canary-world.ts";
+import { canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 for (const absent of [sodiumAbsent, kubectlAbsent]) if (absent) console.warn(`skipped: ${absent}`);
 
+const tests = canariesOfTests("stores");
 let world: CanaryWorld;
 let vault: VaultServer;
 let github: GitHubServer;
 let cluster: KubernetesServer | undefined;
-let seen = 0;
 
 beforeAll(async () => {
-  [world, vault, github] = await Promise.all([CanaryWorld.open(), startVault(), startGitHub()]);
+  ({ world } = tests);
+  [vault, github] = await Promise.all([startVault(), startGitHub()]);
   if (!kubectlAbsent) cluster = await startKubernetes();
   for (const token of [vault.root, github.token, cluster?.token]) if (token) world.canaries.add("store token", token);
 });
-afterEach(async () => {
+afterEach(() => {
   for (const server of [vault, github, cluster]) server?.calm();
   vault.isSealed = false;
-  await world.calm();
-  const sightings = world.sightings.splice(0);
-  seen += sightings.length;
-  expect(sightings).toEqual([]);
-  expect(world.openToOthers.splice(0)).toEqual([]);
 });
-afterAll(async () => {
-  const { canaries, runs, children } = world;
-  const { secrets, places } = canaries;
-  recordFigure("canary", { secrets, places, commands: runs, children, "outside their destination": seen }, "stores");
-  await Promise.all([world.close(), vault.close(), github.close(), cluster?.close()]);
-});
+afterAll(() => Promise.all([vault.close(), github.close(), cluster?.close()]));
 
 /** A store, what leads to it, and how its writes begin. */
 interface Row {

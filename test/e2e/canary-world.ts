@@ -14,8 +14,10 @@ import {
 import { ChildProcess } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { Account } from "../support/account.ts";
 import { Canaries, readableByOthers, type Sighting } from "../support/canaries.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { type Ended, Home, program, type RunOptions } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { isFull } from "../support/sample.ts";
@@ -223,4 +225,32 @@ done`;
   plant(home: Home, file: string, text: string): void {
     appendFileSync(home.path(file), text);
   }
+}
+
+/**
+ * The world of a file of tests: whatever was seen outside its destination fails the test that it was seen in.
+ * @param part of the figure
+ */
+export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
+  let world: CanaryWorld;
+  let seen = 0;
+  beforeAll(async () => void (world = await CanaryWorld.open()));
+  afterEach(async () => {
+    await world.calm();
+    const sightings = world.sightings.splice(0);
+    seen += sightings.length;
+    expect(sightings).toEqual([]);
+    expect(world.openToOthers.splice(0)).toEqual([]);
+  });
+  afterAll(async () => {
+    const { canaries, runs, children } = world;
+    const { secrets, places } = canaries;
+    recordFigure("canary", { secrets, places, commands: runs, children, "outside their destination": seen }, part);
+    await world.close();
+  });
+  return {
+    get world() {
+      return world;
+    },
+  };
 }

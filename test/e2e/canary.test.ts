@@ -2,38 +2,20 @@
 // the home, on both streams, in the debug log, in arguments and environments of all children: 0 outside its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
 import type { Heard, Unkind } from "../support/recording-relay.ts";
 import { killedAt, straceAbsent } from "../support/strace.ts";
-import { type Allowed, CanaryWorld } from "./canary-world.ts";
+import { type Allowed, canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
-import { recordFigure } from "../support/figures.mjs";
 
+const tests = canariesOfTests();
 let world: CanaryWorld;
-
-beforeAll(async () => {
-  world = await CanaryWorld.open();
+beforeAll(() => {
+  ({ world } = tests);
   if (straceAbsent)
     console.warn(`arguments and environments of children are seen by the children alone: ${straceAbsent}`);
-});
-
-let seen = 0;
-
-afterEach(async () => {
-  await world.calm();
-  const sightings = world.sightings.splice(0);
-  seen += sightings.length;
-  expect(sightings).toEqual([]);
-  expect(world.openToOthers.splice(0)).toEqual([]);
-});
-
-afterAll(async () => {
-  const { canaries, runs, children } = world;
-  const { secrets, places } = canaries;
-  recordFigure("canary", { secrets, places, commands: runs, children, "outside their destination": seen });
-  await world.close();
 });
 
 async function ends(code: number, home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {

@@ -1,18 +1,16 @@
 // Every destination × every format × what goes wrong while it takes the secret: a rotation delivers to it and to others, the old
 // client stays as long as one is missing, and a claim and a recovery end it: each holds exactly the bytes that were asked
 // for, written once. A sample plays a few cells, a full run all of them.
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { opensslAbsent } from "../support/certificates.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
 import { keyringAbsent, startKeyring } from "../support/keyring.ts";
-import { startKubernetes } from "../support/kubernetes-server.ts";
+import { kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
 import { waitNoRealTime } from "../support/no-waits.ts";
 import { Home, isOtherBinary, stayInThisProcess } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -25,7 +23,6 @@ import { type Fault, type Stores, type Target, targets } from "./delivery-target
 stayInThisProcess();
 waitNoRealTime();
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 const withoutKeyring = isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent;
 const absent: Readonly<Record<string, unknown>> = {
   github: sodiumAbsent,

@@ -1,6 +1,5 @@
 // Secret stores as a person uses them: the built program, a sandbox, and a server of the store's own. A rotation revokes the
 // old client only after the store has shown the new secret; no token and no secret is seen anywhere else.
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -9,14 +8,12 @@ import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
-import { opensslAbsent } from "../support/certificates.ts";
-import { startKubernetes } from "../support/kubernetes-server.ts";
+import { kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
 import { keyringAbsent, startKeyring } from "../support/keyring.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 const withoutKeyring = isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent;
 for (const absent of [kubectlAbsent, keyringAbsent, sodiumAbsent]) if (absent) console.warn(`skipped: ${absent}`);
 

@@ -4,15 +4,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { opensslAbsent } from "../../support/certificates.ts";
 import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
-import { type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
+import { kubectlAbsent, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary } from "./a-secret.ts";
 import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 
-const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 if (kubectlAbsent) console.warn(`skipped: Kubernetes: ${kubectlAbsent}`);
 
 const name = "apps/my-app";
