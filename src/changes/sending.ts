@@ -280,18 +280,22 @@ export async function untilNotPending(
   bench: Workbench,
   { entry, id, waitMs }: { readonly entry: Entry; readonly id: string; readonly waitMs: number },
 ): Promise<OAuthClient> {
-  const { clock, account } = bench;
+  const { clock, account, tell } = bench;
   const deadline = clock.elapsed() + waitMs;
-  for (let round = 0; ; round++) {
-    const answer = await account.service.oauthClients.get(id);
-    if (answer.kind === "answered" && answer.value.status !== "pending") return answer.value;
-    const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
-    if (clock.elapsed() + pauseMs > deadline) throw stillPending(entry);
-    try {
-      await wait(bench, pauseMs, `Client ${id} is pending`);
-    } catch (error) {
-      throw error instanceof Failure ? stillPending(entry, clock.interruption.reason) : error;
+  let done: (() => void) | undefined;
+  try {
+    for (let round = 0; ; round++) {
+      const answer = await account.service.oauthClients.get(id);
+      if (answer.kind === "answered" && answer.value.status !== "pending") return answer.value;
+      const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
+      if (clock.elapsed() + pauseMs > deadline) throw stillPending(entry);
+      done ??= tell.waiting(`Client ${id} is pending. If it stays so, integ stops waiting`, deadline - clock.elapsed());
+      await clock.sleep(pauseMs).catch((error: unknown) => {
+        throw error instanceof Failure ? stillPending(entry, clock.interruption.reason) : error;
+      });
     }
+  } finally {
+    done?.();
   }
 }
 

@@ -15,32 +15,15 @@ export type Label = () => readonly [text: string, end?: string, shortEnd?: strin
 
 /** Nothing is shown of what takes less. */
 const patienceMs = 300;
-const frameMs = 80;
-
-/** For an output that may not show anything. */
-export const silentProgress: Progress = { update: () => {}, done: () => {} };
-
-/** How often a line is printed for something that takes long, if none can be drawn. */
-const plainEveryMs = 10_000;
-
-/** A plain line now and then: for a log, a screen reader, a narrow terminal. */
-export function plainProgress(say: (line: string) => void, elapsed: () => number): Progress {
-  let said = elapsed();
-  return {
-    update(label) {
-      if (elapsed() - said < plainEveryMs) return;
-      said = elapsed();
-      say(`${label}.`);
-    },
-    done: () => {},
-  };
-}
+/** How often what is said is looked at. It is drawn again only when it has changed: a screen reader would read each frame. */
+const lookMs = 200;
 
 /** Of several things under way the last one started is shown. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
+  #drawn = "";
   /** What began when nothing was under way, until nothing is again. */
   #first: object | undefined;
 
@@ -71,6 +54,7 @@ export class LiveLine implements LiveText {
   }
 
   clear(): void {
+    this.#drawn = "";
     this.#spinner?.clear();
   }
 
@@ -100,7 +84,7 @@ export class LiveLine implements LiveText {
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
     });
     clearTimeout(this.#timer);
-    this.#timer = setInterval(() => this.#draw(), frameMs).unref();
+    this.#timer = setInterval(() => this.#draw(), lookMs).unref();
     this.#draw();
   }
 
@@ -113,14 +97,17 @@ export class LiveLine implements LiveText {
     const end = text.length + longEnd.length + 4 <= columns ? longEnd : shortEnd;
     const first = asciiWidth.fit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
     const lines = this.#labels.findLast((item) => item.lines !== undefined)?.lines?.() ?? [];
-    this.#spinner.text = [first, ...lines.map((line) => asciiWidth.fit(line, Math.max(1, columns - 1)))].join("\n");
+    const whole = [first, ...lines.map((line) => asciiWidth.fit(line, Math.max(1, columns - 1)))].join("\n");
+    if (whole === this.#drawn) return;
+    this.#drawn = whole;
+    this.#spinner.text = whole;
     this.#spinner.render();
   }
 
   #stop(): void {
     clearTimeout(this.#timer);
     this.#first = undefined;
-    this.#spinner?.clear();
+    this.clear();
     this.#spinner = undefined;
     this.#terminal.live = undefined;
   }
@@ -162,16 +149,26 @@ export class DrawnTable implements LiveTable {
   readonly #title: string;
   readonly #progress: Progress;
 
-  /** @param rows of the terminal, at this moment */
+  /** @param rows of the terminal, at this moment @param time how long it has taken, in words */
   constructor(
     live: LiveLine,
-    { title, items, rows }: { readonly title: string; readonly items: readonly string[]; readonly rows: () => number },
+    {
+      title,
+      items,
+      rows,
+      time,
+    }: {
+      readonly title: string;
+      readonly items: readonly string[];
+      readonly rows: () => number;
+      readonly time: () => string;
+    },
   ) {
     this.#title = title;
     this.#states = new Map(items.map((item) => [item, { state: notStarted, isOver: false }]));
     const room = (): number => Math.max(1, Math.min(mostRows, rows() - linesKept));
     this.#progress = live.begin(
-      () => [this.#summary()],
+      () => [this.#summary(), time()],
       () => this.#lines(room()),
     );
   }

@@ -17,17 +17,8 @@ import type {
   Sink,
 } from "./formats/format.ts";
 import { parseJson, withNulls } from "./json-text.ts";
-import {
-  type Label,
-  LiveLine,
-  plainProgress,
-  type Progress,
-  silentProgress,
-  DrawnTable,
-  type LiveTable,
-  PlainTable,
-} from "./live-view.ts";
-import { localClock } from "./relative-time.ts";
+import { LiveLine, type LiveTable, type Progress } from "./live-view.ts";
+import { createProgress } from "./progress.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
@@ -82,7 +73,7 @@ export interface Output extends Questions {
   log(line: string): void;
   /** The command to type next; `--quiet` silences it. */
   next(command: NextCommand): void;
-  /** Says what is being waited for, after 300 ms, on a terminal only. End it with `done`. */
+  /** Says what is being waited for, on a terminal: drawn after 300 ms, else in lines from two seconds on. End it with `done`. */
   progress(label: string): Progress;
   /** The same with the seconds that are left. @param ms from now */
   countdown(label: string, ms: number): Progress;
@@ -96,11 +87,6 @@ export interface Output extends Questions {
 
 /** The length of the text that is written at the same time. */
 const pieceLength = 64 * 1024;
-const longWaitMs = 5_000;
-/** From so long on a wait says its end by the clock too. */
-const clockFromMs = 10_000;
-/** Columns of a terminal on which something can be redrawn in place. */
-const narrowest = 50;
 
 const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   table: async () => (await import("./formats/table.ts")).table,
@@ -132,14 +118,10 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // Without colour someone may listen to the screen, and on a narrow one rows would break: lines are plain there.
-  const isWide = (terminal.stderr.columns ?? narrowest) >= narrowest;
-  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb && terminal.colour.stderr > 0 && isWide;
+  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain;
   const say = (label: string, text: string): void =>
     terminal.writeErr(message(label, { text, width: terminal.errWidth }));
   const note = (text: string): void => (quiet ? undefined : say("Note", text));
-  const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
-  const plain = (): Progress => (quiet ? silentProgress : plainProgress(note, options.elapsed));
   const warn = (text: string): void => say("Warning", text);
   return {
     format: options.format,
@@ -151,21 +133,7 @@ export function createOutput(options: OutputOptions): Output {
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
-    progress: (label) => (isDrawn ? begin(() => [label]) : plain()),
-    liveTable: (title, items) =>
-      isDrawn
-        ? new DrawnTable(live, { title, items, rows: () => terminal.stderr.rows ?? 24 })
-        : new PlainTable(items.length > 1 ? note : () => {}),
-    countdown(label, ms) {
-      const end = options.elapsed() + ms;
-      const until = ms >= clockFromMs ? `, until ${localClock(options.now() + ms)}` : "";
-      // A log and a screen reader get one line of it, if it is long enough to wonder.
-      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s${until}).`);
-      return begin(() => {
-        const left = `${Math.max(0, Math.ceil((end - options.elapsed()) / 1000))} s left`;
-        return [label, ` (${left}${until})`, ` (${left})`];
-      });
-    },
+    ...createProgress({ ...options, live, isDrawn, note }),
     close: () => live.close(),
   };
 }

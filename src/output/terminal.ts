@@ -42,6 +42,9 @@ export interface LiveText {
   close(): void;
 }
 
+/** Columns of a terminal on which something can be redrawn in place; one that does not know its width says 0. */
+const narrowest = 50;
+
 export class Terminal {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -98,9 +101,13 @@ export class Terminal {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }
 
-  /** A terminal that cannot move its cursor. */
-  get isDumb(): boolean {
-    return this.env.TERM === "dumb";
+  /**
+   * Nothing is redrawn on the terminal of standard error: it cannot move its cursor, someone may listen to it, which no colour
+   * is a sign of, or it is too narrow. Lines are printed instead.
+   */
+  get isPlain(): boolean {
+    const { columns = narrowest } = this.stderr;
+    return this.env.TERM === "dumb" || this.colour.stderr === 0 || columns < narrowest;
   }
 
   /**

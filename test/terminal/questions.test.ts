@@ -106,12 +106,20 @@ describe("questions", () => {
     expect(await key.ended).toBe(130);
   });
 
-  it("hides a secret that is typed", async () => {
-    const asked = session(["profiles", "add", "typed", "--region", "us", "--base-url", service.us.base_url]);
+  it.each([
+    ["a terminal", {}, "n"],
+    ["a dumb terminal", { TERM: "dumb" }, "n\r"],
+    ["a terminal without colour", { NO_COLOR: "1" }, "n\r"],
+  ])("hides a secret that is typed on %s", async (what, env, no) => {
+    const name = what.replaceAll(" ", "-");
+    const asked = session(["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url], env);
     await asked.answer(/API key/, `${service.us.api_key}\r`);
-    await asked.answer(/Send a test request/, "n");
+    await asked.answer(/Send a test request/, no);
     expect(await asked.ended).toBe(0);
-    expect(asked.shown).not.toContain(service.us.api_key);
+    expect(asked.written).not.toContain(service.us.api_key);
+    expect(
+      (await at.integ(["profiles", "show", name, "--json"], { env: { INTEG_BASE_URL: "", INTEG_API_KEY: "" } })).code,
+    ).toBe(0);
   });
 
   let living: string | undefined;

@@ -1,5 +1,6 @@
 import { shortened, visibleText } from "../visible-text.ts";
-import { askInOneLine, askOnTerminal, type PromptContext } from "./prompts.ts";
+import { askOnTerminal, type PromptContext } from "./prompts.ts";
+import type { PlainList } from "./plain.ts";
 
 /** Something that is known, offered by its own name. */
 export interface Choice {
@@ -41,7 +42,8 @@ interface Option {
  * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
-  if (context.terminal.isDumb) return writtenOut(context, list);
+  if (context.terminal.isPlain)
+    return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
   const { autocomplete, select } = await import("@clack/prompts");
   // A hint would be shown on the marked row alone, and it is what distinguishes the rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
@@ -63,9 +65,10 @@ export async function pickSome(
   context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
 ): Promise<Picked> {
-  if (context.terminal.isDumb) {
-    context.terminal.writeErr(lines(list.choices));
-    return { values: [], somethingElse: true };
+  if (context.terminal.isPlain) {
+    const { plainPickSome } = await import("./plain.ts");
+    const shown = { ...plainList(list), chosen: keysOf(list.choices, chosen) };
+    return pickedOf(list, await plainPickSome(context, shown));
   }
   const { autocompleteMultiselect } = await import("@clack/prompts");
   const options = optionsOf(list);
@@ -131,17 +134,9 @@ function withHint(label: string, hint: string | undefined): string {
   return hint === undefined ? label : `${label} (${hint})`;
 }
 
-function lines(choices: readonly Choice[]): string {
-  return choices.map(({ value, hint }) => `  ${withHint(labelOf(value), hint && labelOf(hint))}\n`).join("");
-}
-
-/** If no cursor can be moved: the choices, each on a line, and one of them is typed as it is written. */
-async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked> {
-  context.terminal.writeErr(lines(choices));
-  if (other !== undefined) return { values: [], somethingElse: true };
-  for (;;) {
-    const answer = await askInOneLine(context, visibleText(question));
-    if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
-    context.terminal.writeErr("Choose one of these, exactly as written.\n");
-  }
+function plainList(list: PickList): PlainList {
+  const options = optionsOf(list).map(({ value: key, label, hint }, index) => {
+    return { key, value: list.choices[index]?.value ?? key, label: withHint(label, hint) };
+  });
+  return { question: visibleText(list.question), options };
 }

@@ -82,19 +82,23 @@ export function createQuestions(
   };
   const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {
     const missing = flag === undefined ? `An answer is required: ${question}` : `${flag} is missing.`;
-    begin(missing, flag === undefined ? {} : { hint: `Add ${flag}.` });
-    const { askText } = await import("./prompts.ts");
+    const step: NextStep = flag === undefined ? {} : { hint: `Add ${flag}.` };
+    begin(missing, step);
+    const askText = terminal.isPlain ? (await import("./plain.ts")).plainText : (await import("./prompts.ts")).askText;
     const problem = (given: string): string | undefined =>
       given.trim() === "" ? "An answer is required. Press Ctrl-C to cancel." : validate?.(given);
     const answer = await askText(context, { question, ...rest, validate: problem });
-    if (answer === undefined) throw new Failure("usage", missing);
+    if (answer === undefined)
+      throw new Failure("usage", missing, { meaning: "This terminal cannot hide what you type.", ...step });
     return answer;
   };
   return {
     ask,
     async confirm(question, { destructive = false } = {}) {
       begin(`Confirmation required: ${question}`, withYes);
-      const { askYesOrNo } = await import("./prompts.ts");
+      const askYesOrNo = terminal.isPlain
+        ? (await import("./plain.ts")).plainYesOrNo
+        : (await import("./prompts.ts")).askYesOrNo;
       return askYesOrNo(context, { question, destructive });
     },
     ...picks(context, { begin, ask }),

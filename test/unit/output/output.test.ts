@@ -7,7 +7,7 @@ import type { Format, ResourceView } from "../../../src/output/formats/format.ts
 import type { Output } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { shown } from "../../terminal/screen.ts";
-import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
+import { HandClock, type KeptStream, stage, type Stage, type StageOptions } from "./streams.ts";
 import { shell } from "../../../src/next-step.ts";
 import type { LiveTable } from "../../../src/output/live-view.ts";
 
@@ -223,7 +223,7 @@ describe("a spinner, with the time in the test's hand", () => {
     clock.pass(300);
     await settled(stderr);
     progress.update("Reading entities: 500");
-    clock.pass(80);
+    clock.pass(200);
     await settled(stderr);
     expect(stderr.text).toContain("Reading entities: 500");
     progress.done();
@@ -255,7 +255,7 @@ describe("progress", () => {
     for (const options of [{}, { tty: true, quiet: true }, { tty: true, env: { TERM: "dumb" } }]) {
       const { output, stderr } = stage(options);
       const progress = output.progress("reading");
-      const countdown = output.countdown("waiting", 4_000);
+      const countdown = output.countdown("waiting", 1_900);
       await sleep(450);
       progress.done();
       countdown.done();
@@ -273,26 +273,62 @@ describe("progress", () => {
     expect(told).toEqual([line, line, ""]);
   });
 
-  it("is a line every ten seconds where nothing can be drawn: a pipe, no colour, a narrow or a dumb terminal", async () => {
-    const narrow = { ...drawn, columns: 40 };
-    const options: readonly Parameters<typeof stage>[0][] = [
-      {},
-      { tty: true, env: { NO_COLOR: "1" } },
-      narrow,
-      { tty: true, env: { NO_COLOR: "", TERM: "dumb" } },
-    ];
-    for (const one of options) {
-      const clock = new HandClock();
-      const { output, stderr } = stage({ ...one, clock });
-      const progress = output.progress("Reading entities");
-      for (let second = 1; second <= 25; second += 1) {
-        clock.pass(1000);
-        progress.update(`Reading entities: ${second}`);
-      }
-      progress.done();
-      await settled(stderr);
-      expect(stderr.text).toBe("Note: Reading entities: 10.\nNote: Reading entities: 20.\n");
+  it("is a line every ten seconds in a log", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ clock });
+    const progress = output.progress("Reading entities");
+    for (let second = 1; second <= 25; second += 1) {
+      clock.pass(1000);
+      progress.update(`Reading entities: ${second}`);
     }
+    progress.done();
+    await settled(stderr);
+    expect(stderr.text).toBe("Note: Reading entities: 10.\nNote: Reading entities: 20.\n");
+  });
+
+  it.each([
+    ["without colour", { env: { NO_COLOR: "1" } }],
+    ["of 40 columns", { ...drawn, columns: 40 }],
+    ["that is dumb", { env: { NO_COLOR: "", TERM: "dumb" } }],
+  ])(
+    "is a line after two seconds and every ten on a terminal %s, and none while a wait has its own",
+    async (_what, options) => {
+      const clock = new HandClock();
+      const { output, stderr } = stage({ ...options, tty: true, clock });
+      const since = new Date(clock.now).toTimeString().slice(0, 8);
+      const progress = output.progress("Reading entities");
+      clock.pass(1_999);
+      await settled(stderr);
+      expect(stderr.text).toBe("");
+      clock.pass(1);
+      progress.update("Reading entities: 500");
+      clock.pass(10_000);
+      const wait = output.countdown("Trying again", 9_000);
+      clock.pass(10_000);
+      wait.done();
+      clock.pass(10_000);
+      progress.done();
+      clock.pass(60_000);
+      await settled(stderr);
+      expect(stderr.text.replaceAll("\n  ", " ")).toBe(
+        `Note: Still waiting since ${since}: Reading entities.\nNote: Reading entities: 500.\n` +
+          `Note: Trying again (in 9 s).\nNote: Still waiting since ${since}: Reading entities: 500.\n`,
+      );
+    },
+  );
+
+  it("is drawn again only when its words change, once a second at most while nothing is new", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ ...drawn, clock });
+    const progress = output.progress("Reading entities");
+    for (let tenths = 0; tenths < 70; tenths += 1) {
+      clock.pass(100);
+      await settled(stderr);
+    }
+    progress.done();
+    await settled(stderr);
+    const seconds = [...stderr.text.matchAll(/Reading entities(?: · (\d+) s)?/g)].map(([, count]) => count);
+    expect(seconds).toEqual([undefined, "2", "3", "4", "5", "6"]);
   });
 
   it("is not drawn on a terminal that does not know its width", async () => {
@@ -342,6 +378,9 @@ describe("questions", () => {
     await vi.waitFor(() => expect(stderr.text).toContain("Revoke"), { timeout: 10_000 });
     await keys(stdin, text);
   };
+  /** Where questions are drawn. */
+  const asked = (options: StageOptions = {}): Stage =>
+    stage({ ...options, tty: true, env: { NO_COLOR: "", ...options.env } });
   const cancelled = { kind: "interrupted", message: expect.stringContaining("Cancelled") as string };
 
   it("are answered by --yes without asking", async () => {
@@ -379,7 +418,7 @@ describe("questions", () => {
     ["Enter at something that destroys", "\r", true, false],
     ["y at something that destroys", "y", true, true],
   ])("take %s for what it is", async (_key, typed, destructive, expected) => {
-    const { output, stdin, stdout, stderr } = stage({ tty: true });
+    const { output, stdin, stdout, stderr } = asked();
     const answer = output.confirm("Revoke?", { destructive });
     await keysAt({ stdin, stderr }, typed);
     expect(await answer).toBe(expected);
@@ -392,7 +431,7 @@ describe("questions", () => {
     ["Ctrl-D", "\u0004"],
     ["Ctrl-C", "\u0003"],
   ])("are cancelled by %s", async (_key, typed) => {
-    const { output, stdin, stderr } = stage({ tty: true });
+    const { output, stdin, stderr } = asked();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, typed)]);
     expect(stdin).toMatchObject({ isRaw: false });
@@ -400,11 +439,11 @@ describe("questions", () => {
 
   it("hear nothing that is typed after the end of the input", async () => {
     for (const typed of ["\u0004y", "\u0004\r", "\u0003y"]) {
-      const { output, stdin, stderr } = stage({ tty: true });
+      const { output, stdin, stderr } = asked();
       const answer = output.confirm("Revoke?").catch(() => false);
       await keysAt({ stdin, stderr }, typed);
       expect(await answer, JSON.stringify(typed)).toBe(false);
-      const other = stage({ tty: true });
+      const other = asked();
       const picked = other.output.pick("Region?", { choices: regions, flag: "--region" }).catch(() => "nothing");
       await keys(other.stdin, typed);
       expect(await picked, JSON.stringify(typed)).toBe("nothing");
@@ -412,7 +451,7 @@ describe("questions", () => {
   });
 
   it("never take the end of the input for a yes, before or while it is asked", async () => {
-    const { output, stdin } = stage({ tty: true });
+    const { output, stdin } = asked();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
     await sleep(10);
@@ -436,9 +475,8 @@ describe("questions", () => {
           split: (text) => [text],
         });
       for (const ask of [pick, search, pickSome]) {
-        const { output, stdin } = stage({ tty: true, env: { TERM } });
+        const { output, stdin } = asked({ env: { TERM } });
         const answer = ask(output);
-        // A dumb terminal has the choices written out and asks for the text: at the end of the input that is cancelled too.
         await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
         await expect(ask(output)).rejects.toMatchObject(cancelled);
         expect(stdin).toMatchObject({ isRaw: false });
@@ -446,10 +484,10 @@ describe("questions", () => {
     },
   );
 
-  it.each([40, 20])(
+  it.each([80, 50])(
     "are one list on the screen at %i columns, however long it is and wherever one goes in it",
     async (columns) => {
-      const { output, stdin, stderr } = stage({ tty: true, columns });
+      const { output, stdin, stderr } = asked({ columns });
       const choices = Array.from({ length: 30 }, (_, n) => ({
         value: `sa_${"x".repeat(40)}_${n}`,
         hint: `number ${n}`,
@@ -473,7 +511,7 @@ describe("questions", () => {
   );
 
   it("take nothing that fits for no answer in a long list", async () => {
-    const { output, stdin, stderr } = stage({ tty: true });
+    const { output, stdin, stderr } = asked();
     const choices = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}`, hint: `number ${n}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
     await keys(stdin, "zz\r");
@@ -484,7 +522,7 @@ describe("questions", () => {
   });
 
   it("are interrupted by Ctrl-C", async () => {
-    const { output, stdin, stderr } = stage({ tty: true });
+    const { output, stdin, stderr } = asked();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, "\u0003")]);
     const other = output.ask("Name?");
@@ -494,7 +532,7 @@ describe("questions", () => {
   it("end with the interruption's own failure when a signal comes from outside", async () => {
     for (const TERM of ["xterm", "dumb"]) {
       const stop = new AbortController();
-      const { output, stdin } = stage({ tty: true, env: { TERM }, interruption: stop.signal });
+      const { output, stdin } = asked({ env: { TERM }, interruption: stop.signal });
       const answer = output.confirm("Revoke?");
       setTimeout(() => stop.abort(new Failure("terminated", "Terminated.")), 60);
       await expect(answer).rejects.toMatchObject({ kind: "terminated" });
@@ -503,45 +541,130 @@ describe("questions", () => {
     }
   });
 
+  const plain: readonly (readonly [string, StageOptions])[] = [
+    ["a dumb terminal", { env: { TERM: "dumb" } }],
+    ["a terminal without colour", { env: { NO_COLOR: "1" } }],
+    ["a terminal of 49 columns", { columns: 49 }],
+    ["a terminal that does not know its width", { columns: 0 }],
+  ];
+
   it.each([
     ["y\n", false, true],
     ["YES\n", true, true],
+    ["no\n", false, false],
     ["\n", false, true],
     ["\n", true, false],
-    ["yet\n", false, false],
-  ])("are a line on a terminal that cannot move its cursor: %j", async (typed, destructive, expected) => {
-    const { output, stdin, stderr } = stage({ tty: true, env: { TERM: "dumb" } });
+  ])("are a line on a plain terminal: %j", async (typed, destructive, expected) => {
+    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
     const answer = output.confirm("Revoke \u001b[2J?", { destructive });
     await keysAt({ stdin, stderr }, typed);
     expect(await answer).toBe(expected);
-    expect(stderr.text).toBe(`Revoke \\u{1b}[2J? (${destructive ? "y/N" : "Y/n"}) `);
+    expect(stderr.text).toBe(`Revoke \\u{1b}[2J? Type yes or no (default: ${destructive ? "no" : "yes"}): `);
   });
 
-  it("ask again there, give up at the end of the input, and show nothing hidden", async () => {
-    const { output, stdin, stderr } = stage({ tty: true, env: { TERM: "dumb" } });
-    const answer = output.pick("Region", { choices: regions, flag: "--region" });
-    await keys(stdin, "xx\n");
-    await keys(stdin, "eu\n");
-    expect(await answer).toBe("eu");
-    expect(stderr.text).toBe("  us (here)\n  eu\nRegion Choose one of these, exactly as written.\nRegion ");
-    await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toThrow(
-      /--api-key-stdin is missing/,
+  it.each(plain)("say what may be answered, and ask again, on %s", async (_what, options) => {
+    const { output, stdin, stderr } = asked(options);
+    const confirmed = output.confirm("Revoke?", { destructive: true });
+    for (const typed of ["yet\u0007\n", "yes\n"]) await keysAt({ stdin, stderr }, typed);
+    expect(await confirmed).toBe(true);
+    const picked = output.pick("Region", { choices: regions, flag: "--region" });
+    for (const typed of ["3\n", "e\n", "2\n"]) await keys(stdin, typed);
+    expect(await picked).toBe("eu");
+    const name = output.ask("Name", { validate: (text) => (text === "ok" ? undefined : "Only ok is valid.") });
+    for (const typed of ["\n", "no\n", "ok\n"]) await keys(stdin, typed);
+    expect(await name).toBe("ok");
+    expect(stderr.text).toBe(
+      [
+        "Revoke? Type yes or no (default: no): ",
+        'Invalid answer "yet\\u{7}".\nType yes or no (default: no): ',
+        "Region:\n  1. us (here)\n  2. eu\nType a number from 1 to 2 (default: 1): ",
+        'Invalid choice "3".\nType a number from 1 to 2 (default: 1): ',
+        'These contain "e":\n  1. us (here)\n  2. eu\nType a number from 1 to 2 (default: 1): ',
+        "Name: An answer is required. Press Ctrl-C to cancel.\nName: Only ok is valid.\nName: ",
+      ].join(""),
     );
-    const other = output.confirm("Revoke?");
-    await Promise.all([expect(other).rejects.toMatchObject(cancelled), sleep(30).then(() => stdin.end())]);
-    await expect(output.confirm("Revoke?")).rejects.toMatchObject(cancelled);
   });
 
-  it("are readable on a terminal that does not know its width", async () => {
-    const { output, stdin, stderr } = stage({ tty: true, columns: 0 });
-    const answer = output.confirm("Revoke the client?");
-    await keysAt({ stdin, stderr }, "y");
-    expect(await answer).toBe(true);
-    expect(stderr.text).toContain("Revoke the client?");
+  it("take several there by their numbers, what was chosen with Enter, and something else", async () => {
+    const options = {
+      choices: ["a:read", "b:read", "c:read"].map((value) => ({ value })),
+      flag: "--scope",
+      other: { label: "others…", question: "Scopes" },
+      split: (text: string) => text.split(" "),
+    };
+    const answerTo = async (chosen: readonly string[], ...typed: string[]): Promise<readonly [string[], string]> => {
+      const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
+      const answer = output.pickSome("Scopes", { ...options, chosen });
+      for (const line of typed) await keys(stdin, `${line}\n`);
+      return [await answer, stderr.text];
+    };
+    const [chosen, text] = await answerTo(["a:read", "c:read"], "");
+    expect(chosen).toEqual(["a:read", "c:read"]);
+    expect(text).toBe(
+      "Scopes:\n  1. a:read\n  2. b:read\n  3. c:read\n  4. others… (type a value)\n" +
+        "Type numbers from 1 to 4 with spaces between them (default: 1 3): ",
+    );
+    expect((await answerTo([], "2, c:read"))[0]).toEqual(["b:read", "c:read"]);
+    expect((await answerTo([], "1 4", "x:read y:read"))[0]).toEqual(["a:read", "x:read", "y:read"]);
+    const [again, said] = await answerTo([], "", "1 7", "1");
+    expect(again).toEqual(["a:read"]);
+    expect(said).toMatch(/At least one is required\.\n.*Invalid choice "7"\.\n/s);
+  });
+
+  it("list the beginning of many choices there, and those that contain what is typed", async () => {
+    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
+    const choices = Array.from({ length: 120 }, (_, n) => ({ value: `sa_${n + 1}`, hint: `number ${n + 1}` }));
+    const answer = output.pick("Which?", { choices, flag: "--x" });
+    for (const line of ["_119", "119"]) await keys(stdin, `${line}\n`);
+    expect(await answer).toBe("sa_119");
+    expect(stderr.text).toContain("   20. sa_20 (number 20)\n  … and 100 more: type a part of a name");
+    expect(stderr.text).toContain('These contain "_119":\n  119. sa_119 (number 119)\n');
+  });
+
+  it.each(plain)("take a secret and do not show it on %s", async (_what, options) => {
+    const { output, stdin, stdout, stderr } = asked(options);
+    const answer = output.ask("API key", { hidden: true, validate: (key) => (key === "x" ? "Too short." : undefined) });
+    await keys(stdin, "x\r");
+    for (const typed of ["wrong\u0015CAN", "ARYY\u007f\u001b[D", "-é2\r"]) await keys(stdin, typed);
+    expect(await answer).toBe("CANARY-é2");
+    expect(stdout.text).toBe("");
+    const prompt = "API key (not shown while you type): \n";
+    expect(stderr.text).toBe(`${prompt}Too short.\n${prompt}`);
+    expect(stdin).toMatchObject({ isRaw: false });
+  });
+
+  it("say there that a terminal cannot hide what is typed", async () => {
+    const { output, stdin } = asked({ env: { TERM: "dumb" } });
+    Object.assign(stdin, { setRawMode: undefined });
+    await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toMatchObject({
+      message: "--api-key-stdin is missing.",
+      details: { meaning: "This terminal cannot hide what you type.", hint: "Add --api-key-stdin." },
+    });
+  });
+
+  it.each([
+    ["Escape and Enter", "\u001b\n", "\u001b"],
+    ["Ctrl-C", "", "\u0003"],
+    ["Ctrl-D", "", "\u0004"],
+  ])("are cancelled there by %s", async (_key, line, hiddenKeys) => {
+    const ways: readonly ((output: Output) => Promise<unknown>)[] = [
+      (output) => output.confirm("Revoke?"),
+      (output) => output.ask("Name?"),
+      (output) => output.pick("Region?", { choices: regions, flag: "--region" }),
+      (output) => output.ask("Key?", { hidden: true }),
+    ];
+    for (const [index, ask] of ways.entries()) {
+      const { output, stdin } = asked({ env: { TERM: "dumb" } });
+      const typed = index === 3 ? hiddenKeys : line;
+      // The terminal itself turns keys of a visible line into a signal, or into the end of the input.
+      const type = async (): Promise<void> => (typed === "" ? void stdin.end() : keys(stdin, typed));
+      await Promise.all([expect(ask(output)).rejects.toMatchObject(cancelled), sleep(120).then(type)]);
+      expect(stdin).toMatchObject({ isRaw: false });
+    }
   });
 
   it("take a text, and again where it is not right", async () => {
-    const { output, stdin, stderr } = stage({ tty: true });
+    const { output, stdin, stderr } = asked();
     const answer = output.ask("Name?", { validate: (name) => (name === "ok" ? undefined : "only ok is\u0007 ok") });
     await keys(stdin, "no\r");
     await keys(stdin, "\u007f\u007fok\r");
@@ -550,7 +673,7 @@ describe("questions", () => {
   });
 
   it("never show what is typed hidden", async () => {
-    const { output, stdin, stdout, stderr } = stage({ tty: true });
+    const { output, stdin, stdout, stderr } = asked();
     const answer = output.ask("API key?", { hidden: true });
     await keys(stdin, "CANARY-2\r");
     expect(await answer).toBe("CANARY-2");
@@ -558,26 +681,10 @@ describe("questions", () => {
   });
 
   it("offer choices and give back the one chosen as it is", async () => {
-    const { output, stdin } = stage({ tty: true });
+    const { output, stdin } = asked();
     const answer = output.pick("Region?", { choices: regions, flag: "--region" });
     await keys(stdin, "\u001b[B\r");
     expect(await answer).toBe("eu");
-  });
-
-  it("are without colour where there is to be none, whatever clack would do", async () => {
-    for (const [env, expected] of [
-      [{}, false],
-      [{ NO_COLOR: "" }, true],
-    ] as const) {
-      // clack asks the process itself, which is no terminal here.
-      vi.stubEnv("FORCE_COLOR", "1");
-      const { output, stdin, stderr } = stage({ tty: true, env });
-      const answer = output.confirm("Revoke?");
-      await keysAt({ stdin, stderr }, "n");
-      await answer;
-      expect(/\u001b\[\d+m/.test(stderr.text)).toBe(expected);
-      vi.unstubAllEnvs();
-    }
   });
 });
 
@@ -600,7 +707,7 @@ describe("a table of work on several items", () => {
     // What is said in between stands above the rows, and a wait has the first line while it lasts.
     output.note("in between");
     const wait = output.countdown("Trying again", 4_000);
-    clock.pass(80);
+    clock.pass(200);
     await settled(stderr);
     const second = stderr.text;
     wait.done();

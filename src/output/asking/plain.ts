@@ -1,0 +1,222 @@
+// Questions in lines alone, where nothing is redrawn: each says what may be answered and what Enter means, and asks again after
+// an answer that it does not take.
+import { StringDecoder } from "node:string_decoder";
+import { visibleText } from "../visible-text.ts";
+import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
+
+/** Escape and Enter, on a terminal that hands over whole lines. */
+const escapeLine = "\u001b";
+
+/**
+ * Prints what is asked and reads a line.
+ * @throws Failure `interrupted` for Escape and at the end of the input, and the reason for the interruption
+ */
+async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
+  const { createInterface } = await import("node:readline");
+  const { stdin } = terminal;
+  interruption.throwIfAborted();
+  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
+  const lines = createInterface({ input: stdin, terminal: false });
+  const onAbort = (): void => lines.close();
+  interruption.addEventListener("abort", onAbort, { once: true });
+  terminal.writeErr(`${prompt} `);
+  const answer = await new Promise<string | undefined>((resolve) => {
+    lines.once("line", resolve).once("close", () => resolve(undefined));
+  });
+  lines.close();
+  interruption.removeEventListener("abort", onAbort);
+  interruption.throwIfAborted();
+  if (answer === undefined || answer === escapeLine) throw cancelled();
+  return answer;
+}
+
+/** Asks until an answer is taken. @param read undefined for one that is not, once it was said why */
+async function askUntil<T>(
+  context: PromptContext,
+  prompts: { readonly first: string; readonly again: string },
+  read: (answer: string) => T | undefined,
+): Promise<T> {
+  for (let prompt = prompts.first; ; prompt = prompts.again) {
+    const taken = read((await askLine(context, prompt)).trim());
+    if (taken !== undefined) return taken;
+  }
+}
+
+/** @param destructive no is what Enter means */
+export async function plainYesOrNo(
+  context: PromptContext,
+  { question, destructive }: { readonly question: string; readonly destructive: boolean },
+): Promise<boolean> {
+  await discardTypedAhead(context);
+  const message = visibleText(question);
+  const allowed = `Type yes or no (default: ${destructive ? "no" : "yes"}):`;
+  return askUntil(context, { first: `${message} ${allowed}`, again: allowed }, (answer) => {
+    if (answer === "") return !destructive;
+    if (/^y(es)?$/i.test(answer)) return true;
+    if (/^no?$/i.test(answer)) return false;
+    context.terminal.writeErr(`Invalid answer "${visibleText(answer)}".\n`);
+    return undefined;
+  });
+}
+
+/**
+ * A text.
+ * @returns undefined for a hidden text on a terminal that cannot hide it
+ */
+export async function plainText(
+  context: PromptContext,
+  { question, hidden = false, validate }: Question & { readonly question: string },
+): Promise<string | undefined> {
+  const message = visibleText(question);
+  for (;;) {
+    const answer = hidden
+      ? await askHidden(context, `${message} (not shown while you type):`)
+      : await askLine(context, asPrompt(message));
+    const problem = answer === undefined ? undefined : validate?.(answer);
+    if (problem === undefined) return answer;
+    context.terminal.writeErr(`${visibleText(problem)}\n`);
+  }
+}
+
+async function askHidden({ terminal, interruption }: PromptContext, prompt: string): Promise<string | undefined> {
+  const { stdin } = terminal;
+  interruption.throwIfAborted();
+  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
+  if (stdin.setRawMode === undefined) return undefined;
+  try {
+    stdin.setRawMode(true);
+  } catch {
+    return undefined;
+  }
+  terminal.writeErr(`${prompt} `);
+  const decoder = new StringDecoder("utf8");
+  const line = new HiddenLine();
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      const onEnd = (): void => reject(cancelled());
+      const onAbort = (): void => reject(interruption.reason);
+      const onData = (data: Buffer | string): void => {
+        const end = line.take(typeof data === "string" ? data : decoder.write(data));
+        if (end === "entered") resolve(line.text);
+        if (end === "cancelled") reject(cancelled());
+      };
+      stdin.on("end", onEnd).on("close", onEnd).on("data", onData).resume();
+      interruption.addEventListener("abort", onAbort, { once: true });
+      line.over = () => {
+        stdin.off("end", onEnd).off("close", onEnd).off("data", onData).pause();
+        interruption.removeEventListener("abort", onAbort);
+      };
+    });
+  } finally {
+    line.over();
+    stdin.setRawMode(false);
+    terminal.writeErr("\n");
+  }
+}
+
+/** What arrow keys and a paste put around what is typed. */
+const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
+const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
+
+/** The keys of a line that a terminal in raw mode hands over one by one. */
+class HiddenLine {
+  #characters: string[] = [];
+  over: () => void = () => {};
+
+  get text(): string {
+    return this.#characters.join("");
+  }
+
+  take(keys: string): "entered" | "cancelled" | undefined {
+    for (const key of keys.replaceAll(sequence, "")) {
+      if (key === enter || key === newLine) return "entered";
+      if (key === interrupt || key === endOfInput || key === escapeLine) return "cancelled";
+      if (key === backspace || key === erase) this.#characters.pop();
+      else if (key === eraseLine) this.#characters = [];
+      else if (key >= " ") this.#characters.push(key);
+    }
+    return undefined;
+  }
+}
+
+/** A line of a list. */
+export interface PlainOption {
+  readonly key: string;
+  readonly value: string;
+  readonly label: string;
+}
+
+export interface PlainList {
+  readonly question: string;
+  readonly options: readonly PlainOption[];
+}
+
+/** Of a longer list the beginning is printed, and the rest is searched. */
+const mostListed = 20;
+
+/** One of the options; Enter takes the first. @returns its key */
+export function plainPick(context: PromptContext, list: PlainList): Promise<string> {
+  printList(context, list);
+  const prompt = `Type a number from 1 to ${list.options.length} (default: 1):`;
+  return askUntil(context, { first: prompt, again: prompt }, (answer) => {
+    const found = answer === "" ? list.options[0] : optionOf(list, answer);
+    return found?.key ?? refuse(context, list, answer);
+  });
+}
+
+/** Several of the options, at least one; Enter takes those that are chosen to begin with. @returns their keys */
+export function plainPickSome(
+  context: PromptContext,
+  { chosen, ...list }: PlainList & { readonly chosen: readonly string[] },
+): Promise<readonly string[]> {
+  printList(context, list);
+  const numbers = list.options.flatMap(({ key }, index) => (chosen.includes(key) ? [index + 1] : []));
+  const enterMeans = numbers.length === 0 ? "" : ` (default: ${numbers.join(" ")})`;
+  const prompt = `Type numbers from 1 to ${list.options.length} with spaces between them${enterMeans}:`;
+  return askUntil(context, { first: prompt, again: prompt }, (answer) => {
+    const words = answer.split(/[\s,]+/).filter((word) => word !== "");
+    if (words.length === 0) {
+      if (chosen.length === 0) context.terminal.writeErr("At least one is required.\n");
+      return chosen.length === 0 ? undefined : chosen;
+    }
+    const found = words.map((word) => optionOf(list, word)?.key);
+    const unknown = found.indexOf(undefined);
+    return unknown < 0 ? found.flatMap((key) => key ?? []) : refuse(context, list, words[unknown]!);
+  });
+}
+
+function optionOf({ options }: PlainList, answer: string): PlainOption | undefined {
+  const byNumber = /^\d+$/.test(answer) ? options[Number(answer) - 1] : undefined;
+  return byNumber ?? options.find(({ value }) => value === answer);
+}
+
+/** Says what may be typed: of options that have the text, their numbers. */
+function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
+  const wanted = answer.toLowerCase();
+  const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);
+  const lines = numbered(list).filter((_line, index) => isFound(list.options[index]!));
+  const said = `"${visibleText(answer)}"`;
+  context.terminal.writeErr(
+    lines.length === 0 ? `Invalid choice ${said}.\n` : `These contain ${said}:\n${listed(lines)}`,
+  );
+  return undefined;
+}
+
+function numbered({ options }: PlainList): string[] {
+  const width = String(options.length).length;
+  return options.map(({ label }, index) => `  ${String(index + 1).padStart(width)}. ${label}`);
+}
+
+function listed(lines: readonly string[]): string {
+  const more = lines.length - mostListed;
+  const rest = more > 0 ? [`  … and ${more} more: type a part of a name to list those that have it`] : [];
+  return [...lines.slice(0, mostListed), ...rest].map((line) => `${line}\n`).join("");
+}
+
+function printList({ terminal }: PromptContext, list: PlainList): void {
+  terminal.writeErr(`${asPrompt(list.question)}\n${listed(numbered(list))}`);
+}
+
+function asPrompt(message: string): string {
+  return /[.:?]$/.test(message) ? message : `${message}:`;
+}
