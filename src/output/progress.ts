@@ -23,7 +23,7 @@ interface Progresses {
   liveTable(title: string, items: readonly string[]): LiveTable;
 }
 
-/** After so long whoever sits before a terminal wonders, and the reader of a log. */
+/** After so long someone at a terminal wonders, and the reader of a log. */
 const [wonderMs, longWaitMs] = [2_000, 5_000];
 /** How often a line is printed for something that takes long. */
 const lineEveryMs = 10_000;
@@ -115,7 +115,7 @@ interface Spoken {
   readonly isSilent: () => boolean;
 }
 
-/** For a screen reader and a narrow terminal: a line of what is new, or that it still goes on. */
+/** For a screen reader and a narrow terminal: a line of what is new, or that it still continues. */
 function spoken(note: (text: string) => void, { label, since, isSilent }: Spoken): Progress {
   let [text, said] = [label, label];
   const speak = (): void => {

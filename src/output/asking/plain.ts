@@ -4,7 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 import { visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
-/** Escape and Enter, on a terminal that hands over whole lines. */
+/** Escape and Enter, on a terminal that delivers whole lines. */
 const escapeLine = "\u001b";
 
 /**
@@ -54,7 +54,7 @@ export async function plainYesOrNo(
     if (answer === "") return !destructive;
     if (/^y(es)?$/i.test(answer)) return true;
     if (/^no?$/i.test(answer)) return false;
-    context.terminal.writeErr(`Invalid answer "${visibleText(answer)}".\n`);
+    context.terminal.writeErr(`The answer "${visibleText(answer)}" is neither yes nor no.\n`);
     return undefined;
   });
 }
@@ -118,7 +118,7 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 
-/** The keys of a line that a terminal in raw mode hands over one by one. */
+/** The keys of a line that a terminal in raw mode delivers one by one. */
 class HiddenLine {
   #characters: string[] = [];
   over: () => void = () => {};

@@ -576,7 +576,7 @@ describe("questions", () => {
     expect(stderr.text).toBe(
       [
         "Revoke? Type yes or no (default: no): ",
-        'Invalid answer "yet\\u{7}".\nType yes or no (default: no): ',
+        'The answer "yet\\u{7}" is neither yes nor no.\nType yes or no (default: no): ',
         "Region:\n  1. us (here)\n  2. eu\nType a number from 1 to 2 (default: 1): ",
         'Invalid choice "3".\nType a number from 1 to 2 (default: 1): ',
         'These contain "e":\n  1. us (here)\n  2. eu\nType a number from 1 to 2 (default: 1): ',
