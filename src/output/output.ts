@@ -17,8 +17,7 @@ import type {
   Sink,
 } from "./formats/format.ts";
 import { parseJson, withNulls } from "./json-text.ts";
-import { LiveLine, type LiveTable, type Progress } from "./live-view.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
