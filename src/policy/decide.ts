@@ -1,5 +1,5 @@
 // What one item needs now, from what is observed of it. Pure.
-import type { SeenCredential, Observed } from "./observed.ts";
+import { type SeenCredential, type Observed, placeOf } from "./observed.ts";
 import type { PolicyItem } from "./policy.ts";
 import { itemKey, type ItemWorks, overlapEnd, type Work } from "./works.ts";
 
@@ -24,7 +24,7 @@ export interface Decision {
   /** Milliseconds since 1970: when something is to be done, or was. */
   readonly dueMs?: number | undefined;
   /** Why the action is left undone. */
-  readonly hold?: "stalled" | "own" | "no_destination" | undefined;
+  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | undefined;
 }
 
 export interface DecisionOptions {
@@ -56,7 +56,9 @@ function firstThatApplies(item: PolicyItem, observed: Observed, { works, options
   const seen = seenOf(item, observed);
   const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
   const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
-  return current === undefined ? missing(item, candidates[0], observed.nowMs) : standing(item, current, observed.nowMs);
+  if (current !== undefined) return standing(item, current, observed.nowMs);
+  const there = works.works.length === 0 ? deliveredTo(item, observed, seen) : undefined;
+  return there === undefined ? missing(item, candidates[0], observed.nowMs) : notAdopted(item, there, observed.nowMs);
 }
 
 function seenOf({ kind }: PolicyItem, { clients, keys }: Observed): ReadonlyMap<string, SeenCredential> {
@@ -110,6 +112,31 @@ function overlapping(
     action: "wait",
     reason: `both work until the overlap ends, then ${old} is revoked`,
     step: nothing,
+  };
+}
+
+/** What works, is in no item, and has its secret where that of a new one would take its place. */
+function deliveredTo(
+  { destinations }: PolicyItem,
+  { delivered, nowMs }: Observed,
+  seen: ReadonlyMap<string, SeenCredential>,
+): SeenCredential | undefined {
+  return destinations
+    .map((destination) => seen.get(delivered.get(placeOf(destination)) ?? ""))
+    .find((credential) => credential !== undefined && isUsable(credential, nowMs));
+}
+
+function notAdopted(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {
+  const reason = `the secret of ${current.id} is at its destination: adopt it, or choose another destination`;
+  return {
+    item,
+    current,
+    action: "adopt",
+    reason,
+    state: current.status,
+    step: { do: "create" },
+    dueMs: nowMs,
+    hold: "not_adopted",
   };
 }
 
@@ -182,7 +209,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
 /** Whether an action is left undone although it is due. */
 function held(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
   const { item, action, step, current } = decision;
-  if (step.do === "nothing") return decision;
+  if (step.do === "nothing" || decision.hold !== undefined) return decision;
   if (failures >= options.maxFailures && !options.retry.has(item.name)) {
     const last = works[0]?.entry.last_error?.message;
     const said = last === undefined ? "" : ` The last one: ${last}`;

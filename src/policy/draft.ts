@@ -38,7 +38,7 @@ export function draftPolicy(
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
-    `defaults: { overlap: ${durationText(overlapMs)}, max_failures: 3 }`,
+    "defaults: { overlap: 24h, max_failures: 3 }",
     "limits: { changes_per_run: 20, keep_free_slots: 0 }",
     ...section("oauth_client", "oauth_clients"),
     ...section("access_key", "access_keys"),

@@ -155,6 +155,15 @@ describe("integ policy init", () => {
     };
     const [, command = "", name = ""] = /# integ (adopt access-key \S+ --name (\S+))/.exec(text) ?? [];
     expect(await actionOf(name)).toBe("adopt");
+    // A secret that integ delivered stays where it is: the client that has it is not made a second time either.
+    const client = Object.keys(oauth_clients!)[0]!;
+    expect(await actionOf(client)).toBe("adopt");
+    const kept = readFileSync(home.path("made.secret"), "utf8");
+    const applied = await integ("apply", "-f", "first.yaml", "--only", client, "--yes");
+    expect({ code: applied.code, kept: readFileSync(home.path("made.secret"), "utf8") }).toEqual({ code: 10, kept });
+    const [, adoption = ""] = new RegExp(`# integ (adopt oauth-client ${id} .+)`).exec(text) ?? [];
+    expect((await integ(...adoption.split(" "), "--yes")).code).toBe(0);
+    expect(await actionOf(client)).toBe("none");
     const adopted = await integ(...command.split(" "), "--yes");
     expect(adopted.code, adopted.stderr).toBe(0);
     expect(await actionOf(name)).toBe("none");

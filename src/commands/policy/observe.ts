@@ -6,11 +6,12 @@ import type { Account } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { Observed, SeenCredential } from "../../policy/observed.ts";
+import { type Observed, placeOf, type SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
+import { destinationsOf } from "./known-destination.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Clients that are asked for at the same time. */
@@ -44,7 +45,22 @@ export async function observe(
     ? await seenKeys(context, account, rotatedInPlace(entries, scope))
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
-  return { entries, observed: { nowMs, works, clients, keys, unresolved } };
+  const delivered = deliveredIn(entries, works);
+  return { entries, observed: { nowMs, works, clients, keys, unresolved, delivered } };
+}
+
+/** By place: the credential, in no item's work, whose secret was the last one that went there. */
+function deliveredIn(entries: readonly Entry[], works: Observed["works"]): Map<string, string> {
+  const named = new Set([...works.values()].flatMap(({ candidates }) => candidates));
+  const delivered = new Map<string, string>();
+  for (const entry of entries.toReversed()) {
+    const { resource_id: id, destination, state } = entry;
+    if (id === null || destination === null || state !== "done") continue;
+    for (const place of destinationsOf([entry], id) ?? [])
+      if (named.has(id)) delivered.delete(placeOf(place));
+      else delivered.set(placeOf(place), id);
+  }
+  return delivered;
 }
 
 export function scopeOf({ baseUrl, organizationId }: Account): WorkScope {

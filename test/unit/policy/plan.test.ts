@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
-import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
+import { type Observed, placeOf, type SeenCredential } from "../../../src/policy/observed.ts";
 import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
 import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
 import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
@@ -109,13 +109,15 @@ interface World {
   readonly entries?: readonly Entry[];
   readonly clients?: readonly SeenCredential[];
   readonly keys?: readonly SeenCredential[];
+  readonly delivered?: Observed["delivered"];
 }
-const observed = ({ entries = [], clients = [], keys = [] }: World): Observed => ({
+const observed = ({ entries = [], clients = [], keys = [], delivered = new Map() }: World): Observed => ({
   nowMs: now,
   works: worksByName(entries, scope),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
   unresolved: inventoryOf(entries, scope).unresolved,
+  delivered,
 });
 const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
   only: new Set(),
@@ -127,6 +129,31 @@ const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
 const plan = (of: Policy, world: World, over: Partial<PlanOptions> = {}): Plan =>
   planPolicy(of, observed(world), options(over));
 const only = (of: Plan) => of.items[0]!;
+
+describe("an item whose destination holds the secret of a client that is in no item", () => {
+  const clients = Array.from({ length: 20 }, (_, nth) => seen(`oac_${nth}`));
+  const delivered = new Map(clients.map(({ id }, nth) => [placeOf({ file: `/secrets/a${nth}`, format: "json" }), id]));
+  const items = clients.map((_, nth) => client(`a${nth}`));
+
+  it("stands for that client, and takes neither its place nor a slot", () => {
+    const plan = planPolicy(policy(items), observed({ clients, delivered }), options());
+    expect(plan.refusals).toEqual([]);
+    for (const [nth, { row, decision }] of plan.items.entries()) {
+      expect(row).toMatchObject({ action: "adopt", state: "active", resource_id: `oac_${nth}`, slots_after: 20 });
+      expect([decision.hold, row.reason]).toEqual(["not_adopted", expect.stringContaining(`oac_${nth}`)]);
+    }
+    expect(isSomethingDue(plan)).toBe(true);
+  });
+
+  it.each([
+    ["revoked", { status: "revoked" }],
+    ["expired", { expiresAt: at(now - 1) }],
+  ])("is created if that client is %s", (_what, over) => {
+    const world = { clients: [seen("oac_0", over)], delivered };
+    const plan = planPolicy(policy([client("a0")]), observed(world), options());
+    expect(plan.items.map(({ row }) => row.action)).toEqual(["create"]);
+  });
+});
 
 describe("one item", () => {
   const cases: readonly (readonly [
