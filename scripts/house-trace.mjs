@@ -15,8 +15,15 @@ nodeModule.register("./house-loader.mjs", import.meta.url, { data: { source } })
 
 Error.stackTraceLimit = 200;
 
-/** The frames of src/ that lead here, the innermost first. */
+/** What asked for the turn of the event loop that runs now. */
+let asked = [];
+
+/** The frames of src/ that lead here, the innermost first: of this turn, and of who asked for it. */
 function frames() {
+  return [...framesOfTurn(), ...asked];
+}
+
+function framesOfTurn() {
   const lines = new Error("here").stack.split("\n").filter((line) => line.includes(join(root, "src")));
   return lines.map((line) =>
     line
@@ -25,6 +32,19 @@ function frames() {
       .replaceAll(`${join(root, "src")}/`, ""),
   );
 }
+
+const { setImmediate } = globalThis;
+globalThis.setImmediate = (work, ...more) => {
+  const from = frames();
+  return setImmediate(() => {
+    asked = from;
+    try {
+      work(...more);
+    } finally {
+      asked = [];
+    }
+  });
+};
 
 const dispatcher = require("undici/lib/dispatcher/dispatcher-base.js").prototype;
 const { dispatch } = dispatcher;

@@ -45,7 +45,7 @@ const goals = {
   "references to documents not here": { most: 0 },
   "files loaded by oauth-clients create": { most: 85 },
   "frames of src/ from main to undici": { most: 10 },
-  "frames from record to fsync": { most: 5 },
+  "frames from record to fsync": { most: 5, isGivenUp: true },
   "files from record to fsync": { most: 3 },
 };
 
@@ -198,9 +198,10 @@ function showCreation({ loaded, posts, syncs }) {
     const at = frames.findIndex((frame) => /(^|[ .#])record\b/.test(frame.split(" (")[0]));
     return at < 0 ? [] : [frames.slice(0, at + 1)];
   });
-  const way = recorded.toSorted((a, b) => b.length - a.length)[0] ?? [];
+  const way = recorded.toSorted((a, b) => b.length - a.length)[0];
+  if (way === undefined || deepest.length === 0) throw new Error("no request or no sync of a record was met");
   const among = new Set(way.map((frame) => /\(?([\w./-]+\.ts)/.exec(frame)?.[1]));
-  show("frames from record to fsync", way.length, "frames of src/", way);
+  show("frames from record to fsync", way.length, "frames of src/, of the turn that asked for it too", way);
   show("files from record to fsync", among.size, "files of these frames");
 }
 

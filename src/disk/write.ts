@@ -34,17 +34,12 @@ export interface Appended {
   readonly size: number;
 }
 
-/** Does what appends to a file; cuts it back to its size before if that fails. */
-export function cutBackIfFailing({ fd, size }: Appended, work: () => void): void {
+/** Takes back what was appended and failed. */
+export function cutBack({ fd, size }: Appended): void {
   try {
-    work();
-  } catch (error) {
-    try {
-      ftruncateSync(fd, size);
-    } catch {
-      // The next append finds a torn end, or something that was never acted upon.
-    }
-    throw error;
+    ftruncateSync(fd, size);
+  } catch {
+    // The next append finds a torn end, or something that was never acted upon.
   }
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { type Appended, careful, cutBackIfFailing, syncFolder, writeAll } from "../../disk/write.ts";
+import { type Appended, careful, cutBack, syncFolder, writeAll } from "../../disk/write.ts";
 import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
@@ -241,6 +241,7 @@ export class JournalFile {
 
   #appended(make: (fold: Fold) => readonly string[]): Appended {
     let fd: number | undefined;
+    let appended: Appended | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
       checkFile(fd, this.path, { repair: true });
@@ -253,10 +254,11 @@ export class JournalFile {
         after = sumIn(line);
         return line;
       });
-      const appended = { fd, size };
-      cutBackIfFailing(appended, () => writeAll(appended.fd, Buffer.from(`${start}${lines.join("")}`)));
+      appended = { fd, size };
+      writeAll(fd, Buffer.from(`${start}${lines.join("")}`));
       return appended;
     } catch (error) {
+      if (appended) cutBack(appended);
       if (fd !== undefined) this.#close(fd);
       throw this.#noteFailedSync(error);
     }
@@ -267,13 +269,14 @@ export class JournalFile {
     const [first, last] = [appended[0], appended.at(-1)];
     if (first === undefined || last === undefined) return;
     const [{ size }, { fd }] = [first, last];
+    let isSynced = false;
     try {
-      cutBackIfFailing({ fd, size }, () => {
-        fs.fsyncSync(fd);
-        this.#syncName(fd);
-      });
+      fs.fsyncSync(fd);
+      this.#syncName(fd);
+      isSynced = true;
       this.#keepIndex(fd);
     } catch (error) {
+      if (!isSynced) cutBack({ fd, size });
       throw this.#noteFailedSync(error);
     } finally {
       for (const one of appended) this.#close(one.fd);
