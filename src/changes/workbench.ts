@@ -130,6 +130,20 @@ export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
+/**
+ * How a lifetime that was asked for (`in 90d`) differs from what the request says, in words: its end was computed from the clock
+ * of this machine, and the service's differs.
+ */
+export function lifetimeDifference(entry: Entry, expiresAt: string | undefined): string | undefined {
+  const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
+  const offset = entry.clock_offset_ms ?? 0;
+  if (asked === undefined || expiresAt === undefined || Math.abs(offset) <= clockSkewMs) return undefined;
+  const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
+  if (Math.abs(laterMs) <= clockSkewMs) return undefined;
+  const minutes = Math.round(Math.abs(laterMs) / 60_000);
+  return `its lifetime is ${minutes} minutes ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
+}
+
 /** Where else than here a secret of the entry may be kept: machines and folders. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);

@@ -11,6 +11,7 @@ import {
   type SecretAnswer,
 } from "../../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
+import { differencesIn } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
@@ -43,6 +44,7 @@ import {
 import {
   detailsOf,
   lastErrorOf,
+  lifetimeDifference,
   madeAs,
   madeFor,
   otherPlaces,
@@ -75,9 +77,7 @@ export interface KeyCreated {
 }
 
 /** Appended to a name by `--name-marker`: unguessable, so that no one else's key has it. */
-function newMark(): string {
-  return `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
-}
+const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 /** Whether a name leaves space for its mark. */
 export function leavesRoomForMark(name: string): boolean {
@@ -199,8 +199,9 @@ export async function sendKeyCreation(
       ifUnknown: "The key may or may not exist, and its secret is not here.",
     });
     const { key } = answer.value;
-    const request = JSON.parse(lease.entry.request_text) as AccessKeyRequest;
-    const differs = keyDifferences(key, request, former);
+    const request = requestIn(lease.entry);
+    const late = lifetimeDifference(lease.entry, request.expiresAt);
+    const differs = differencesIn([keyDifferences(key, request, former), late]);
     const detail = { created_by: key.createdByUserId ?? null, differs };
     return await takeSecret(work, answer, { prove, detail });
   } finally {

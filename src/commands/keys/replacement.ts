@@ -93,7 +93,7 @@ export async function requestOf(
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
-  const asked = replacementOf(old, options, context.clock.now());
+  const asked = replacementOf(old, options, serviceTime(bench));
   const { nameMarker } = options;
   const creation = { ...asked, marked: await isMarked(context, { nameMarker, name: asked.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";

@@ -1,5 +1,6 @@
 // The clock of this machine may be wrong, or set to another time at any moment: how long is waited does not depend on it.
 import { describe, expect, it } from "vitest";
+import { createAccessKey } from "../../../src/changes/access-key/create.ts";
 import { AWorld } from "./a-world.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 import type { Fate } from "./an-account.ts";
@@ -108,4 +109,22 @@ it("what is under a random key was made by the entry's own requests, whatever th
     expect(world.entries[0]!.state).toBe("secret_lost");
     expect(world.entries[0]!.detail.made_before).not.toBe(true);
   }
+});
+
+it.each([
+  [-3 * day, "4320 minutes longer than requested, because the clock of this machine is ahead of"],
+  [day, "1440 minutes shorter than requested, because the clock of this machine is behind"],
+  [60_000, undefined],
+])("a lifetime computed where the service is %i ms ahead is compared with what was asked", async (aheadMs, differs) => {
+  const world = worldFor(operations["a key's creation"]!);
+  world.account.aheadMs = aheadMs;
+  const lifetimeMs = 90 * day;
+  const request = { name: "ci", expiresAt: new Date(world.now + lifetimeMs).toISOString() };
+  const creation = { request, expiry: `in ${lifetimeMs} ms`, marked: false };
+  const ended = await world.run((bench) => createAccessKey(bench, creation, { destination: world.destination() }));
+  const [entry] = world.entries;
+  expect([entry!.state, entry!.detail.differs?.includes(differs ?? "")]).toEqual(
+    differs === undefined ? ["done", undefined] : ["unusable", true],
+  );
+  expect(ended.kind).toBe(differs === undefined ? "done" : "unusable");
 });
