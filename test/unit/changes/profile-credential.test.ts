@@ -1,0 +1,81 @@
+// A rotation of the credential that its own profile uses: the old one stays until the profile has the new one.
+import { describe, expect, it } from "vitest";
+import { assertProfileHasIt, isForProfile } from "../../../src/changes/revocation.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { DestinationRecord } from "../../../src/secrets/destination.ts";
+import { Failure } from "../../../src/errors.ts";
+
+const profile = (name: string) => ({ kind: "profile", name, profileId: `p-${name}` }) as const;
+const file = { kind: "file", path: "/s", as: "raw", force: false } as const;
+const several = (...places: object[]) =>
+  ({ kind: "several", places: places.map((at) => ({ at, state: "pending" })) }) as unknown as DestinationRecord;
+
+describe("a destination is for a profile", () => {
+  it.each<[string, DestinationRecord | null, boolean]>([
+    ["if it is that profile", profile("prod"), true],
+    ["if it is among several", several(file, profile("prod")), true],
+    ["not if it is another profile", profile("dev"), false],
+    ["not if it is a file", file, false],
+    ["not if there is none", null, false],
+    ["not if none of several is", several(file, profile("dev")), false],
+  ])("%s", (_what, destination, expected) => {
+    expect(isForProfile(destination, "prod")).toBe(expected);
+  });
+});
+
+interface About {
+  readonly noun?: "client" | "key";
+  readonly wanted?: DestinationRecord | null;
+  readonly went?: DestinationRecord | null;
+  readonly account?: { readonly keyId?: string; readonly principal?: string };
+}
+
+function refusalOf({ noun = "key", wanted = profile("prod"), went = file, account = {} }: About): Failure | undefined {
+  const entry = { id: "1rs6y1ys1e", profile: "prod", destination: wanted } as Entry;
+  const child = { destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
+  try {
+    assertProfileHasIt(
+      { bench: { account } as never, lease: { entry } },
+      { noun, oldId: "ak_old", newId: "ak_new", child },
+    );
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+describe("the old credential", () => {
+  it.each<[string, About]>([
+    ["if the profile got the new one", { went: profile("prod") }],
+    ["if it was never the profile's own", { wanted: file }],
+    ["if it was another profile's", { wanted: profile("dev") }],
+    ["if nothing is known of where it was to go", { wanted: null }],
+    ["if the profile was told of the new key since", { account: { keyId: "ak_new" } }],
+    ["if the profile uses the new client since", { noun: "client", account: { principal: "cid_new" } }],
+  ])("may be revoked %s", (_what, about) => {
+    expect(refusalOf(about)).toBeUndefined();
+  });
+
+  it.each<[string, About, string, string]>([
+    ["a key's secret in a file", {}, "/s", "integ profiles edit prod --api-key-stdin --api-key-id ak_new"],
+    ["a key's secret on the output", { went: null }, "standard output", "--api-key-id ak_new"],
+    ["a key that is not the new one", { account: { keyId: "ak_old" } }, "/s", "--api-key-id ak_new"],
+    [
+      "a client's secret in a file",
+      { noun: "client", account: { principal: "cid_old" } },
+      "/s",
+      "integ profiles edit prod --client-id '<id>' --client-secret-stdin",
+    ],
+    ["the profile's key is known, and its client too", { account: { keyId: "x", principal: "cid_new" } }, "/s", "edit"],
+  ])("stays with %s", (_what, about, where, step) => {
+    const failure = refusalOf(about)!;
+    expect([failure.kind, failure.message]).toEqual(["pending", expect.stringContaining("Profile prod does not have")]);
+    expect(failure.message).toContain(where);
+    expect(failure.details.meaning).toBe(
+      `The old ${about.noun ?? "key"} ak_old is not revoked: profile prod would be locked out.`,
+    );
+    expect(failure.details.hint).toContain(step);
+    expect(failure.details.hint).toContain("integ journal recover 1rs6y1ys1e");
+  });
+});

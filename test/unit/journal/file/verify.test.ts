@@ -1,0 +1,117 @@
+// What `journal verify` finds around a journal's file, and in one whose records are fine or not.
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Finding } from "../../../../src/journal/journal.ts";
+import { intent, journalAt, journalPath } from "../intent.ts";
+
+async function aJournal(entries = 1): Promise<string> {
+  const path = journalPath();
+  const journal = journalAt(path);
+  for (let index = 0; index < entries; index += 1) {
+    const { lease } = await journal.admit(intent({ fingerprint: `f${index}` }), {});
+    await lease.record({ state: "done" });
+    await lease.release();
+  }
+  return path;
+}
+
+const said = (found: readonly Finding[], path: string): string[] =>
+  found.map(({ severity, where, message }) => `${severity} ${where.replaceAll(dirname(path), "")}: ${message}`);
+
+describe.skipIf(process.platform === "win32")("a journal's file", () => {
+  it.each([
+    [0o600, 0o700, []],
+    [0o640, 0o700, ["warning /journal.ndjson: others can read it (mode 0640); chmod 600"]],
+    [0o601, 0o700, ["warning /journal.ndjson: others can read it (mode 0601); chmod 600"]],
+    [0o600, 0o755, []],
+    [0o600, 0o770, ["warning : others can rename files in it (mode 0770); chmod 700"]],
+    [0o600, 0o707, ["problem : others can rename files in it (mode 0707); chmod 700"]],
+    [0o600, 0o777, ["problem : others can rename files in it (mode 0777); chmod 700"]],
+    [0o600, 0o1777, []],
+    [
+      0o644,
+      0o770,
+      [
+        "warning /journal.ndjson: others can read it (mode 0644); chmod 600",
+        "warning : others can rename files in it (mode 0770); chmod 700",
+      ],
+    ],
+  ])("of mode %o in a folder of mode %o", async (file, folder, expected) => {
+    const path = await aJournal();
+    chmodSync(path, file);
+    chmodSync(dirname(path), folder);
+    expect(said(await journalAt(path).verify(), path)).toEqual(expected);
+  });
+
+  it.each([0o620, 0o602])("of mode %o can be written by others: nothing is read from it", async (mode) => {
+    const path = await aJournal();
+    chmodSync(path, mode);
+    await expect(journalAt(path).verify()).rejects.toThrow("can be written by others");
+  });
+
+  it("has beside it what was set aside, and what is no concern of it", async () => {
+    const path = await aJournal();
+    for (const name of ["damaged-1", "torn-2", "other", "damaged"]) writeFileSync(`${path}.${name}`, "");
+    writeFileSync(join(dirname(path), "x.damaged-1"), "");
+    const aside = "bytes that were set aside; delete it when you no longer need it";
+    expect(said(await journalAt(path).verify(), path)).toEqual([
+      `warning /journal.ndjson.damaged-1: ${aside}`,
+      `warning /journal.ndjson.torn-2: ${aside}`,
+    ]);
+  });
+
+  it("that does not stand yet has nothing to be found", async () => {
+    expect(await journalAt(journalPath()).verify()).toEqual([]);
+  });
+});
+
+describe("a journal's records", () => {
+  const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
+
+  it.each<[string, (lines: string[]) => string, RegExp[]]>([
+    ["as they were written", (lines) => `${lines.join("\n")}\n`, []],
+    ["none", () => "", [/^warning \/journal.ndjson: it is empty: the next change starts a new one$/]],
+    [
+      "without the first",
+      (lines) => `${lines.slice(1).join("\n")}\n`,
+      [/^problem \/journal.ndjson: the first record, which names the format, is damaged$/],
+    ],
+    [
+      "with half a record at the end",
+      (lines) => `${lines.join("\n")}\n${lines[1]!.slice(0, 40)}`,
+      [/^warning \/journal.ndjson: line 6, offset \d+, 40 bytes: a crash left an incomplete append;/],
+    ],
+    [
+      "with one that is damaged",
+      (lines) => `${[lines[0], lines[1]!.replace("POST", "PUSH"), ...lines.slice(2)].join("\n")}\n`,
+      [/^problem \/journal.ndjson: line 2, offset \d+, \d+ bytes: a record is damaged/],
+    ],
+    [
+      "with one that is repeated",
+      (lines) => `${[...lines, lines[1]].join("\n")}\n`,
+      [/^problem \/journal.ndjson: line 6: a record of entry \w{10} is repeated or out of order; it is ignored/],
+    ],
+    [
+      "doubled as a whole",
+      (lines) => `${[...lines, ...lines].join("\n")}\n`,
+      [
+        /^problem \/journal.ndjson: line 6: the first record of a journal is repeated/,
+        /^problem \/journal.ndjson: line 7, and 1 more: a record of entry \w{10} is repeated/,
+        /^problem \/journal.ndjson: line 9, and 1 more: a record of entry \w{10} is repeated/,
+      ],
+    ],
+  ])("%s", async (_what, spoil, expected) => {
+    const path = await aJournal(2);
+    const lines = linesOf(path);
+    expect(lines).toHaveLength(5);
+    writeFileSync(path, spoil(lines));
+    const found = said(await journalAt(path).verify(), path);
+    for (const pattern of expected)
+      expect(
+        found.filter((text) => pattern.test(text)),
+        found.join("\n"),
+      ).toHaveLength(1);
+    if (expected.length === 0) expect(found).toEqual([]);
+  });
+});
