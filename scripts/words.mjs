@@ -62,6 +62,28 @@ export const glossary = [
   },
   { not: /\b(goes|go) last\b/, say: "is revoked last, is removed last" },
   { not: /§/, say: "no sections of a document that the reader does not have", only: ["strings"] },
+  { not: /\b(e\.g|i\.e)\./, say: "such as, that is" },
+  { not: /\b(an?|one|each|every) [a-z]+ a (line|page|run|row|day|night)\b/, say: "one row per line" },
+  { not: /\bwalk(s|ed|ing)?\b/i, say: "list, fetch", only: ["strings", "documents"] },
+  {
+    not: /\b[Nn]othing (was|is) [a-z]+, (and )?nothing (was |is )?[a-z]+ed\b(?! (in|to|by))/,
+    say: "nothing was sent and nothing changed",
+  },
+  { not: /\bas (it|they) comes?\b/, say: "unchanged", only: ["strings", "documents"] },
+  {
+    not: /\b(nothing|undefined|null|true|false|none|absent|empty|itself|omitted) where\b/i,
+    say: "if",
+    only: ["comments"],
+  },
+  { not: /@(throws|returns)(?! what)(?:(?!\bwhere\b|\.|@|decides)[^])* where\b/, say: "if", only: ["comments"] },
+  {
+    not: /\b(lost|cut|broken|error|complete|usable|service's|slow|proxy's) answers?\b|\banswers? (of|from|to) the (API|service|server|store|proxy)\b/i,
+    say: "response",
+  },
+  {
+    not: /\b(what followed it|followed it\.|making the same|looked at(?= and))/,
+    say: "its successor; creating the same one",
+  },
 ];
 
 /** Names of 0.1.0 that said something else than what they name, or had several meanings. */

@@ -41,7 +41,7 @@ export interface FailureDetails extends NextStep {
   readonly recovers?: string | undefined;
   /** The service's own words. They are untrusted text: only `output/` may show them. */
   readonly problem?: Problem;
-  /** Where it happened, e.g. `profile prod (eu)`. */
+  /** Where it happened, such as `profile prod (eu)`. */
   readonly where?: string;
   /** The request that it was about, if it may have left this machine: `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;

@@ -149,7 +149,7 @@ const report = "if it happens again, report it with its request id to the servic
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {
     where,
-    hint: `Check what answers at the address of the profile; ${report}`,
+    hint: `Check which program responds at the address of the profile; ${report}`,
     nextCommand: shell`integ doctor`,
     problem: requestId === undefined ? undefined : { request_id: requestId },
   });

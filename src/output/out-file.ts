@@ -46,7 +46,7 @@ export interface OutFileOptions {
 }
 
 /**
- * The place is written down at most so often: what is noted must be on the disk before, and a sync a page would take
+ * The place is written down at most so often: what is noted must be on the disk before, and a sync for each page would take
  * longer than the page. After a crash the rows since then are cut off and asked for again.
  */
 const writtenEveryMs = 1000;

@@ -31,7 +31,7 @@ function parseAddress(text: string, label: string): URL {
 
 /**
  * The base URL of a region as it is kept and compared: origin and path, no slash at the end.
- * @param label what a message calls it, e.g. `--base-url` or `INTEG_BASE_URL`
+ * @param label what a message calls it, such as `--base-url` or `INTEG_BASE_URL`
  * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
  */
 export function checkBaseUrl(text: string, label = "base URL"): string {
@@ -42,7 +42,7 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 
 /**
  * A base URL as it is typed now: the prefixes of both contracts are appended to it (§4) and do not belong to it.
- * @param typed how the flag or variable is before its value, e.g. `--base-url ` or `INTEG_BASE_URL=`
+ * @param typed how the flag or variable is before its value, such as `--base-url ` or `INTEG_BASE_URL=`
  * @throws Failure `usage` as `checkBaseUrl`, and if it ends in such a prefix
  */
 export function checkTypedBaseUrl(text: string, typed: string): string {

@@ -44,13 +44,20 @@ describe("the lint of words", () => {
     const { root: command, verbOf } = await wholeTree();
     const tree = treeOf(command, verbOf);
     const summaries: string[] = [];
+    const does: string[] = [];
     const collect = (node: (typeof tree)["root"]): void => {
       for (const { long, summary } of node.flags) summaries.push(`${node.path.join(" ")} ${long}: ${summary}`);
+      for (const { name, summary } of node.arguments) summaries.push(`${node.path.join(" ")} ${name}: ${summary}`);
+      does.push(...node.examples.map((example) => example.does));
       for (const below of node.nodes) collect(below);
     };
     collect(tree.root);
     for (const { long, summary } of tree.globals) summaries.push(`${long}: ${summary}`);
     expect(summaries.length).toBeGreaterThan(100);
+    // A verb or a noun comes first, never a clause.
+    expect(summaries.filter((summary) => !/: (?!What|Where|Which|Whether|Who)[A-Z/]/.test(summary))).toEqual([]);
+    expect(does.length).toBeGreaterThan(80);
+    expect(does.filter((words) => /\?$|^asks? /.test(words))).toEqual([]);
     const marked = summaries.filter((summary) =>
       /\(.*default|one of:|\[env|INTEG_/.test(summary.replace(/^.*?: /, "")),
     );

@@ -251,7 +251,7 @@ const steps: Readonly<Partial<Record<NetworkErrorReason | "status", NextStep>>> 
   closed: runAgain,
   status: runAgain,
   too_large: {
-    hint: `Check what answers at the address of the profile; for a list use ${flags.limit} 100.`,
+    hint: `Check which program responds at the address of the profile; for a list use ${flags.limit} 100.`,
     nextCommand: shell`integ doctor`,
   },
 };

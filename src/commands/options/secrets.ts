@@ -66,7 +66,7 @@ export const addSecretOptions = sharedOptions((command) =>
       command
         .createOption(
           "--secret-check <how>",
-          "What the preceding check proves (one of: output, the printed secret is the same; exit, the exit status is 0; default: output)",
+          "Proof that the preceding check gives (one of: output, it prints the secret; exit, it exits with 0; default: output)",
         )
         .choices(["output", "exit"] satisfies SecretCheck["by"][])
         .argParser(inOrder),

@@ -6,7 +6,7 @@ const schemas: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<object>", "Object to describe (one of: policy)"),
+  configure: (command) => command.argument("<object>", "Name of the object to describe: policy"),
   examples: [
     { line: "integ schema policy > integ.schema.json", does: "let an editor complete and check the policy file" },
     { line: "integ schema policy | jq '.properties | keys'", does: "list the keys of a policy file" },

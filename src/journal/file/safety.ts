@@ -122,7 +122,7 @@ export const nothingSent = "Nothing was sent and nothing changed.";
 /**
  * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
  * what is not a failing file call (a bug) too.
- * @param action what was being done, e.g. `append to the journal`.
+ * @param action what was being done, such as `append to the journal`.
  * @param options.ofItsEntries the work is on entries that are there already.
  */
 export function journalFailure(

@@ -116,7 +116,7 @@ export function journalFailure(
 export function connectionWords(error: unknown): string {
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
   const message = error instanceof Error ? error.message : String(error);
-  if (code === "ECONNREFUSED") return "no server answers there (connection refused)";
+  if (code === "ECONNREFUSED") return "no server accepts connections there (connection refused)";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host name is not known";
   if (isMissing(error)) return "its socket was not found";
   if (isAccessDenied(error)) return "access to the socket is denied";

@@ -6,7 +6,7 @@ import type { PromptContext, Question } from "./prompts.ts";
 import { type NextStep, flags } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
-  /** What to type on the command line instead, e.g. `--scope <scope>`. */
+  /** What to type on the command line instead, such as `--scope <scope>`. */
   readonly flag?: string;
 }
 

@@ -129,7 +129,7 @@ test("what is no refusal ended the connection", () => {
 
 describe("a connection that could not be made", () => {
   it.each([
-    ["ECONNREFUSED", "no server answers there (connection refused)"],
+    ["ECONNREFUSED", "no server accepts connections there (connection refused)"],
     ["ENOTFOUND", "its host name is not known"],
     ["EAI_AGAIN", "its host name is not known"],
     ["ENOENT", "its socket was not found"],

@@ -108,7 +108,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(one.message).toBe(`127.0.0.1:${server.port} ${words}`);
       const both = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`, `target_session_attrs=${kind}`));
       expect(both.message).toBe(
-        `127.0.0.1:${server.port} ${words}; 127.0.0.1:${nobody}: no server answers there (connection refused) (none is ${kind})`,
+        `127.0.0.1:${server.port} ${words}; 127.0.0.1:${nobody}: no server accepts connections there (connection refused) (none is ${kind})`,
       );
     });
 
@@ -128,7 +128,7 @@ describe.skipIf(isSkipped)("a server", () => {
     });
 
     it("if nobody answers: each host is named, one alone is not", async () => {
-      const refused = "no server answers there (connection refused)";
+      const refused = "no server accepts connections there (connection refused)";
       expect((await refusalOf(at(`127.0.0.1:${nobody}`))).message).toBe(refused);
       expect((await refusalOf(at(`127.0.0.1:${nobody},localhost:${nobody}`))).message).toBe(
         `127.0.0.1:${nobody}: ${refused}; localhost:${nobody}: ${refused} (none is read-write)`,
@@ -368,6 +368,6 @@ describe.skipIf(isSkipped)("a server", () => {
       surroundings: { env: right, home: "/nonexistent", user: "nobody" },
       check: async () => {},
     });
-    await expect(open.read("SELECT 1")).rejects.toThrow("no server answers there (connection refused)");
+    await expect(open.read("SELECT 1")).rejects.toThrow("no server accepts connections there (connection refused)");
   });
 });
