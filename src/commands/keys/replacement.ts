@@ -3,7 +3,7 @@ import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } 
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../changes/access-key/create.ts";
 import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
-import { serviceTime, type Workbench } from "../../changes/workbench.ts";
+import { clockSkewMs, serviceTime, type Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
@@ -93,7 +93,7 @@ export async function requestOf(
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
-  const asked = replacementOf(old, options, serviceTime(bench));
+  const asked = replacementOf(old, options, timeFor(bench));
   const { nameMarker } = options;
   const creation = { ...asked, marked: await isMarked(context, { nameMarker, name: asked.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
@@ -103,6 +103,13 @@ export async function requestOf(
     creation,
     overlapMs,
   };
+}
+
+/** The service's time, if this machine's clock is wrong: a `Date` header has whole seconds, and the exact time is better. */
+function timeFor(bench: Workbench): number {
+  const now = bench.clock.now();
+  const ofService = serviceTime(bench);
+  return Math.abs(ofService - now) > clockSkewMs ? ofService : now;
 }
 
 /**
