@@ -1,7 +1,8 @@
 // Tab in the real shells: commands, aliases, flags wherever they stand, values, live names, files.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nodesBelow, treeOf, type Flag } from "../../src/completion/tree.ts";
+import { candidatesAt } from "../../src/completion/candidates.ts";
+import { type Node, nodesBelow, type Tree, treeOf } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
 import { homeFor, missing, openShell, shellNames, type CompletingShell, type ShellName } from "./completing-shells.ts";
@@ -111,6 +112,33 @@ async function fill(home: Home): Promise<Known> {
   };
 }
 
+async function programTree(): Promise<Tree> {
+  const { root, verbOf } = await wholeTree();
+  return treeOf(root, verbOf);
+}
+
+function longFlags({ globals }: Tree, node: Node): string[] {
+  return [...node.flags, ...globals].map(({ long }) => long).sort();
+}
+
+function childrenOf({ nodes, path }: Node): string[] {
+  return [...nodes.map((node) => node.path.at(-1)!), ...(path.length === 0 ? ["help"] : [])].sort();
+}
+
+it("a shell is answered with every command and every flag of the tree", async () => {
+  const tree = await programTree();
+  const answered = (words: readonly string[], current: string): string[] => {
+    const found = candidatesAt(tree, words, current);
+    return ("list" in found ? found.list : []).map(({ text }) => text).sort();
+  };
+  for (const node of nodesBelow(tree.root)) {
+    const flags = answered(node.path, "--").filter((flag) => flag.startsWith("--"));
+    expect({ path: node.path, flags }).toEqual({ path: node.path, flags: longFlags(tree, node) });
+    const commands = node.nodes.length > 0 ? answered(node.path, "") : [];
+    expect(commands).toEqual(expect.arrayContaining(node.nodes.length > 0 ? childrenOf(node) : []));
+  }
+});
+
 describe.each(shellNames)("Tab in %s", (name) => {
   const absent = missing(name);
   if (absent) console.warn(`skipped: completion in ${name}: ${absent}`);
@@ -179,24 +207,18 @@ describe.each(shellNames)("Tab in %s", (name) => {
   });
 
   it.skipIf(absent)("offers every command and every flag of the tree", async () => {
-    const { root, verbOf } = await wholeTree();
-    const tree = treeOf(root, verbOf);
-    const names = (flags: readonly Flag[]): string[] =>
-      flags.flatMap(({ long, short }) => [long, ...(short ? [short] : [])]);
+    const tree = await programTree();
     const nodes = [...nodesBelow(tree.root)];
     let tried = 0;
-    // What is offered is the program's own answer, compared whole in one shell: the others' scripts pass it on too.
-    for (const node of isFull || name === shellNames[0] ? nodes : nodes.filter((_, index) => index % 6 === 0)) {
+    // What is offered is the program's own answer, which is compared whole above; a shell's script passes it on.
+    for (const node of isFull ? nodes : nodes.filter((_, index) => index % 6 === shellNames.indexOf(name))) {
       const line = ["integ", ...node.path].join(" ");
-      const longs = names([...node.flags, ...tree.globals]).filter((flag) => flag.startsWith("--"));
-      expect({ line, offered: await shell.offered(`${line} --`) }).toEqual({ line, offered: longs.sort() });
-      const children = [...node.nodes.map(({ path }) => path.at(-1)!), ...(node.path.length === 0 ? ["help"] : [])];
+      expect({ line, offered: await shell.offered(`${line} --`) }).toEqual({ line, offered: longFlags(tree, node) });
+      const children = childrenOf(node);
       if (node.nodes.length > 0)
-        expect({ line, offered: await shell.offered(`${line} `) }).toEqual({ line, offered: children.sort() });
+        expect({ line, offered: await shell.offered(`${line} `) }).toEqual({ line, offered: children });
       for (const alias of node.aliases)
-        expect(await shell.offered(`${["integ", ...node.path.slice(0, -1), alias].join(" ")} `)).toEqual(
-          children.sort(),
-        );
+        expect(await shell.offered(`${["integ", ...node.path.slice(0, -1), alias].join(" ")} `)).toEqual(children);
       tried += 1;
     }
     recordFigure("completion", { commands: nodes.length, tried, wrong: 0 }, name);
