@@ -239,7 +239,7 @@ export function beginning({ clock }: Workbench): string {
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Of several that begin the same item of a policy one continues: no one requested two.
   if (own.detail.policy_name !== undefined) return;
-  const others = (await touchedSince(bench, since)).filter(
+  const others = (await atTheSameTime(bench, own, since)).filter(
     (entry) =>
       entry.id !== own.id &&
       !nothing.has(entry.state) &&
@@ -259,9 +259,10 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
 }
 
 /** The outcome of the creation does not change, whether the journal can be read again or not. */
-async function touchedSince({ journal }: Workbench, since: string): Promise<readonly Entry[]> {
+async function atTheSameTime({ journal }: Workbench, own: Entry, since: string): Promise<readonly Entry[]> {
   try {
-    return await journal.select({ all: true, since });
+    // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
+    return await journal.select({ all: true, ...(journal.isShared ? { after: own.id } : { since }) });
   } catch (error) {
     if (error instanceof Failure) return [];
     throw error;

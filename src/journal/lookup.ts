@@ -17,6 +17,8 @@ export interface EntryFilter {
   readonly actor?: string;
   /** ISO 8601 UTC: touched then or later. */
   readonly since?: string;
+  /** Those that were admitted after the entry with that id. */
+  readonly after?: string;
   /** Those with these whole ids. */
   readonly ids?: readonly string[];
   /** The steps of that entry. */
@@ -44,6 +46,7 @@ export function fits(entry: Entry, filter: EntryFilter, history: () => readonly 
   if (profile !== undefined && entry.profile !== profile) return false;
   if (filter.account !== undefined && !isOfAccount(entry, filter.account)) return false;
   if (since !== undefined && entry.updated_at < since) return false;
+  if (filter.after !== undefined && entry.id <= filter.after) return false;
   if (!isRelated(entry, filter)) return false;
   return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
 }

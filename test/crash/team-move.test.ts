@@ -2,6 +2,7 @@
 // is whole, the old journal takes no change, and no change is lost in between.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
@@ -50,6 +51,7 @@ describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is kill
   /** @returns how many messages it exchanged, and what is wrong */
   async function move(direction: Direction, point?: number): Promise<{ messages: number; wrong: string[] }> {
     const at = home();
+    await new Account(service).clear();
     try {
       const port = await crossing.portTo("journal", server.port);
       const tables = async (): Promise<string> => {

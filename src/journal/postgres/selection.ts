@@ -9,7 +9,7 @@ export function selectionOf(
   { entries, records }: Pick<Tables, "entries" | "records">,
   page: { readonly below?: string | undefined; readonly limit?: number } = {},
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const { states, operation, profile, account, actor, since, ids, parent, replaces, resource, item } = filter;
+  const { states, operation, profile, account, actor, since, after, ids, parent, replaces, resource, item } = filter;
   const limit = Math.min(filter.limit ?? Number.POSITIVE_INFINITY, page.limit ?? Number.POSITIVE_INFINITY);
   const conditions: string[] = [];
   const values: unknown[] = [];
@@ -24,6 +24,7 @@ export function selectionOf(
   // The rest of an account has no column: see `isOfAccount`.
   if (account !== undefined) add((place) => `base_url = ${place}`, account.base_url);
   if (since !== undefined) add((place) => `updated_at >= ${place}`, since);
+  if (after !== undefined) add((place) => `id > ${place}`, after);
   if (ids !== undefined) add((place) => `id = ANY(${place})`, ids);
   if (parent !== undefined) add((place) => `parent = ${place}`, parent);
   if (replaces !== undefined) add((place) => `replaces = ${place}`, replaces);

@@ -9,7 +9,11 @@ import { AWorld } from "./a-world.ts";
 const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
 /** Creates, while another process leaves its entry of the same request in the journal. */
-async function created(kind: "client" | "key", other: (own: Entry, world: AWorld) => Partial<Entry>): Promise<AWorld> {
+async function created(
+  kind: "client" | "key",
+  other: (own: Entry, world: AWorld) => Partial<Entry>,
+  { isShared = false } = {},
+): Promise<AWorld> {
   const world = new AWorld();
   if (kind === "key") world.account.has("key", "ak_own");
   const meanwhile = (): void => {
@@ -23,15 +27,16 @@ async function created(kind: "client" | "key", other: (own: Entry, world: AWorld
     await world.destination().deliver(...given);
     meanwhile();
   };
-  const ended = await world.run<unknown>((bench) =>
-    kind === "key"
+  const ended = await world.run<unknown>((found) => {
+    const bench = { ...found, journal: { ...found.journal, isShared } };
+    return kind === "key"
       ? createAccessKey(bench, { request: { name: "ci" }, marked: false }, { destination: { ...destination, deliver } })
       : createOAuthClient(bench, request, {
           destination: { ...destination, deliver },
           waitMs: 0,
           conclude: async (end) => end.kind,
-        }),
-  );
+        });
+  });
   expect(ended.kind).toBe("done");
   return world;
 }
@@ -52,6 +57,17 @@ describe.each(["client", "key"] as const)("a %s that two processes create at onc
   it("names its own where that is the newer one", async () => {
     const world = await created(kind, () => ({ id: "0000000000" }));
     expect(said(world)[0]).toMatch(new RegExp(`: integ ${noun} revoke ${world.entries[0]!.resource_id}$`));
+  });
+
+  it.each([
+    ["a clock a day behind is named", { updated_at: "2026-11-20T01:00:00.000Z" }, 1],
+    [
+      "a clock a day ahead, and was there before, is not",
+      { id: "0000000000", updated_at: "2036-11-22T01:00:00.000Z" },
+      0,
+    ],
+  ])("of a team's machine with %s", async (_what, about, names) => {
+    expect(said(await created(kind, () => about, { isShared: true }))).toHaveLength(names);
   });
 
   it("is looked up in the journal if the newer one is not finished", async () => {

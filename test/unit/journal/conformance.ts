@@ -545,6 +545,7 @@ function transfer(engine: JournalEngine): void {
     ]);
     expect(await to.merge(coming)).toEqual({ added: 2, extended: 0, unchanged: 0 });
     expect(await to.entries()).toEqual(await from.entries());
+    expect((await to.select({ all: true, after: first })).map(({ id }) => id)).toEqual([second]);
     expect(await carried(to)).toEqual(coming);
     expect(await to.verify()).toEqual([]);
     expect(await to.unsettled()).toEqual(await from.unsettled());
