@@ -167,7 +167,7 @@ export function createAccessKeys(legacy: Caller): AccessKeys {
       ),
     // @assumed The response is not shown (§4.4): 200 with the rows, wrapped or not.
     list: () =>
-      legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], resource, page: true }, (answer) =>
+      legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], page: true }, (answer) =>
         readRows(jsonBytesOf(answer)),
       ),
     // @assumed Request and response are not shown (§4.4): no body; 200 or 201 with `secret`.

@@ -1,4 +1,4 @@
-import { flags } from "../next-step.ts";
+import { flags, shortFlags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import { type JsonNode, type JsonTree, memberOf, parseJson, printNode } from "./json-text.ts";
 import { visibleText } from "./visible-text.ts";
@@ -65,6 +65,12 @@ export function projected(text: string, fields: readonly FieldPath[] | undefined
 
 const compact = { indent: 0, level: 0 } as const;
 
+export function noSuchField(what: string): Failure {
+  return new Failure("usage", what, {
+    hint: `Leave ${flags.fields} out, with ${shortFlags.output} json, to see the fields.`,
+  });
+}
+
 /** Fields of `--fields` that nothing of what was printed had. */
 export interface MissingFields {
   /** A sentence that names them. */
@@ -119,6 +125,13 @@ export class ChosenFields {
     const objects = root.kind === "array" ? root.items : [root];
     for (const field of this.#unseen)
       if (objects.some((object) => valueAt(object, field) !== undefined)) this.#unseen.delete(field);
+  }
+
+  /** @throws Failure `usage` if nothing that was looked at has a field that was asked for */
+  assertAny(singular?: string): void {
+    this.tellMissing(singular, ({ what, isAll }) => {
+      if (isAll) throw noSuchField(what);
+    });
   }
 
   /** At the end: names the fields that no row had. @param singular what a row is called; absent if it is not a list */

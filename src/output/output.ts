@@ -1,8 +1,7 @@
 // Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
 // standard error. A format's module is loaded when there is something to write in it.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
-import { Failure } from "../errors.ts";
-import { ChosenFields, fieldPaths } from "./fields.ts";
+import { ChosenFields, fieldPaths, noSuchField } from "./fields.ts";
 import type {
   Format,
   Formatter,
@@ -19,10 +18,10 @@ import type {
 import { parseJson, withNulls } from "./json-text.ts";
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
-import { type RowPage, rowCount } from "./row-page.ts";
+import { type RowPage, rowCount, rowText } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
-import { type NextCommand, flags, shortFlags } from "../next-step.ts";
+import type { NextCommand } from "../next-step.ts";
 
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
@@ -156,10 +155,11 @@ function createPrinting(
   ): Promise<void> => {
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
     const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
-    await print(view.nulls?.length ? withNulls(text, view.nulls) : text, shown);
     const chosen = new ChosenFields(target.fields);
     chosen.see(() => parseJson(text));
-    chosen.tellMissing(undefined, (view.isRead ? readTarget : target).tellMissing);
+    if (view.isRead) chosen.assertAny();
+    await print(view.nulls?.length ? withNulls(text, view.nulls) : text, shown);
+    chosen.tellMissing(undefined, target.tellMissing);
     if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
   };
   return {
@@ -172,8 +172,8 @@ function createPrinting(
     documentPieces: (pieces) => printDocument(pieces, { format, target, terminal }),
     list: (view, to) =>
       to
-        ? new LazyList(view, { format: to.format, target: fileTarget(readTarget, to) })
-        : new LazyList(view, { format, target: readTarget, tellEmpty: note }),
+        ? new LazyList(view, { format: to.format, target: fileTarget(readTarget, to), isRead: true })
+        : new LazyList(view, { format, target: readTarget, tellEmpty: note, isRead: true }),
     report(view) {
       const list = new LazyList(view, { format, target, tellEmpty: note });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
@@ -183,10 +183,7 @@ function createPrinting(
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
     assertFields() {
-      if (mistaken === undefined) return;
-      throw new Failure("usage", mistaken, {
-        hint: `Leave ${flags.fields} out, with ${shortFlags.output} json, to see the fields.`,
-      });
+      if (mistaken !== undefined) throw noSuchField(mistaken);
     },
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
@@ -218,6 +215,8 @@ async function printDocument(pieces: Iterable<string>, { format, target, termina
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
+  /** Nothing is printed of a list whose rows have none of `--fields`. */
+  readonly isRead?: boolean;
   /** Absent for a file, whose size is reported anyway. */
   readonly tellEmpty?: (text: string) => void;
 }
@@ -247,6 +246,7 @@ class LazyList implements ListWriter {
   }
 
   async page(page: RowPage): Promise<void> {
+    if (this.rowsWritten === 0 && this.#options.isRead) this.#assertFields(page);
     if (this.#writer === undefined && this.#lacksColumns()) {
       if (rowCount(page) === 0) return;
       const { keysOf } = await import("./formats/cells.ts");
@@ -256,6 +256,17 @@ class LazyList implements ListWriter {
     this.#writer ??= await this.#begin(this.#view);
     await this.#writer.page(page);
     this.rowsWritten += rowCount(page);
+  }
+
+  /** A documented field may be in a later page. */
+  #assertFields(page: RowPage): void {
+    const { fields } = this.#options.target;
+    const isKnown = this.#view.columns.some(({ path }) => fields?.some(({ name }) => name === path));
+    if (fields === undefined || isKnown || rowCount(page) === 0) return;
+    const chosen = new ChosenFields(fields);
+    for (let row = 0; row < rowCount(page) && chosen.unseen.size === fields.length; row += 1)
+      chosen.see(() => parseJson(rowText(page, row)));
+    chosen.assertAny(this.#view.singular);
   }
 
   async end(state: ListEnd): Promise<void> {

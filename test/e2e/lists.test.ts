@@ -280,6 +280,7 @@ describe("--fields", () => {
     for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
       const ended = await integHere(home, [...line.split(" "), "-o", format]);
       expect(ended.code, format).toBe(code);
+      if (code === 2) expect(ended.stdout, format).toBe("");
       if (code === 0) expect(ended.stderr).toBe(said);
       else expect(ended.stderr.includes(said.replaceAll('"', format.includes("json") ? '\\"' : '"'))).toBe(true);
     }

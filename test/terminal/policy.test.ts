@@ -39,7 +39,7 @@ describe("integ apply at a terminal", () => {
     const home = homeOf(names);
     await service.fault("* /* latency=300ms");
     const asked = new Session(["apply"], { home, columns });
-    await asked.answer(/changes of[\s│]+integ\.yaml\?/, "y");
+    await asked.answer(/changes of[\s│]+integ\.yaml\?/, columns < 50 ? "y\r" : "y");
     for (const name of names) await asked.seen(new RegExp(`${name}[^\\n]*create`));
     expect(await asked.ended).toBe(0);
     await service.calm();

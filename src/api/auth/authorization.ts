@@ -41,7 +41,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
           // What helps against a refusal is what helps for OAuth clients: the id, the organization, OAuth access.
-          const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_client" as const } : attempt;
+          const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return granted(about, "get an OAuth access token");
         },
       }),

@@ -1,9 +1,9 @@
 import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "./exchange.ts";
-import { type Advice, type NextStep, shell, flags } from "../../next-step.ts";
+import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
 /** What a request was about, as far as that changes what to do about a refusal. */
-export type Resource = "oauth_client" | "access_key";
+export type Resource = "oauth_client" | "access_key" | "oauth_token";
 
 /** A one-time secret read from a response that breaks the contract: it must not be lost for that. */
 export interface Salvage {
@@ -169,18 +169,25 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
+/** What shows which ids there are; no list shows why a token is not given. */
+const listOf: Readonly<Record<Resource, NextCommand>> = {
+  oauth_client: shell`integ oauth-clients list`,
+  access_key: shell`integ keys list`,
+  oauth_token: shell`integ doctor`,
+};
+
 /** §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported. */
 function notFound(resource: Resource | undefined): Refusal {
   const hint =
-    resource === "oauth_client"
+    resource === "oauth_client" || resource === "oauth_token"
       ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled."
       : "Check the id or path, that it belongs to this organization, and the profile's regional host.";
-  return ["not_found", "not found", { hint, nextCommand: shell`integ doctor` }];
+  return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
 }
 
 /** §4.2 says what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
-  const steps: Readonly<Record<Resource, NextStep>> = {
+  const steps: Readonly<Partial<Record<Resource, NextStep>>> = {
     access_key: { nextCommand: shell`integ keys list` },
     oauth_client: {
       hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",

@@ -69,6 +69,11 @@ function sinceOf(typed: string, now: number): string {
       why: "it is not a time with a zone",
       hint: "Write it like --since 2026-11-01T00:00:00Z.",
     });
+  if (!/^[\dP.]/i.test(typed.trim()))
+    throw invalidValue("--since", typed, {
+      why: "it is neither a duration nor a time with a zone",
+      hint: "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).",
+    });
   return new Date(now - parseLifetime(typed, "--since")).toISOString();
 }
 

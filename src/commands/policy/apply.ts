@@ -231,7 +231,7 @@ async function print({ output }: Context, applied: readonly AppliedItem[]): Prom
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   });
-  const list = output.list({
+  const { list } = output.report({
     columns: [...columns],
     singular: "item",
     plural: "items",

@@ -44,7 +44,7 @@ export async function changeEach(context: Context, { ids, view, change, states }
     table.done();
   }
   await showMade(async () => {
-    const list = output.list({ columns: view.columns, singular: "resource", plural: "resources" });
+    const { list } = output.report({ columns: view.columns, singular: "resource", plural: "resources" });
     await list.page(pageOf(receipts));
     await list.end({ nextPageToken: null, hasMore: false });
   });

@@ -288,7 +288,10 @@ describe("every format", () => {
     expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(warning);
     expect((await printed({ format, fields: ["id", "emial"], quiet: true })).err).toBe(warning);
     expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("Note: No entities.\n");
-    expect((await printed({ format, fields: ["emial"] })).err).toBe("");
+    await expect(printed({ format, fields: ["emial"] })).rejects.toMatchObject({ kind: "usage" });
+    // A documented field may be in a later page.
+    const pages = [['{"id":"e1"}'], ['{"id":"e2","display_name":"Ann"}']];
+    expect((await printed({ format, fields: ["display_name"], pages })).err).toBe("");
   });
 
   it.each(formats)("ends with a usage error if no row had any field: %s", async (format) => {
