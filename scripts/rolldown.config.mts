@@ -137,7 +137,7 @@ function noCircles(): Plugin {
  * `import` of it does not, and because a CommonJS entry skips the ES module loader at every start.
  */
 export default defineConfig({
-  input: { main: "src/main.ts" },
+  input: { main: "src/main.ts", "summary-thread": "src/journal/file/summary-thread.ts" },
   platform: "node",
   // Of pg only its client is bundled; what it can do without (a build for Cloudflare) stays outside.
   external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],

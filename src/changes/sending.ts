@@ -361,17 +361,16 @@ const mostAsked = 3 * slots;
 /** Clients of the service account that the journal knows and the service shows, those that do not work first. */
 async function holdersOf(
   { journal, account: { service } }: Workbench,
-  { base_url }: Entry,
+  { base_url, operation }: Pick<Entry, "base_url" | "operation">,
   { account, keep }: { readonly account: string; readonly keep: readonly string[] },
 ): Promise<Holder[]> {
   const asked = new Set<string>();
   const holders: Holder[] = [];
-  for await (const other of journal.each({ all: true, operation: "oauth_client.create" })) {
-    const { resource_id: id, state, detail, request_text } = other;
+  for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
+    const { resource_id: id, state, detail } = other;
     const isCandidate =
       id !== null && !keep.includes(id) && state !== "replaced" && detail.revoked !== true && !asked.has(id);
     if (!isCandidate || other.base_url !== base_url) continue;
-    if ((JSON.parse(request_text) as CreationRequest).service_account_id !== account) continue;
     asked.add(id);
     const answer = await service.oauthClients.get(id);
     const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };

@@ -1,11 +1,9 @@
 // Records become entries: the last sound record of an entry wins, and what contradicts an earlier one is damage.
 import { type Entry, formatVersion, isSettled } from "./entry.ts";
 import type { Damage, Found, Scan } from "./file/scan.ts";
-import { type Step, stepOf, hashOfRecord, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
+import { type Step, type EntryRecord, stepOf, hashOfRecord, type Slice, sameBytes, stateOf } from "./record.ts";
 import { namesOf, type EntryFilter, isOfUnsettled, nameIn } from "./lookup.ts";
 import { readEntry } from "./read-entry.ts";
-
-export type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
 /** A record and where it is in its file. */
 export interface PlacedRecord {
@@ -146,6 +144,11 @@ export class Fold implements FoldFacts {
     if (slot) this.#slots.set(id, slot);
     this.#open.delete(id);
     return slot;
+  }
+
+  /** Whether it took in an entry, besides what is in the part before. */
+  get hasOwn(): boolean {
+    return this.#slots.size > 0;
   }
 
   /** True if a newer program has written the file: it is read and never changed. */

@@ -1,5 +1,6 @@
 // How an entry is named and looked for: by a filter, by what it is about, by its id or the beginning of it. Pure.
 import { isActor } from "./actor.ts";
+import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import type { Step } from "./record.ts";
 import { Failure } from "../errors.ts";
@@ -29,6 +30,8 @@ export interface EntryFilter {
   readonly resource?: string;
   /** Those that are work for the item of a policy with that name. */
   readonly item?: string;
+  /** Those that create or adopt a client of that service account. */
+  readonly serviceAccount?: string;
   /** At most this many of them, the newest. */
   readonly limit?: number;
 }
@@ -51,13 +54,14 @@ export function fits(entry: Entry, filter: EntryFilter, history: () => readonly 
   return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
 }
 
-function isRelated(entry: Entry, { ids, parent, replaces, resource, item }: EntryFilter): boolean {
+function isRelated(entry: Entry, { ids, parent, replaces, resource, item, serviceAccount }: EntryFilter): boolean {
   return (
     (ids === undefined || ids.includes(entry.id)) &&
     (parent === undefined || entry.parent === parent) &&
     (replaces === undefined || entry.replaces === replaces) &&
     (resource === undefined || resourcesOf(entry).includes(resource)) &&
-    (item === undefined || entry.detail.policy_name === item)
+    (item === undefined || entry.detail.policy_name === item) &&
+    (serviceAccount === undefined || serviceAccountOf(entry) === serviceAccount)
   );
 }
 
@@ -67,6 +71,7 @@ export const keyName = (baseUrl: string, key: string): string => `key ${JSON.str
 const parentName = (id: string): string => `parent ${id}`;
 const replacesName = (id: string): string => `replaces ${id}`;
 const resourceName = (id: string): string => `resource ${id}`;
+const serviceAccountName = (id: string): string => `service account ${id}`;
 export const itemName = (name: string): string => `item ${name}`;
 
 export function namesOf(entry: Entry): string[] {
@@ -76,15 +81,45 @@ export function namesOf(entry: Entry): string[] {
   if (parent !== null) names.push(parentName(parent));
   if (replaces !== null) names.push(replacesName(replaces));
   if (detail.policy_name !== undefined) names.push(itemName(detail.policy_name));
+  const serviceAccount = serviceAccountOf(entry);
+  if (serviceAccount !== undefined) names.push(serviceAccountName(serviceAccount));
   return names;
 }
 
+/** Whose client a creation or an adoption is about. */
+function serviceAccountOf({ operation, request_text }: Entry): string | undefined {
+  if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return undefined;
+  try {
+    const read: unknown = JSON.parse(request_text);
+    return isObject(read) && typeof read.service_account_id === "string" ? read.service_account_id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * 53 bits of a name. It may stand for several: what it leads to is looked at. So it needs no strength, and must be fast: a
+ * journal has several names for each entry.
+ */
+export function digestOfName(name: string): number {
+  let [one, other] = [0xdeadbeef, 0x41c6ce57];
+  for (let at = 0; at < name.length; at += 1) {
+    const code = name.charCodeAt(at);
+    one = Math.imul(one ^ code, 0x9e3779b1);
+    other = Math.imul(other ^ code, 0x5f356495);
+  }
+  one = Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(other ^ (other >>> 13), 0xc2b2ae35);
+  other = Math.imul(other ^ (other >>> 16), 0x85ebca6b) ^ Math.imul(one ^ (one >>> 13), 0xc2b2ae35);
+  return 2 ** 32 * (other & 0x1fffff) + (one >>> 0);
+}
+
 /** A name that everything that fits has; undefined if nothing that has one is asked for. */
-export function nameIn({ parent, replaces, resource, item }: EntryFilter): string | undefined {
+export function nameIn({ parent, replaces, resource, item, serviceAccount }: EntryFilter): string | undefined {
   if (parent !== undefined) return parentName(parent);
   if (replaces !== undefined) return replacesName(replaces);
   if (resource !== undefined) return resourceName(resource);
-  return item === undefined ? undefined : itemName(item);
+  if (item !== undefined) return itemName(item);
+  return serviceAccount === undefined ? undefined : serviceAccountName(serviceAccount);
 }
 
 /** Crockford's base 32: no i, l, o or u, so that nothing is misread; its order is the order of ASCII. */

@@ -1,6 +1,7 @@
 import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import { FileJournal } from "./file/file-journal.ts";
+import { isLong } from "./file/safety.ts";
 import type { Journal } from "./journal.ts";
 
 /** Where a journal is: a file of this machine, or a server that a team shares. */
@@ -32,7 +33,10 @@ const waitMs = 10_000;
  * @throws Failure `usage` if the address cannot be used
  */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
-  if ("path" in place) return new FileJournal(place.path, parts);
+  if ("path" in place) {
+    const { summarize } = isLong(place.path) ? await import("./file/summaries.ts") : {};
+    return new FileJournal(place.path, { ...parts, ...(summarize && { summarize }) });
+  }
   const { openTeamJournal } = await import("./postgres/open.ts");
   return openTeamJournal({ ...parts, ...team, address: place.address, waitMs });
 }

@@ -16,8 +16,7 @@ const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
 const intentStart = '"intent":{"id":"';
 const nowStart = '},"now":{"';
-/** Long enough for checksum, version and what kind of record it is. */
-const headLength = 80;
+const ownVersion = `"v":${formatVersion},`;
 
 /** Some of the bytes that were read: offsets cost nothing, a buffer for every line would. */
 export interface Slice {
@@ -35,6 +34,8 @@ export type SoundRecord = { readonly format: number; readonly sum: string; reado
       readonly id: string;
       readonly line: Slice;
       readonly intent: Slice | undefined;
+      /** The hash of the record before it in its entry. */
+      readonly prev: string | undefined;
       /** Counts the records of its entry; undefined in those of earlier versions. */
       readonly sequence: number | undefined;
     }
@@ -58,7 +59,7 @@ export function sameBytes(one: Slice, other: Slice): boolean {
   return one.bytes.compare(other.bytes, other.start, other.end, one.start, one.end) === 0;
 }
 
-function sumOf(body: Buffer | string): string {
+function sumOf(body: Uint8Array | string): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
 }
 
@@ -141,41 +142,55 @@ export function recordContent(entry: Entry, { by, prev }: RecordMaking): string 
   return contentOf({ v: formatVersion, intent, now, by, prev, n: entry.sequence });
 }
 
+/** Views on bytes that are read and never kept: those of a plain array cost a third of a buffer's. */
+function view({ buffer, byteOffset }: Buffer, start: number, end: number): Uint8Array {
+  return new Uint8Array(buffer, byteOffset + start, end - start);
+}
+
 /**
  * A line without its newline as a record, or undefined if it is not sound. The checksum covers every byte after it,
  * so that any flipped bit is seen. Version and checksum are at the same place in every format to come.
  */
 export function readLine(line: Slice): SoundRecord | undefined {
   const { bytes, start, end } = line;
-  const head = bytes.toString("latin1", start, Math.min(end, start + headLength));
-  if (!head.startsWith(recordStart) || !head.startsWith('",', bodyStart - 2)) return undefined;
-  const sum = head.slice(recordStart.length, recordStart.length + sumDigits);
-  if (sum !== sumOf(bytes.subarray(start + bodyStart, end))) return undefined;
-  const version = /^"v":([1-9][0-9]{0,8}),/.exec(head.slice(bodyStart));
+  // Once as text, and nothing of it is kept: a part of a string holds all of it in memory.
+  const text = bytes.toString("latin1", start, end);
+  if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
+  const sum = sumOf(view(bytes, start + bodyStart, end));
+  if (!text.startsWith(sum, recordStart.length)) return undefined;
+  if (text.startsWith(ownVersion, bodyStart))
+    return ownRecord(line, { text, format: formatVersion, sum, at: bodyStart + ownVersion.length });
+  const version = /^"v":([1-9][0-9]{0,8}),/.exec(text.slice(bodyStart, bodyStart + 16));
   if (version === null) return undefined;
   const format = Number(version[1]);
   if (format > formatVersion) return newerRecord(line, { format, sum });
-  return ownRecord(line, { head, format, sum, at: bodyStart + version[0].length });
+  return ownRecord(line, { text, format, sum, at: bodyStart + version[0].length });
 }
 
 interface Head {
-  readonly head: string;
+  readonly text: string;
   readonly format: number;
   readonly sum: string;
   readonly at: number;
 }
 
-function ownRecord(line: Slice, { head, format, sum, at }: Head): SoundRecord | undefined {
-  const { bytes, start, end } = line;
-  const { sequence, after } = tailOf(line);
-  if (head.startsWith('"journal":"integ"', at)) return { kind: "header", format, sum, kept: keptIn(line) };
-  if (!head.startsWith(intentStart, at)) return { kind: "other", format, sum, after };
+function ownRecord(line: Slice, { text, format, sum, at }: Head): SoundRecord | undefined {
+  const { bytes, start } = line;
+  if (text.startsWith('"journal":"integ"', at)) return { kind: "header", format, sum, kept: keptIn(line) };
+  const { prev, sequence, after } = tailOf(line);
+  if (!text.startsWith(intentStart, at)) return { kind: "other", format, sum, after };
   const idAt = at + intentStart.length;
-  const id = head.slice(idAt, head.indexOf('"', idAt));
-  const nowAt = bytes.indexOf(nowStart, start + idAt, "latin1");
-  if (nowAt < 0 || nowAt >= end) return undefined;
-  const intent = { bytes, start: start + at, end: nowAt };
-  return { kind: "entry", format, sum, after, id, line, intent, sequence };
+  const id = idIn(line, { text, from: idAt });
+  const nowAt = text.indexOf(nowStart, idAt);
+  if (nowAt < 0) return undefined;
+  const intent = { bytes, start: start + at, end: start + nowAt };
+  return { kind: "entry", format, sum, after, id, line, intent, prev, sequence };
+}
+
+/** Ids are short; one that is not must not hold its whole line in memory. */
+function idIn({ bytes, start }: Slice, { text, from }: { readonly text: string; readonly from: number }): string {
+  const to = text.indexOf('"', from);
+  return to - from === 10 ? text.slice(from, to) : bytes.toString("latin1", start + from, start + to);
 }
 
 const afterStart = ',"after":"';
@@ -190,8 +205,7 @@ interface Tail {
 
 const [prevStart, countStart] = [',"prev":"', ',"n":'];
 const hashDigits = 64;
-const hexDigits = /^[0-9a-f]+$/;
-const countDigits = /^[1-9][0-9]{0,14}$/;
+const mostCountDigits = 15;
 
 /** Read from the end, without parsing the rest: they are there in this order. Earlier versions have `}}` there. */
 function tailOf({ bytes, start, end }: Slice): Tail {
@@ -200,12 +214,22 @@ function tailOf({ bytes, start, end }: Slice): Tail {
   if (text[to] !== "}") return { prev: undefined, sequence: undefined, after: undefined };
   const after = hexBefore(text, { to, label: afterStart, digits: sumDigits });
   if (after !== undefined) to -= afterLength;
-  const countAt = text.lastIndexOf(countStart, to);
-  const digits = countAt < 0 ? "" : text.slice(countAt + countStart.length, to);
-  const hasCount = countDigits.test(digits);
-  if (hasCount) to = countAt;
-  const prev = hexBefore(text, { to, label: prevStart, digits: hashDigits });
-  return { prev, sequence: hasCount ? Number(digits) : undefined, after };
+  const sequence = countBefore(text, to);
+  if (sequence !== undefined) to = text.lastIndexOf(",", to - 1);
+  return { prev: hexBefore(text, { to, label: prevStart, digits: hashDigits }), sequence, after };
+}
+
+/** The number that ends there, if it is one from 1 with its label before it. */
+function countBefore(text: string, to: number): number | undefined {
+  let [at, value, unit] = [to, 0, 1];
+  for (let code = text.charCodeAt(at - 1); code >= 48 && code <= 57; code = text.charCodeAt(at - 1)) {
+    value += (code - 48) * unit;
+    unit *= 10;
+    at -= 1;
+  }
+  const digits = to - at;
+  if (digits === 0 || digits > mostCountDigits || text[at] === "0") return undefined;
+  return text.startsWith(countStart, at - countStart.length) ? value : undefined;
 }
 
 /** The digits of a member that ends there, if it has that label and so many. */
@@ -215,18 +239,15 @@ function hexBefore(
 ): string | undefined {
   const at = to - 1 - digits;
   if (text[to - 1] !== '"' || at < label.length || !text.startsWith(label, at - label.length)) return undefined;
-  const hex = text.slice(at, to - 1);
-  return hexDigits.test(hex) ? hex : undefined;
+  return isHex(text, at, to - 1) ? text.slice(at, to - 1) : undefined;
 }
 
-/** What a sound record names as the one before it in its entry, and its format. */
-export function chainOf(line: Slice): { readonly prev: string | undefined; readonly format: number } {
-  const { bytes, start, end } = line;
-  const head = bytes.toString("latin1", start + bodyStart, Math.min(end, start + headLength));
-  const format = Number(/^"v":([0-9]+)/.exec(head)?.[1] ?? 0);
-  if (format <= formatVersion) return { prev: tailOf(line).prev, format };
-  const { prev } = JSON.parse(bytes.toString("utf8", start, end)) as { readonly prev?: unknown };
-  return { prev: typeof prev === "string" ? prev : undefined, format };
+function isHex(text: string, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 48 || code > 102 || (code > 57 && code < 97)) return false;
+  }
+  return true;
 }
 
 function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
@@ -249,13 +270,13 @@ export function hashOfRecord(line: Slice): string {
 
 /** The content of a sound line, as `recordContent` made it. */
 export function contentIn(line: Slice): string {
-  return contentBytes(line).toString("utf8");
+  return Buffer.from(contentBytes(line)).toString("utf8");
 }
 
-function contentBytes({ bytes, start, end }: Slice): Buffer {
+function contentBytes({ bytes, start, end }: Slice): Uint8Array {
   const cut = end - 1 - afterLength;
   const hasAfter = cut > start && bytes.toString("latin1", cut, cut + afterStart.length) === afterStart;
-  return bytes.subarray(start + bodyStart, hasAfter ? cut : end - 1);
+  return view(bytes, start + bodyStart, hasAfter ? cut : end - 1);
 }
 
 /** The state that a record of our own format sets, read without parsing the rest; undefined of a newer one. */
@@ -272,9 +293,10 @@ function newerRecord(line: Slice, { format, sum }: Pick<Head, "format" | "sum">)
     const read: unknown = JSON.parse(line.bytes.toString("utf8", line.start, line.end));
     if (!isObject(read)) return undefined;
     if (read.journal === "integ") return { kind: "header", format, sum };
-    const { intent } = read;
+    const { intent, prev: named } = read;
     if (!isObject(intent) || typeof intent.id !== "string") return { kind: "other", format, sum };
-    return { kind: "entry", format, sum, id: intent.id, line, intent: undefined, sequence: undefined };
+    const prev = typeof named === "string" ? named : undefined;
+    return { kind: "entry", format, sum, id: intent.id, line, intent: undefined, prev, sequence: undefined };
   } catch {
     return undefined;
   }
@@ -317,17 +339,19 @@ function stepIn({ now, by }: Record<string, unknown>): Step {
   };
 }
 
+export type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
+
 /**
  * Whether each record follows the one before it in its entry. Those of format 1 name none before them.
  * @param from the first that is looked at; those before it were looked at already
  * @returns the place of the first that does not; undefined if all do
  */
-export function brokenStep(lines: readonly Slice[], from = 0): number | undefined {
-  for (let place = from; place < lines.length; place += 1) {
-    const { prev, format } = chainOf(lines[place]!);
+export function brokenStep(records: readonly EntryRecord[], from = 0): number | undefined {
+  for (let place = from; place < records.length; place += 1) {
+    const { prev, format } = records[place]!;
     if (format === 1 && prev === undefined) continue;
-    const before = lines[place - 1];
-    if (prev !== (before && hashOfRecord(before))) return place;
+    const before = records[place - 1];
+    if (prev !== (before && hashOfRecord(before.line))) return place;
   }
   return undefined;
 }
@@ -336,15 +360,4 @@ export function brokenStep(lines: readonly Slice[], from = 0): number | undefine
 export function historyFinding(id: string, place: number, isKnown: boolean): Finding {
   const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
   return { severity: isKnown ? "warning" : "problem", where: `entry ${id}`, message };
-}
-
-/**
- * Records that do not follow the one before them in their entry.
- * @param newest the hash of the newest record, if the journal keeps it besides
- */
-export function historyFindings(id: string, lines: readonly Slice[], newest?: string): Finding[] {
-  const last = lines.at(-1);
-  const isOther = newest !== undefined && newest !== (last && hashOfRecord(last));
-  const broken = brokenStep(lines) ?? (isOther ? lines.length : undefined);
-  return broken === undefined ? [] : [historyFinding(id, broken, false)];
 }

@@ -6,6 +6,7 @@ import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
 
@@ -66,6 +67,19 @@ export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClie
     const { service_account_id, scopes, created_at } = requestOf(entry);
     return [{ id, service_account_id, scopes, client_id, status, created_at }];
   });
+}
+
+/** The same of one service account, where not all entries of a journal are to be read. */
+export async function clientsOf(
+  journal: Pick<Journal, "select">,
+  { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
+): Promise<KnownClient[]> {
+  const creations = await journal.select({ all: true, serviceAccount });
+  const byId = new Map(creations.map((entry) => [entry.id, entry]));
+  for (const { id } of clientsIn(creations, baseUrl))
+    for (const entry of await journal.select({ all: true, resource: id })) byId.set(entry.id, entry);
+  const entries = [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
+  return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
 /**

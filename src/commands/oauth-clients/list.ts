@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { clientsIn, type KnownClient, oauthClientView, whoseJournal } from "./clients.ts";
+import { clientsIn, clientsOf, type KnownClient, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
 /** §8: clients a service account may have. */
@@ -24,9 +24,12 @@ export const command = defineVerb({
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();
-    const known = clientsIn(await journal.entries(), profile.baseUrl).filter(
-      (client) => options.serviceAccount === undefined || client.service_account_id === options.serviceAccount,
-    );
+    const { baseUrl } = profile;
+    const { serviceAccount } = options;
+    const known =
+      serviceAccount === undefined
+        ? clientsIn(await journal.entries(), baseUrl)
+        : await clientsOf(journal, { baseUrl, serviceAccount });
     const service = options.offline ? undefined : await context.connect(profile);
     const rows: Row[] = [];
     for (const client of known)

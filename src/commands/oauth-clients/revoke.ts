@@ -5,7 +5,7 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
 import { shell } from "../../next-step.ts";
-import { askClient, clientsIn, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
+import { askClient, clientsOf, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
@@ -80,9 +80,8 @@ async function ofAccount(
       hint: "Use both, or name clients by their ids.",
     });
   const { baseUrl } = await context.profiles.active();
-  const known = clientsIn(await (await context.journal()).entries(), baseUrl).filter(
-    ({ service_account_id, status }) => service_account_id === serviceAccount && status !== "revoked",
-  );
+  const clients = await clientsOf(await context.journal(), { baseUrl, serviceAccount });
+  const known = clients.filter(({ status }) => status !== "revoked");
   if (known.length === 0)
     throw new Failure("not_found", `The journal knows no client of ${serviceAccount} that is not revoked.`, {
       meaning: "Nothing was sent. Clients made elsewhere are not known here.",

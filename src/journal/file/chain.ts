@@ -3,7 +3,8 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Finding } from "../journal.ts";
 import type { KeptPart } from "../record.ts";
-import type { Damage, Found, Scan } from "./scan.ts";
+import type { PieceFacts } from "./piece-facts.ts";
+import type { Damage, LineStart, Scan } from "./scan.ts";
 
 const tampered = "a record was edited, removed or moved since it was written";
 
@@ -13,7 +14,7 @@ export class ChainCheck {
   #digest: Hash | undefined;
   /** Records so far. */
   #count = 0;
-  #before: Found | undefined;
+  #before: { readonly sum: string; readonly offset: number } | undefined;
   #damage: readonly Damage[] = [];
   readonly #broken: number[] = [];
   #isDamaged = false;
@@ -25,10 +26,29 @@ export class ChainCheck {
     this.#damage = damage.slice(-1);
   }
 
-  #addRecord(one: Found): void {
-    const { record } = one;
+  /** Whether they are beyond what was kept, or all of them within. */
+  takes({ records }: PieceFacts): boolean {
+    if (this.#before === undefined) return false;
+    const kept = 1 + (this.#kept?.records ?? 0);
+    return this.#count >= kept || this.#count + records <= kept;
+  }
+
+  /** @param at where the piece begins, right behind a sound record */
+  addFacts({ records, sums, after, firstLine, lastSum, lastPlace, broken }: PieceFacts, at: LineStart): void {
     const before = this.#before;
-    this.#before = one;
+    this.#before = { sum: lastSum, offset: lastPlace.offset };
+    this.#damage = [];
+    const isKept = this.#kept !== undefined && this.#count <= this.#kept.records;
+    this.#count += records;
+    if (isKept) return void this.#digest?.update(sums);
+    const first = after === before?.sum ? [] : [firstLine];
+    for (const line of [...first, ...broken]) this.#broken.push(at.line + line);
+  }
+
+  #addRecord(one: Scan["found"][number]): void {
+    const { record, offset } = one;
+    const before = this.#before;
+    this.#before = { sum: record.sum, offset };
     this.#count += 1;
     if (before === undefined) {
       this.#kept = record.kind === "header" ? record.kept : undefined;
@@ -39,7 +59,7 @@ export class ChainCheck {
       this.#digest?.update(record.sum);
       return;
     }
-    if (record.after === undefined || record.after === before.record.sum) return;
+    if (record.after === undefined || record.after === before.sum) return;
     // Damage explains itself: records after it are not reported.
     if (!this.#damage.some(({ offset }) => offset < one.offset && offset > before.offset)) this.#broken.push(one.line);
   }

@@ -3,8 +3,8 @@ import { formatVersion } from "../entry.ts";
 import type { Fold, Touched } from "../fold.ts";
 import { brokenStep, historyFinding } from "../record.ts";
 import type { Finding } from "../journal.ts";
-import { keyName } from "../lookup.ts";
-import { digestOfName } from "./index/journal-index.ts";
+import { digestOfName, keyName } from "../lookup.ts";
+import type { PieceFacts } from "./piece-facts.ts";
 import { Numbers } from "./numbers.ts";
 
 /** Is shown each fold of a file; keeps a few bytes of each entry, and more only of those with something to say. */
@@ -13,16 +13,23 @@ export class EntriesCheck {
   readonly #unreadable = new Set<string>();
   readonly #newer = new Set<string>();
   readonly #named = new Map<string, readonly string[]>();
-  /** Digests of base URL and key, in the order of admission. */
+  /** Digests of base URL and key. */
   readonly #keys = new Numbers();
 
   add(fold: Fold): void {
     for (const touched of fold.touched()) this.#addEntry(fold, touched);
   }
 
+  /** What is known of entries that begin in a piece, and end there as far as it goes. */
+  addFacts({ gaps, named, keys }: PieceFacts): void {
+    for (const [id, place] of gaps) this.#gaps.set(id, place);
+    for (const [id, others] of named) this.#named.set(id, others);
+    for (const key of keys) this.#keys.add(key);
+  }
+
   #addEntry(fold: Fold, { id, added, isNew, entry }: Touched): void {
-    const lines = fold.lines(id);
-    const broken = brokenStep(lines, lines.length - added.length);
+    const records = fold.records(id).map(({ record }) => record);
+    const broken = brokenStep(records, records.length - added.length);
     if (broken !== undefined && !this.#gaps.has(id)) this.#gaps.set(id, broken);
     if (entry === undefined) return void this.#unreadable.add(id);
     this.#unreadable.delete(id);

@@ -24,14 +24,15 @@ import type {
 import type { EntryRecords, Merged } from "../merge.ts";
 import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
 import { JournalFile, type Reading } from "./journal-file.ts";
+import type { Summarize } from "./scan.ts";
 import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
 
 export interface FileJournalParts {
   /** milliseconds since 1970 */
   readonly now: () => number;
-  /** Who makes the records of this process. */
   readonly actor: Actor;
   readonly locks?: LockParts;
+  readonly summarize?: Summarize;
 }
 
 function releaseReserved(admission: Admission | Busy): void {
@@ -51,11 +52,11 @@ export class FileJournal implements Journal {
   /** Locks of the entries that this process works on. */
   readonly #held = new Set<OwnedLock>();
 
-  constructor(path: string, { now, actor, locks = realLocks }: FileJournalParts) {
+  constructor(path: string, { now, actor, locks = realLocks, summarize }: FileJournalParts) {
     this.path = path;
     this.#now = now;
     this.#actor = actor;
-    this.#file = new JournalFile(path, now);
+    this.#file = new JournalFile(path, { now, summarize });
     this.#locks = new JournalLocks(path, locks);
     this.#writes = new SharedWrites(this.#file, this.#locks);
   }
@@ -313,7 +314,7 @@ export class FileJournal implements Journal {
       }
       try {
         const verification = new Verification(this.path);
-        const reading = this.#file.readWhole(verification.watch);
+        const reading = this.#file.readWhole(verification);
         if (lock) found.push(...this.#setAside(reading));
         return [...verification.findings(reading), ...found];
       } finally {

@@ -9,10 +9,10 @@ import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
-import { type LineStart, type Piece, readBytes, scanPieces, type Damage, type Found, SetAside } from "./scan.ts";
+import { type Damage, type Found, type LineStart, readBytes, readPieces, type Summarize } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
-import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
-import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
+import { type IndexedPart, indexBehind, takeFacts, type Watcher } from "./index/journal-index.ts";
+import { assertCurrent, assertOurs, checkFile, prepareFolder, SetAside } from "./safety.ts";
 import { shell } from "../../next-step.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -46,6 +46,7 @@ export interface Reading {
 export class JournalFile {
   readonly path: string;
   readonly #now: () => number;
+  readonly #summarize: Summarize | undefined;
   #known: Known | undefined;
   /** Device and inode whose name in the folder this process has synced. */
   #synced = "";
@@ -58,62 +59,59 @@ export class JournalFile {
   /** Open for good: an index looks up records in them. */
   readonly #kept = new Set<number>();
   /** Set while the file is read without its index. */
-  #whole: { readonly watch: ((piece: Piece, fold: Fold) => void) | undefined } | undefined;
+  #whole: { readonly watcher: Watcher | undefined } | undefined;
   /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
   #broken = false;
   /** Set while appends are to be synced together. */
   #unsynced: Appended[] | undefined;
 
-  constructor(path: string, now: () => number) {
+  constructor(path: string, { now, summarize }: { now: () => number; summarize?: Summarize | undefined }) {
     this.path = path;
     this.#now = now;
-    this.#index = new IndexFiles(path);
+    this.#summarize = summarize;
     this.#aside = new SetAside(path, now);
+    this.#index = new IndexFiles(path);
   }
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
   read(): Reading {
+    const reading = this.#withOpen((fd) => this.#refresh(fd));
+    if (reading) return reading;
+    this.#known = undefined;
+    return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
+  }
+
+  /** Of the file, which is not read; 0 if there is none. */
+  size(): number {
+    return this.#withOpen((fd) => fs.fstatSync(fd).size) ?? 0;
+  }
+
+  /** @returns undefined if there is no file */
+  #withOpen<T>(work: (fd: number) => T, { isAnyones = false } = {}): T | undefined {
     let fd: number;
     try {
       fd = fs.openSync(this.path, O_RDONLY | careful);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      this.#known = undefined;
-      return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
+      return undefined;
     }
     try {
-      checkFile(fd, this.path);
-      return this.#refresh(fd);
+      if (!isAnyones) checkFile(fd, this.path);
+      return work(fd);
     } finally {
       this.#close(fd);
     }
   }
 
-  /** Of the file, which is not read; 0 if there is none. */
-  size(): number {
-    let fd: number;
-    try {
-      fd = fs.openSync(this.path, O_RDONLY | careful);
-    } catch (error) {
-      if (isMissing(error)) return 0;
-      throw error;
-    }
-    try {
-      checkFile(fd, this.path);
-      return fs.fstatSync(fd).size;
-    } finally {
-      fs.closeSync(fd);
-    }
-  }
-
-  /** Reads every byte, whatever an index says. @param watch is shown each piece, and its result */
-  readWhole(watch?: (piece: Piece, fold: Fold) => void): Reading {
+  /** Reads every byte, whatever an index says. With a watcher no entry is found by name afterwards. */
+  readWhole(watcher?: Watcher): Reading {
     this.#known = undefined;
-    this.#whole = { watch };
+    this.#whole = { watcher };
     try {
       return this.read();
     } finally {
       this.#whole = undefined;
+      if (watcher) this.#known = undefined;
     }
   }
 
@@ -156,7 +154,15 @@ export class JournalFile {
     // Damage behind the last sound record is read again next time, so it is not the fold's yet.
     let behind: readonly Damage[] = [];
     let isKnown = before !== undefined;
-    for (const piece of scanPieces(fd, before ?? { offset: 0, line: 1 }, size)) {
+    const watcher = this.#whole?.watcher;
+    const options = { size, isVerified: watcher !== undefined, summarize: this.#summarize };
+    for (const next of readPieces(fd, before ?? { offset: 0, line: 1 }, options)) {
+      const taken = isKnown || behind.length > 0 ? undefined : takeFacts(fold, next, { fd, watcher });
+      if (taken) {
+        ({ fold, anchor } = taken);
+        continue;
+      }
+      const piece = next.scan();
       if (isKnown && piece.found[0]?.text.end !== before?.bytes.length) return undefined;
       const found = isKnown ? piece.found.slice(1) : piece.found;
       isKnown = false;
@@ -168,7 +174,7 @@ export class JournalFile {
       torn = piece.torn;
       if (last) anchor = anchorAt(last);
       if (!fold.isJournal && size > 0) assertOurs(piece.bytes, this.path);
-      this.#whole?.watch?.(piece, fold);
+      watcher?.add(piece, fold);
       if (!piece.isLast) fold = this.#foldBehind(fold, { fd, end: piece.end });
     }
     this.#known = anchor && { fold, head, anchor };
@@ -313,17 +319,8 @@ export class JournalFile {
 
   /** Where the entries of the file are now, if that is not here. */
   movedTo(): string | undefined {
-    try {
-      const fd = fs.openSync(this.path, O_RDONLY | careful);
-      try {
-        return movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
-      } finally {
-        fs.closeSync(fd);
-      }
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    const read = (fd: number): string | undefined => movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
+    return this.#withOpen(read, { isAnyones: true });
   }
 
   #assertTrusted(): void {

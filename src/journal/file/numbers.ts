@@ -15,7 +15,7 @@ export class Numbers {
 
   /** Those that were added more than once. */
   repeated(): Set<number> {
-    const sorted = this.#values.slice(0, this.#count).sort();
+    const sorted = this.#values.subarray(0, this.#count).sort();
     const repeated = new Set<number>();
     for (let at = 1; at < sorted.length; at += 1) if (sorted[at] === sorted[at - 1]) repeated.add(sorted[at]!);
     return repeated;

@@ -1,7 +1,7 @@
 // What is in a journal that is written again: every record of each entry that stays, behind a digest of them all.
 import { createHash } from "node:crypto";
 import type { Fold } from "../fold.ts";
-import { historyFindings, type KeptPart, type Slice, sumIn } from "../record.ts";
+import { brokenStep, type KeptPart } from "../record.ts";
 
 const lineEnd = Buffer.from("\n");
 const writtenAtOnce = 1024 * 1024;
@@ -34,14 +34,10 @@ function keptPart(fold: Fold, staying: readonly string[]): KeptPart {
   const gaps: string[] = [];
   let records = 0;
   for (const id of staying) {
-    const lines = fold.lines(id);
-    records += lines.length;
-    for (const line of lines) digest.update(sumOf(line));
-    if (historyFindings(id, lines).length > 0) gaps.push(id);
+    const own = fold.records(id).map(({ record }) => record);
+    records += own.length;
+    for (const { sum } of own) digest.update(sum);
+    if (brokenStep(own) !== undefined) gaps.push(id);
   }
   return { records, digest: digest.digest("hex"), gaps };
-}
-
-function sumOf({ bytes, start }: Slice): string {
-  return sumIn(bytes.toString("latin1", start, start + 40));
 }

@@ -1,11 +1,14 @@
 // Which file and folder may be the journal, and how a refusal or a failing file call is worded.
+import { hash } from "node:crypto";
 import * as fs from "node:fs";
+import { createFile } from "../../disk/atomic-write.ts";
 import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
 import { makeFolders } from "../../disk/private-file.ts";
 import { isAt } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
 import { recordStart } from "../record.ts";
+import type { Damage } from "./scan.ts";
 import { type Advice, shell } from "../../next-step.ts";
 
 const writableByOthers = 0o022;
@@ -142,4 +145,53 @@ export function takenAway(id: string, meaning: string): Failure {
     meaning: `${meaning} This process sends nothing more.`,
     nextCommand: shell`integ journal show ${id}`,
   });
+}
+
+const longBytes = 16 * 1024 * 1024;
+
+/** Whether reading it as a whole takes so much time that other threads should help. A guess: nothing depends on it. */
+export function isLong(path: string): boolean {
+  try {
+    return fs.statSync(path).size > longBytes;
+  } catch {
+    return false; // who reads it says what is wrong
+  }
+}
+
+/** Bytes that are not a sound record are never thrown away, and each kept once: in files beside the journal. */
+export class SetAside {
+  readonly #path: string;
+  readonly #now: () => number;
+  /** Names of the damaged places that this process knows to be there. */
+  readonly #known = new Set<string>();
+
+  /** @param journal its path */
+  constructor(journal: string, now: () => number) {
+    this.#path = journal;
+    this.#now = now;
+  }
+
+  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
+  keepDamage(damage: readonly Damage[]): void {
+    for (const { offset, bytes } of damage) {
+      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
+      if (this.#known.has(suffix)) continue;
+      this.#keep(suffix, bytes);
+      this.#known.add(suffix);
+    }
+  }
+
+  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
+  keepTorn(torn: Damage): void {
+    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
+  }
+
+  #keep(suffix: string, bytes: Buffer): void {
+    for (let number = 1; ; number += 1) {
+      const path = `${this.#path}.${suffix}${number === 1 ? "" : `-${number}`}`;
+      const there = fs.lstatSync(path, { throwIfNoEntry: false });
+      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
+      if (there === undefined) return createFile(path, bytes);
+    }
+  }
 }

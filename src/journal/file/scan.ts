@@ -1,8 +1,7 @@
-// How the bytes of a file are cut into sound records and damage, and where damage is kept.
-import { readLine, recordStart, type Slice, type SoundRecord } from "../record.ts";
-import { hash } from "node:crypto";
+// How a file is cut into sound records and damage.
 import * as fs from "node:fs";
-import { createFile } from "../../disk/atomic-write.ts";
+import type { PieceFacts } from "./piece-facts.ts";
+import { readLine, recordStart, type Slice, type SoundRecord } from "../record.ts";
 
 const newline = 10;
 
@@ -96,23 +95,13 @@ function recordStarts(text: Slice): number[] {
   return starts;
 }
 
-// How a file of any size is read: in pieces, each of whole lines, since no buffer holds more than 2 GiB.
+// How a file of any size is read: in pieces, each of whole lines, since no buffer holds more than 2 GiB. A piece has the
+// lines that begin in a span of fixed length, so that threads can read different pieces of one file at the same time.
 
 /** Large enough that cutting costs nothing, small enough that all that is made of two of them fits into 100 MB. */
-const pieceBytes = 4 * 1024 * 1024;
-
-/** Up to `length` bytes from `offset`; fewer if the file ends before. */
-export function readBytes(fd: number, offset: number, length: number): Buffer {
-  if (length <= 0) return Buffer.alloc(0);
-  const bytes = Buffer.allocUnsafeSlow(length);
-  let done = 0;
-  while (done < length) {
-    const count = fs.readSync(fd, bytes, done, length - done, offset + done);
-    if (count === 0) break;
-    done += count;
-  }
-  return bytes.subarray(0, done);
-}
+const spanBytes = 1 * 1024 * 1024;
+/** Lines are shorter, mostly: the end of the last one is read together with its piece. */
+const spareBytes = 64 * 1024;
 
 /** Where a line begins. */
 export interface LineStart {
@@ -128,60 +117,137 @@ export interface Piece extends Scan {
   readonly isLast: boolean;
 }
 
-/** The records from the start of a line to the end of the file, piece by piece. @param size where it ended when it was opened */
-export function* scanPieces(fd: number, from: LineStart, size: number): Iterable<Piece> {
-  let { offset, line } = from;
-  for (let wanted = pieceBytes; ; ) {
-    const bytes = readBytes(fd, offset, Math.min(wanted, size - offset));
-    const isLast = offset + bytes.length >= size || bytes.length < Math.min(wanted, size - offset);
-    const end = isLast ? bytes.length : bytes.lastIndexOf(newline) + 1;
-    if (end === 0 && !isLast) {
-      wanted *= 2; // a line that is longer than a piece
-      continue;
-    }
-    const scan = scanBytes(bytes.subarray(0, end), { offset, line });
-    offset += end;
-    yield { ...scan, bytes, end: offset, isLast };
-    if (isLast) return;
-    line += scan.lines;
-    wanted = pieceBytes;
+/** The part of a file that is read. */
+export interface FilePart {
+  readonly fd: number;
+  /** Where it begins, at the start of a line. */
+  readonly from: number;
+  /** Where the file ended when it was opened. */
+  readonly size: number;
+}
+
+export interface PieceBytes {
+  /** Where it begins in the file. */
+  readonly offset: number;
+  readonly bytes: Buffer;
+  /** The end of the file is in it. */
+  readonly isLast: boolean;
+}
+
+/** Up to `length` bytes from `offset`; fewer if the file ends before. */
+export function readBytes(fd: number, offset: number, length: number): Buffer {
+  return length <= 0 ? Buffer.alloc(0) : readInto(fd, Buffer.allocUnsafeSlow(length), { offset, length });
+}
+
+function readInto(
+  fd: number,
+  bytes: Buffer,
+  { offset, length, done: first = 0 }: { offset: number; length: number; done?: number },
+): Buffer {
+  let done = first;
+  while (done < length) {
+    const count = fs.readSync(fd, bytes, done, length - done, offset + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return bytes.subarray(0, done);
+}
+
+/** How many pieces there are, one at least; the end of the file may be in an earlier one than the last. */
+function countPieces({ from, size }: FilePart): number {
+  return Math.max(1, Math.ceil((size - from) / spanBytes));
+}
+
+/** Where pieces are read to, one after the other, by who does not keep anything of them. */
+export class PieceBuffer {
+  #bytes = Buffer.alloc(0);
+
+  /** @returns at least so many bytes, of which the first `kept` are as they were */
+  ofLength(length: number, kept: number): Buffer {
+    if (this.#bytes.length >= length) return this.#bytes;
+    const larger = Buffer.allocUnsafeSlow(length);
+    this.#bytes.copy(larger, 0, 0, kept);
+    this.#bytes = larger;
+    return larger;
   }
 }
 
-/** Copies of damage beside the journal: each is made once, and never thrown away. */
-export class SetAside {
-  readonly #path: string;
-  readonly #now: () => number;
-  /** Names of the damaged places that this process knows to be set aside. */
-  readonly #known = new Set<string>();
-
-  /** @param path the journal's */
-  constructor(path: string, now: () => number) {
-    this.#path = path;
-    this.#now = now;
+/** The lines that begin in the span with that number: none if one line is longer than it. */
+export function readPiece(part: FilePart, number: number, into = new PieceBuffer()): PieceBytes {
+  const { fd, from, size } = part;
+  // With the byte before it: a newline there says that a line begins with the span.
+  const before = number === 0 ? 0 : 1;
+  const begin = from + number * spanBytes - before;
+  const lastByte = spanBytes - 1 + before;
+  let done = 0;
+  for (let spare = spareBytes; ; spare *= 4) {
+    const length = Math.max(0, Math.min(lastByte + spare, size - begin));
+    const bytes = readInto(fd, into.ofLength(length, done), { offset: begin, length, done });
+    done = bytes.length;
+    const isAll = begin + length >= size || done < length;
+    const cut = bytes.indexOf(newline, lastByte);
+    if (cut < 0 && !isAll) continue; // a line that is longer
+    const end = cut < 0 ? done : cut + 1;
+    const start = number === 0 ? 0 : bytes.indexOf(newline) + 1 || end;
+    return { offset: begin + start, bytes: bytes.subarray(start, end), isLast: isAll && end === done };
   }
+}
 
-  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
-  keepDamage(damage: readonly Damage[]): void {
-    for (const { offset, bytes } of damage) {
-      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
-      if (this.#known.has(suffix)) continue;
-      this.#keep(suffix, bytes);
-      this.#known.add(suffix);
+export interface ReadPiece {
+  /** Undefined of a piece that has to be read. */
+  readonly facts: PieceFacts | undefined;
+  readonly start: LineStart;
+  /** Reads its records. */
+  scan(): Piece;
+}
+
+/** Says of a long file what its pieces say, before each is wanted. */
+export interface Summaries {
+  get(number: number): PieceFacts | undefined;
+  end(): void;
+}
+
+/**
+ * Undefined of a file that is read before it is summarized.
+ * @param about.isVerified every chain is checked, and no entry is looked for by name
+ */
+export type Summarize = (
+  part: FilePart,
+  about: { readonly count: number; readonly isVerified: boolean },
+) => Summaries | undefined;
+
+interface ReadOptions {
+  readonly size: number;
+  readonly isVerified?: boolean;
+  readonly summarize?: Summarize | undefined;
+}
+
+/** The lines from there to the end of the file; the first and the last piece never have a summary. */
+export function* readPieces(
+  fd: number,
+  from: LineStart,
+  { size, isVerified = false, summarize }: ReadOptions,
+): Iterable<ReadPiece> {
+  const part: FilePart = { fd, from: from.offset, size };
+  const summaries = summarize?.(part, { count: countPieces(part), isVerified });
+  let { offset, line } = from;
+  try {
+    for (let number = 0; ; number += 1) {
+      const start = { offset, line };
+      const facts = number === 0 ? undefined : summaries?.get(number);
+      let scanned: Piece | undefined;
+      const scan = (): Piece => (scanned ??= scanPiece(part, number, line));
+      yield { facts, start, scan };
+      if (facts === undefined && scan().isLast) return;
+      line += scanned?.lines ?? facts?.lines ?? 0;
+      offset = scanned?.end ?? offset + (facts?.bytes ?? 0);
     }
+  } finally {
+    summaries?.end();
   }
+}
 
-  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
-  keepTorn(torn: Damage): void {
-    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
-  }
-
-  #keep(suffix: string, bytes: Buffer): void {
-    for (let number = 1; ; number += 1) {
-      const path = `${this.#path}.${suffix}${number === 1 ? "" : `-${number}`}`;
-      const there = fs.lstatSync(path, { throwIfNoEntry: false });
-      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
-      if (there === undefined) return createFile(path, bytes);
-    }
-  }
+function scanPiece(part: FilePart, number: number, line: number): Piece {
+  const { offset, bytes, isLast } = readPiece(part, number);
+  return { ...scanBytes(bytes, { offset, line }), bytes, end: offset + bytes.length, isLast };
 }

@@ -4,14 +4,16 @@ import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Finding } from "../journal.ts";
 import type { Fold, Misplaced } from "../fold.ts";
-import type { Piece, Damage } from "./scan.ts";
+import type { Damage, LineStart, Piece } from "./scan.ts";
+import type { PieceFacts } from "./piece-facts.ts";
 import { ChainCheck } from "./chain.ts";
 import { EntriesCheck } from "./entries-check.ts";
 import type { Reading } from "./journal-file.ts";
+import type { Watcher } from "./index/journal-index.ts";
 import { octal } from "./safety.ts";
 
 /** Looks at a journal while it is read, piece by piece: of a long one only a little is kept of each entry. */
-export class Verification {
+export class Verification implements Watcher {
   readonly #path: string;
   readonly #chain = new ChainCheck();
   readonly #entries = new EntriesCheck();
@@ -20,9 +22,17 @@ export class Verification {
     this.#path = path;
   }
 
-  readonly watch = (piece: Piece, fold: Fold): void => {
+  readonly add = (piece: Piece, fold: Fold): void => {
     this.#chain.add(piece);
     this.#entries.add(fold);
+  };
+
+  readonly takes = (facts: PieceFacts): boolean => this.#chain.takes(facts);
+
+  readonly addFacts = (facts: PieceFacts, start: LineStart, strays: Fold | undefined): void => {
+    this.#chain.addFacts(facts, start);
+    this.#entries.addFacts(facts);
+    if (strays) this.#entries.add(strays);
   };
 
   /** All findings; the file's own modes and what is beside it are looked at here. */

@@ -3,13 +3,18 @@ import { type EntryFilter, isOfUnsettled, itemName } from "../lookup.ts";
 import { plain } from "./columns.ts";
 import type { Tables } from "./schema.ts";
 
+/** Only these requests are known to be JSON. */
+const serviceAccountIn = `CASE WHEN operation IN ('oauth_client.create', 'oauth_client.adopt') THEN
+  (('{' || content || '}')::jsonb #>> '{intent,request_text}')::jsonb ->> 'service_account_id' END`;
+
 /** @param page so many of them, those below an id: of a list that is read in parts */
 export function selectionOf(
   filter: EntryFilter,
   { entries, records }: Pick<Tables, "entries" | "records">,
   page: { readonly below?: string | undefined; readonly limit?: number } = {},
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const { states, operation, profile, account, actor, since, after, ids, parent, replaces, resource, item } = filter;
+  const { states, operation, profile, account, actor, since, after, ids } = filter;
+  const { parent, replaces, resource, item, serviceAccount } = filter;
   const limit = Math.min(filter.limit ?? Number.POSITIVE_INFINITY, page.limit ?? Number.POSITIVE_INFINITY);
   const conditions: string[] = [];
   const values: unknown[] = [];
@@ -30,6 +35,7 @@ export function selectionOf(
   if (replaces !== undefined) add((place) => `replaces = ${place}`, replaces);
   if (resource !== undefined) add((place) => `resources @> ARRAY[${place}]`, plain(resource));
   if (item !== undefined) add((place) => `resources @> ARRAY[${place}]`, itemName(item));
+  if (serviceAccount !== undefined) add((place) => `${serviceAccountIn} = ${place}`, plain(serviceAccount));
   if (page.below !== undefined) add((place) => `id < ${place}`, page.below);
   const names = "actor_user, actor_host, actor_user || '@' || actor_host, actor_run";
   if (actor !== undefined)

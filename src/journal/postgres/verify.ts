@@ -1,7 +1,7 @@
 // What `journal verify` and `doctor` report of a team's journal: records that do not follow each other, and a server that
 // may forget what it acknowledged.
 import { entryOfContent } from "../read-entry.ts";
-import { historyFindings, recordHash, seal, type Slice, stepOfContent } from "../record.ts";
+import { brokenStep, historyFinding, readLine, recordHash, seal, type SoundRecord, stepOfContent } from "../record.ts";
 import type { Finding } from "../journal.ts";
 import { columnsAstray, entryColumns, recordColumns } from "./columns.ts";
 import type { LeaseParts } from "./lease.ts";
@@ -101,7 +101,10 @@ function entryFindings(entry: Row, records: readonly Row[]): Finding[] {
   if (entry.content !== contents.at(-1)) return problem("it does not stand as its newest record says: it was edited");
   const astray = columnFindings(entry, records);
   if (astray !== undefined) return problem(`${astray}: it was edited`);
-  return historyFindings(id, contents.map(sliceOf), String(entry.hash));
+  const read = contents.map(recordOf).filter((record) => record?.kind === "entry");
+  const isOther = entry.hash !== recordHash(contents.at(-1) ?? "");
+  const broken = brokenStep(read) ?? (isOther || read.length < contents.length ? contents.length : undefined);
+  return broken === undefined ? [] : [historyFinding(id, broken, false)];
 }
 
 /** What lists and admissions look for entries by: an entry whose columns say another thing would be hidden from them. */
@@ -128,7 +131,7 @@ function isOf(content: string, { id, hash }: { readonly id: string; readonly has
   }
 }
 
-function sliceOf(content: string): Slice {
+function recordOf(content: string): SoundRecord | undefined {
   const bytes = Buffer.from(seal(content).trimEnd());
-  return { bytes, start: 0, end: bytes.length };
+  return readLine({ bytes, start: 0, end: bytes.length });
 }

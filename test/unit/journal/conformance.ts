@@ -480,7 +480,14 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, limit: 2 })).toEqual([other, step]);
     expect(await ids({ all: true, limit: 1, resource: "oc_1" })).toEqual([rotation]);
     expect(await ids({ limit: 1 })).toEqual([step]);
-    expect(await store.open().count()).toBe(4);
+    const request_text = '{"service_account_id":"sa_2","scopes":[]}';
+    const adopted = await made({ operation: "oauth_client.adopt", request_text }, { state: "done" });
+    const revoked = await made({ operation: "oauth_client.revoke", request_text: "" }, { state: "done" });
+    expect(await ids({ all: true, serviceAccount: "sa_2" })).toEqual([adopted]);
+    expect(await ids({ all: true, serviceAccount: "sa_1" })).toEqual([other, step, first]);
+    expect(await ids({ all: true, serviceAccount: "sa" })).toEqual([]);
+    expect(await ids({ all: true, limit: 1 })).toEqual([revoked]);
+    expect(await store.open().count()).toBe(6);
     for await (const entry of store.open().each({ all: true, parent: rotation })) {
       expect(entry.id).toBe(other);
       break;

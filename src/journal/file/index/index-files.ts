@@ -8,14 +8,14 @@ import { replaceFile } from "../../../disk/atomic-write.ts";
 import { careful, removeFile, writeAll } from "../../../disk/write.ts";
 import { errorCode } from "../../../disk/error-words.ts";
 import { isObject } from "../../entry-destination.ts";
-import { type LineStart, readBytes, type Damage } from "../scan.ts";
+import { type Damage, type LineStart, readBytes } from "../scan.ts";
 import { type IndexedFacts, JournalIndex, type Segment, Unfit } from "./journal-index.ts";
 import { merge, pagesOf, type Rows, rowsOfPage } from "./rows.ts";
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 const pageBytes = 4096;
 const rowBytes = rowsOfPage * 16;
-const formatOfIndex = 2;
+const formatOfIndex = 3;
 const digestBytes = pageBytes - rowBytes;
 const pagesAtOnce = 64;
 const pagesKept = 128;

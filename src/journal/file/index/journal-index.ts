@@ -1,11 +1,13 @@
 // What a command needs of the part of the journal's file that it does not read: where the records of each entry stand, and
 // which entries have a name. Nothing is taken from here that the file does not confirm: each record is read where it stands
 // and checked, and if anything does not fit, the file is read as a whole.
-import { hash } from "node:crypto";
-import { idOf, idPattern, numberOf, numbersBeginning, namesOf } from "../../lookup.ts";
-import { type Earlier, type EntryRecord, Fold, type FoldFacts, type PlacedRecord } from "../../fold.ts";
-import { readBytes, scanPieces, scanBytes } from "../scan.ts";
-import { type Cursor, cursorAtEnd, cursorFrom, type Rows, Table, valuesOf } from "./rows.ts";
+import { digestOfName, idOf, idPattern, numberOf, numbersBeginning, namesOf } from "../../lookup.ts";
+import { type Earlier, Fold, type FoldFacts, type PlacedRecord } from "../../fold.ts";
+import { formatVersion } from "../../entry.ts";
+import type { EntryRecord } from "../../record.ts";
+import type { PieceFacts } from "../piece-facts.ts";
+import { type Found, type LineStart, type Piece, readBytes, type ReadPiece, readPieces, scanBytes } from "../scan.ts";
+import { Cursor, cursorAtEnd, cursorFrom, type Rows, rowsIn, Table, valuesOf } from "./rows.ts";
 
 /** What is in the index is not what is in the file. */
 export class Unfit extends Error {}
@@ -42,18 +44,21 @@ export interface IndexedPart {
 
 interface Parts extends IndexedPart {
   readonly facts: IndexedFacts;
-  /** In the order of the file. */
-  readonly segments: readonly Segment[];
+  /** In the order of the file. An index behind this one may have added its own. */
+  readonly segments: Segment[];
 }
 
 const lineBytes = 2048;
 
 export class JournalIndex implements Earlier {
   #parts: Parts;
+  /** How many segments are its own. */
+  #count: number;
   #isMended = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#count = parts.segments.length;
   }
 
   /** What a fold knows, with all that is before it. @throws Irregular */
@@ -63,16 +68,58 @@ export class JournalIndex implements Earlier {
     const { format, isJournal, damage, misplaced, lastSum, gaps } = fold;
     const all = { format, isJournal, damage, misplaced, lastSum, gaps };
     const facts = { ...all, count: fold.count(), newest: fold.newest(), unsettled: [...unsettled] };
-    return new JournalIndex({ ...part, facts, segments: [...(before?.segments ?? []), ...segment] });
+    return new JournalIndex({
+      ...part,
+      facts,
+      segments: before === undefined ? segment : before.#segmentsWith(segment),
+    });
+  }
+
+  /**
+   * With the entries that begin in a piece, right behind it; records of others are in neither.
+   * @returns undefined if it has one of them already
+   */
+  extended(facts: PieceFacts, end: number): JournalIndex | undefined {
+    const { facts: before } = this.#parts;
+    const { count, first, last, updated, newest, unsettled, lastSum } = facts;
+    const records = rowsIn(facts.table);
+    if (before.newest !== undefined && count > 0 && idOf(first) <= before.newest && this.#hasAny(records))
+      return undefined;
+    const isNewest = before.newest === undefined || newest > before.newest;
+    const all = {
+      ...before,
+      lastSum,
+      count: before.count + count,
+      newest: isNewest && count > 0 ? newest : before.newest,
+      unsettled: unsettled.length === 0 ? before.unsettled : [...before.unsettled, ...unsettled],
+    };
+    const segment = { records, names: rowsIn(facts.names), first, last, updated };
+    const more = count === 0 ? [] : [segment];
+    return new JournalIndex({ ...this.#parts, end, facts: all, segments: this.#segmentsWith(more) });
+  }
+
+  #hasAny(records: Rows): boolean {
+    for (const cursor = new Cursor(records, 0); cursor.isAt; cursor.move(1))
+      if (this.#offsetsOf(cursor.key).length > 0) return true;
+    return false;
   }
 
   /** The same with its segments kept elsewhere. */
   with(segments: readonly Segment[]): JournalIndex {
-    return new JournalIndex({ ...this.#parts, segments });
+    return new JournalIndex({ ...this.#parts, segments: [...segments] });
   }
 
   get segments(): readonly Segment[] {
-    return this.#parts.segments;
+    const { segments } = this.#parts;
+    return segments.length === this.#count ? segments : segments.slice(0, this.#count);
+  }
+
+  /** Reading a long file makes thousands of indexes, each of the one before and a little more: their list is one. */
+  #segmentsWith(more: readonly Segment[]): Segment[] {
+    const { segments } = this.#parts;
+    const list = segments.length === this.#count ? segments : segments.slice(0, this.#count);
+    list.push(...more);
+    return list;
   }
   get format(): number {
     return this.#parts.facts.format;
@@ -146,7 +193,10 @@ export class JournalIndex implements Earlier {
 
   #offsets(id: string): number[] {
     if (!idPattern.test(id)) return [];
-    const number = numberOf(id);
+    return this.#offsetsOf(numberOf(id));
+  }
+
+  #offsetsOf(number: number): number[] {
     const holding = this.segments.filter(({ first, last }) => first <= number && number <= last);
     return holding.flatMap(({ records }) => valuesOf(records, number));
   }
@@ -199,6 +249,7 @@ export class JournalIndex implements Earlier {
     const whole = readAgain(this.#parts);
     if (whole === undefined) throw error;
     this.#parts = whole.#parts;
+    this.#count = whole.#count;
   }
 }
 
@@ -217,13 +268,70 @@ export function indexBehind(fold: Fold, part: IndexedPart): JournalIndex | undef
 /** The same part of the file, every byte of it. */
 function readAgain({ fd, end }: IndexedPart): JournalIndex | undefined {
   let index: JournalIndex | undefined;
-  for (const piece of scanPieces(fd, { offset: 0, line: 1 }, end)) {
+  for (const piece of readPieces(fd, { offset: 0, line: 1 }, { size: end })) {
+    const scanned = piece.scan();
     const fold = new Fold(index);
-    fold.add(piece);
-    index = indexBehind(fold, { fd, end: piece.end });
+    fold.add(scanned);
+    index = indexBehind(fold, { fd, end: scanned.end });
     if (index === undefined) return undefined;
   }
   return index;
+}
+
+/** Is shown a file while it is read: each piece as it is, or what it says of itself. */
+export interface Watcher {
+  readonly add: (piece: Piece, fold: Fold) => void;
+  /** Whether a summary is enough. */
+  readonly takes: (facts: PieceFacts) => boolean;
+  /** @param strays what became of entries that began before the piece */
+  readonly addFacts: (facts: PieceFacts, start: LineStart, strays: Fold | undefined) => void;
+}
+
+/**
+ * A fold for what comes after a piece, by what the piece says of itself: the same as if each record of it had been taken in.
+ * @returns that, and the last record of the piece; undefined if the piece has to be read
+ */
+export function takeFacts(
+  fold: Fold,
+  { facts, start }: Pick<ReadPiece, "facts" | "start">,
+  { fd, watcher }: { readonly fd: number; readonly watcher: Watcher | undefined },
+): { readonly fold: Fold; readonly anchor: LineStart & { bytes: Buffer; isChained: boolean } } | undefined {
+  if (facts === undefined || watcher?.takes(facts) === false) return undefined;
+  const taken = indexWith(fold, { facts, start }, fd);
+  if (taken === undefined) return undefined;
+  watcher?.addFacts(facts, start, taken.strays);
+  const { offset, length, line } = facts.lastPlace;
+  const bytes = readBytes(fd, offset, length);
+  return { fold: new Fold(taken.index), anchor: { offset, line: start.line + line, bytes, isChained: true } };
+}
+
+interface Taken {
+  readonly index: JournalIndex;
+  /** What became of entries that began before the piece. */
+  readonly strays: Fold | undefined;
+}
+
+function indexWith(
+  fold: Fold,
+  { facts, start }: { readonly facts: PieceFacts; readonly start: LineStart },
+  fd: number,
+): Taken | undefined {
+  const { earlier } = fold;
+  if (fold.hasOwn || !(earlier instanceof JournalIndex) || earlier.format !== formatVersion) return undefined;
+  const end = start.offset + facts.bytes;
+  const index = earlier.extended(facts, end);
+  if (index === undefined || facts.strays.length === 0) return index && { index, strays: undefined };
+  const found: Found[] = [];
+  for (const { offset, length, line } of facts.strays) {
+    const [one] = scanBytes(readBytes(fd, offset, length), { offset, line: start.line + line }).found;
+    if (one === undefined) return undefined; // it was changed meanwhile
+    found.push(one);
+  }
+  const strays = new Fold(index);
+  strays.add({ found, damage: [] });
+  strays.lastSum = facts.lastSum;
+  const behind = indexBehind(strays, { fd, end });
+  return behind && { index: behind, strays };
 }
 
 /** @param unfinished of all entries before; of those too that the fold touched, afterwards */
@@ -258,8 +366,4 @@ function* descending(segments: readonly Segment[], below: number): Iterable<stri
     yield idOf(highest);
     for (const cursor of left) while (cursor.isAt && cursor.key === highest) cursor.move(-1);
   }
-}
-
-export function digestOfName(name: string): number {
-  return Number.parseInt(hash("sha256", name, "hex").slice(0, 13), 16);
 }

@@ -144,6 +144,33 @@ function isBelow(one: Cursor, other: Cursor): boolean {
   return one.key < other.key || (one.key === other.key && one.value < other.value);
 }
 
+/** Rows as one thread hands them to another: keys and values in turn, sorted. */
+export type Cells = Float64Array<ArrayBuffer>;
+
+/** Keeps what threads passed on side by side: thousands of arrays apart from each other would take twice the memory. */
+export class CellStore {
+  #slab = new Float64Array(0);
+  #used = 0;
+
+  keep(cells: Cells): Cells {
+    if (cells.length > this.#slab.length - this.#used) {
+      this.#slab = new Float64Array(Math.max(slabLength, cells.length));
+      this.#used = 0;
+    }
+    const kept = this.#slab.subarray(this.#used, this.#used + cells.length);
+    kept.set(cells);
+    this.#used += cells.length;
+    return kept;
+  }
+}
+
+const slabLength = 128 * 1024;
+
+export function rowsIn(cells: Cells): Rows {
+  const page = 2 * rowsOfPage;
+  return { count: cells.length / 2, page: (number) => cells.subarray(number * page, (number + 1) * page) };
+}
+
 /** Rows in memory, to be filled in any order before the first of them is read. */
 export class Table implements Rows {
   /** Keys and values in turn. */
@@ -169,6 +196,16 @@ export class Table implements Rows {
 
   page(number: number): Float64Array {
     return this.#sort()[number] ?? new Float64Array(0);
+  }
+
+  cells(): Cells {
+    const pages = this.#sort();
+    const cells = new Float64Array(2 * this.#count);
+    for (const [number, page] of pages.entries()) {
+      const at = 2 * rowsOfPage * number;
+      cells.set(page.subarray(0, Math.min(page.length, cells.length - at)), at);
+    }
+    return cells;
   }
 
   #sort(): Float64Array[] {

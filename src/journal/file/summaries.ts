@@ -1,0 +1,151 @@
+// Other threads summarize the pieces of a long file ahead of who reads it.
+import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { MessagePort } from "node:worker_threads";
+import { CellStore } from "./index/rows.ts";
+import { type PieceFacts, factsOf } from "./piece-facts.ts";
+import { type FilePart, PieceBuffer, readPiece, type Summaries, type Summarize } from "./scan.ts";
+
+/** Fewer pieces are read before a thread has started. */
+const fewPieces = 16;
+/** How far ahead of the one that is wanted pieces are summarized. */
+const ahead = 8;
+const mostThreads = 3;
+/** For objects that live no longer than a piece: with less a thread is slower, with more hardly faster. */
+const youngMegabytes = 16;
+/** A thread that gives nothing for so long is not waited for: what it took is done here. */
+const patienceMs = 2000;
+
+/** What threads share: the next piece that no one has taken, the one that is wanted, and how many came back. */
+export const shared = { next: 0, wanted: 1, done: 2, length: 3 } as const;
+
+export interface PieceWork extends FilePart {
+  readonly isVerified: boolean;
+  readonly counters: Int32Array;
+  readonly port: MessagePort;
+  /** Pieces before this one are taken. */
+  readonly end: number;
+  readonly ahead: number;
+}
+
+export interface PieceMessage {
+  readonly number: number;
+  readonly facts: PieceFacts | undefined;
+}
+
+/** See `Summarize`. */
+export const summarize: Summarize = (part, about) =>
+  about.count > fewPieces ? new SummariesAhead(part, about) : undefined;
+
+/** Of the pieces of a file between the first and the last. */
+class SummariesAhead implements Summaries {
+  readonly #part: FilePart;
+  readonly #isVerified: boolean;
+  /** The last piece is not one of them. */
+  readonly #end: number;
+  readonly #counters = new Int32Array(new SharedArrayBuffer(4 * shared.length));
+  readonly #known = new Map<number, PieceFacts | undefined>();
+  readonly #cells = new CellStore();
+  readonly #buffer = new PieceBuffer();
+  readonly #helpers: readonly Helper[];
+
+  constructor(part: FilePart, { count, isVerified }: { readonly count: number; readonly isVerified: boolean }) {
+    this.#part = part;
+    this.#isVerified = isVerified;
+    this.#end = count - 1;
+    this.#counters[shared.next] = 1;
+    const work = { ...part, isVerified, counters: this.#counters, end: this.#end, ahead };
+    this.#helpers = startHelpers(work);
+  }
+
+  get(number: number): PieceFacts | undefined {
+    if (number >= this.#end) return undefined;
+    Atomics.store(this.#counters, shared.wanted, number);
+    Atomics.notify(this.#counters, shared.wanted);
+    while (!this.#known.has(number)) {
+      const done = Atomics.load(this.#counters, shared.done);
+      this.#receive();
+      if (this.#known.has(number)) break;
+      if (this.#helpers.length === 0) this.#summarize(number);
+      else if (Atomics.wait(this.#counters, shared.done, done, patienceMs) === "timed-out") this.#summarize(number);
+    }
+    const facts = this.#known.get(number);
+    this.#known.delete(number);
+    return facts;
+  }
+
+  #receive(): void {
+    for (const helper of this.#helpers)
+      for (let one = helper.receive(); one !== undefined; one = helper.receive())
+        this.#known.set(one.number, one.facts && this.#kept(one.facts));
+  }
+
+  #kept(facts: PieceFacts): PieceFacts {
+    return { ...facts, table: this.#cells.keep(facts.table), names: this.#cells.keep(facts.names) };
+  }
+
+  #summarize(number: number): void {
+    const about = { number, isVerified: this.#isVerified, buffer: this.#buffer };
+    this.#known.set(number, summaryOf(this.#part, about));
+  }
+
+  /** No piece is taken any more. */
+  end(): void {
+    Atomics.store(this.#counters, shared.next, this.#end);
+    Atomics.add(this.#counters, shared.wanted, 1);
+    Atomics.notify(this.#counters, shared.wanted);
+    for (const helper of this.#helpers) helper.end();
+  }
+}
+
+/** @returns the number of a piece that no other thread works on; undefined if the next is too far */
+export function takePiece(counters: Int32Array, { end, reach }: { end: number; reach: number }): number | undefined {
+  for (;;) {
+    const number = Atomics.load(counters, shared.next);
+    if (number >= end || number > reach) return undefined;
+    if (Atomics.compareExchange(counters, shared.next, number, number + 1) === number) return number;
+  }
+}
+
+export function summaryOf(
+  part: FilePart,
+  about: { readonly number: number; readonly isVerified: boolean; readonly buffer: PieceBuffer },
+): PieceFacts | undefined {
+  const { bytes, offset, isLast } = readPiece(part, about.number, about.buffer);
+  return isLast ? undefined : factsOf(bytes, { offset, isVerified: about.isVerified });
+}
+
+interface Helper {
+  receive(): PieceMessage | undefined;
+  end(): void;
+}
+
+/** Threads that summarize; none if their program is not beside this one, or one processor has all the work. */
+function startHelpers(work: Omit<PieceWork, "port">): Helper[] {
+  const program = join(dirname(fileURLToPath(import.meta.url)), "summary-thread.cjs");
+  const count = Math.min(availableParallelism(), mostThreads);
+  if (count < 2 || !existsSync(program)) return [];
+  return Array.from({ length: count }, () => startHelper(program, work));
+}
+
+function startHelper(program: string, work: Omit<PieceWork, "port">): Helper {
+  const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule("node:worker_threads");
+  const { port1, port2 } = new MessageChannel();
+  const workerData: PieceWork = { ...work, port: port2 };
+  const worker = new Worker(program, {
+    workerData,
+    transferList: [port2],
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: youngMegabytes },
+  });
+  worker.unref();
+  worker.on("error", () => {}); // what it took is done here
+  port1.unref();
+  return {
+    receive: () => receiveMessageOnPort(port1)?.message as PieceMessage | undefined,
+    end: () => port1.close(),
+  };
+}

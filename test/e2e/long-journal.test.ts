@@ -1,0 +1,36 @@
+// The built program reads a long journal with threads of its own, and finds in it what one thread finds.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { longJournal, writeJournal } from "../support/long-journal.ts";
+import { isOtherBinary, program } from "../support/program.ts";
+import { ada } from "../unit/journal/intent.ts";
+
+it.skipIf(isOtherBinary("threads that read a long journal"))("finds the same with threads and without", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "integ-long-"));
+  try {
+    const path = join(folder, "state", "journal.ndjson");
+    const lines = longJournal(7400);
+    lines[10_000] = lines[10_000]!.replace('"now"', '"n0w"');
+    writeJournal(path, lines);
+    const integ = (...words: string[]): string => {
+      const [file, ...first] = program;
+      const env = { PATH: process.env.PATH, HOME: folder, INTEG_JOURNAL: path };
+      const { stdout, signal } = spawnSync(file, [...first, ...words], { encoding: "utf8", env, maxBuffer: 1e8 });
+      expect(signal).toBeNull();
+      return stdout;
+    };
+    const there = JSON.parse(integ("journal", "verify", "--json")) as { data: unknown };
+    const here = new FileJournal(path, { now: Date.now, actor: ada });
+    const found = await here.verify();
+    expect(found.map(({ where }) => where)).toContainEqual(expect.stringContaining("line 10001"));
+    expect(there.data).toEqual(found);
+    const listed = JSON.parse(integ("journal", "list", "--json")) as { data: { id: string }[] };
+    expect(listed.data.map(({ id }) => id)).toEqual((await here.unsettled()).map(({ id }) => id));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
