@@ -102,6 +102,9 @@ const replacedNames = new Map([
   ["Look", "one name for each meaning"],
   ["Place", "one name for each meaning"],
   ["Asked", "one name for each meaning"],
+  ["ProfileRooms", "ProfileStores"],
+  ["giveBackRoom", "releaseSpace"],
+  ["placeNotTold", "unnamedDestination"],
 ]);
 
 /** Pages that a test prints from titles of tests. */

@@ -368,8 +368,8 @@ export function assertProfileHasIt(
   { noun, oldId, newId, child }: Replaced,
 ): void {
   const { id, profile, destination } = lease.entry;
-  const isTold = [newId, child.detail.client_id].includes(bench.account.keyId ?? bench.account.principal);
-  if (isTold || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
+  const hasIt = [newId, child.detail.client_id].includes(bench.account.keyId ?? bench.account.principal);
+  if (hasIt || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
   const how =
     noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
   throw new Failure(

@@ -182,7 +182,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
     if (name !== undefined) tellNote(`Without the question from now on: integ profiles use ${name}`);
     return name;
   };
-  const rooms = async () => ({ store: await store(), credentials: await credentials() });
+  const stores = async () => ({ store: await store(), credentials: await credentials() });
   return {
     active: once(async () => {
       const profile = await resolve(settings.profile ?? (await picked()));
@@ -193,9 +193,10 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
     names: async () => (await import("../profiles/names.ts")).readProfileNames(settings.configDir),
     store,
     credentials,
-    add: async (given, options) => (await import("../profiles/configure.ts")).addProfile(await rooms(), given, options),
-    edit: async (name, given) => (await import("../profiles/configure.ts")).editProfile(await rooms(), name, given),
-    remove: async (name) => (await import("../profiles/configure.ts")).removeProfile(await rooms(), name),
+    add: async (given, options) =>
+      (await import("../profiles/configure.ts")).addProfile(await stores(), given, options),
+    edit: async (name, given) => (await import("../profiles/configure.ts")).editProfile(await stores(), name, given),
+    remove: async (name) => (await import("../profiles/configure.ts")).removeProfile(await stores(), name),
   };
 }
 
@@ -207,7 +208,7 @@ export interface SecretParts extends Parts {
 }
 
 export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote, http, escrow }: SecretParts): Secrets {
-  const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
+  const stores = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   const undelivered = once(async () => {
     const { Undelivered } = await import("../secrets/kept.ts");
     return new Undelivered(settings.stateDir);
@@ -240,7 +241,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
         onStderr,
         http,
         sleep: (ms) => sleepUntil(cut, ms),
-        profiles: rooms,
+        profiles: stores,
         signal: cut,
         issuedBy,
         note: tellNote,

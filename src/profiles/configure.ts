@@ -43,7 +43,7 @@ export interface ProfileSettings {
   readonly key?: { readonly basic_style?: BasicStyle; readonly key_id?: string | null };
 }
 
-export interface ProfileRooms {
+export interface ProfileStores {
   readonly store: ProfileStore;
   readonly credentials: Credentials;
 }
@@ -173,7 +173,7 @@ async function saveSecret(
  * fail after profiles.json has moved (the sync of its folder): what the file names now, or may name, is kept.
  */
 async function orForget<T>(
-  { store, credentials }: ProfileRooms,
+  { store, credentials }: ProfileStores,
   { name, saved }: { readonly name: string; readonly saved: SavedSecret | undefined },
   step: () => Promise<T>,
 ): Promise<T> {
@@ -198,7 +198,7 @@ function mayName(store: ProfileStore, { name, ref }: { name: string; ref: string
  * @throws Failure `usage` for a bad name, address or setting; nothing is left behind
  */
 export async function addProfile(
-  { store, credentials }: ProfileRooms,
+  { store, credentials }: ProfileStores,
   settings: ProfileSettings & { readonly name: string; readonly region: Region; readonly base_url: string },
   options: { readonly use?: boolean } = {},
 ): Promise<Configured> {
@@ -220,7 +220,7 @@ export async function addProfile(
  * @throws Failure `usage` for a bad setting, and if another process moved the profile's address meanwhile
  */
 export async function editProfile(
-  { store, credentials }: ProfileRooms,
+  { store, credentials }: ProfileStores,
   name: string,
   settings: ProfileSettings,
 ): Promise<Configured> {
@@ -254,7 +254,7 @@ export async function editProfile(
 }
 
 /** Removes a profile and its kept secret. */
-export async function removeProfile({ store, credentials }: ProfileRooms, name: string): Promise<Profile> {
+export async function removeProfile({ store, credentials }: ProfileStores, name: string): Promise<Profile> {
   const removed = await store.remove(name);
   await forgetReplaced(credentials, removed, undefined);
   return removed;

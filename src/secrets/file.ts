@@ -154,7 +154,7 @@ class FileDestination implements SingleDestinationPlace {
       });
       return { fd, path, identity: identityOf(fd) };
     } catch (error) {
-      throw noRoom(fileFailure(error, "reserve space for the secret in", { path }));
+      throw withoutSpace(fileFailure(error, "reserve space for the secret in", { path }));
     }
   }
 
@@ -220,7 +220,7 @@ function clearAway(reserve: Reserve, finished: string): void {
 }
 
 /** Space is made before each request: if there is none, that request stays here. */
-function noRoom({ kind, message, details }: Failure): Failure {
+function withoutSpace({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,
     meaning: details.meaning ?? "The request was not sent.",

@@ -46,7 +46,7 @@ export class Undelivered {
   async reserve(entry: string): Promise<void> {
     try {
       if (this.isKept(entry)) return;
-      closeSync(await this.#makeRoom(entry));
+      closeSync(await this.#reserveSpace(entry));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind, error.message, {
@@ -61,7 +61,7 @@ export class Undelivered {
   async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
-    const fd = this.#open(entry) ?? (await this.#makeRoom(entry));
+    const fd = this.#open(entry) ?? (await this.#reserveSpace(entry));
     this.#with(fd, { entry, doing: "keep the secret in" }, () => fillReserve(fd, text));
   }
 
@@ -173,7 +173,7 @@ export class Undelivered {
     return `${this.#pathOf(entry)}.key`;
   }
 
-  async #makeRoom(entry: string): Promise<number> {
+  async #reserveSpace(entry: string): Promise<number> {
     const path = this.#pathOf(entry);
     ensurePrivateFolder(this.#stateDir);
     ensurePrivateFolder(this.folder);

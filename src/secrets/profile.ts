@@ -1,7 +1,7 @@
 // `--secret-profile`: the secret becomes an existing profile's credential.
 import { Failure } from "../errors.ts";
 import { originOf } from "../profiles/address.ts";
-import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
+import { editProfile, type NewCredential, type ProfileStores } from "../profiles/configure.ts";
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { Issuer, OneTimeSecret, RecordOf, RememberedDestination, SingleDestinationPlace } from "./destination.ts";
@@ -14,7 +14,7 @@ export interface ProfileTarget {
 }
 
 export interface ProfileTools {
-  readonly rooms: ProfileRooms;
+  readonly stores: ProfileStores;
   readonly issuedBy?: Issuer;
   readonly note?: (text: string) => void;
 }
@@ -29,11 +29,11 @@ function refuse(name: string, why: string, step: NextStep = anotherProfile): Fai
 function checkedProfile(
   name: string,
   yields: OneTimeSecret["kind"] | undefined,
-  { rooms, issuedBy }: ProfileTools,
+  { stores, issuedBy }: ProfileTools,
 ): Profile {
   if (name === "env") throw refuse(name, "it is the environment's");
   if (name === "sandbox" || name === "sandbox-eu") throw refuse(name, "its credentials are its own");
-  const profile = rooms.store.get(name);
+  const profile = stores.store.get(name);
   if (profile === undefined) throw refuse(name, "it does not exist", { nextCommand: shell`integ profiles list` });
   if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
   if (yields === "oauth_client" && oauthOf(profile) === undefined) {
@@ -73,18 +73,18 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
 
 /** A stored profile as the place for a secret. */
 export function profileDestination({ name, yields }: ProfileTarget, tools: ProfileTools): SingleDestinationPlace {
-  const { rooms, note } = tools;
+  const { stores, note } = tools;
   let prepared: string | undefined;
   const recordOf = (profileId = ""): RecordOf<"profile"> => ({ kind: "profile", name, profileId });
   return {
     isStdout: false,
-    record: recordOf(rooms.store.get(name)?.id),
+    record: recordOf(stores.store.get(name)?.id),
     async check() {
       return recordOf(checkedProfile(name, yields, tools).id);
     },
     async prepare() {
       const { id } = checkedProfile(name, yields, tools);
-      await rooms.credentials.tryOut();
+      await stores.credentials.tryOut();
       prepared = id;
       return recordOf(id);
     },
@@ -92,7 +92,7 @@ export function profileDestination({ name, yields }: ProfileTarget, tools: Profi
       try {
         const profile = checkedProfile(name, secret.kind, tools);
         if (prepared !== undefined && profile.id !== prepared) throw refuse(name, "it is another profile now");
-        const { notes } = await editProfile(rooms, name, { credential: credentialFor(profile, secret) });
+        const { notes } = await editProfile(stores, name, { credential: credentialFor(profile, secret) });
         for (const text of notes) note?.(text);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;

@@ -1,7 +1,7 @@
 // All destinations of a one-time secret: built from the options of a command, or from what the journal remembers. Each kind is
 // loaded when it is asked for, before anything is sent.
 import { Failure, invalidValue } from "../errors.ts";
-import type { ProfileRooms } from "../profiles/configure.ts";
+import type { ProfileStores } from "../profiles/configure.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { CommandTools } from "./command.ts";
 import {
@@ -35,7 +35,7 @@ export interface DestinationTools
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
   /** The stored profiles and credentials; asked for only by `--secret-profile`. */
-  readonly profiles: () => Promise<ProfileRooms>;
+  readonly profiles: () => Promise<ProfileStores>;
 }
 
 /** How each store is opened: loaded when it is first asked for. */
@@ -94,7 +94,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   if (options.remembered)
     return (await severally()).rememberedSeveral(options.remembered, typed, async (place) => {
       const { option } = describeDestination(place);
-      return option ? singleDestination(option, options, tools) : untoldCommand(place);
+      return option ? singleDestination(option, options, tools) : unnamedCommand(place);
     });
   const [first, ...others] = typed;
   if (first === undefined) return (await import("./stdout.ts")).outputDestination({ ...tools, fd: tools.stdoutFd });
@@ -102,7 +102,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
 }
 
 /** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
-function untoldCommand(record: SingleRecord): SingleDestinationPlace {
+function unnamedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
   };
@@ -130,7 +130,7 @@ async function singleDestination(
       if (option.name === "") throw new Failure("usage", `${flags.secretProfile} names no profile.`);
       const { issuedBy, note } = tools;
       const { profileDestination } = await import("./profile.ts");
-      return profileDestination({ name: option.name, yields }, { rooms: await tools.profiles(), issuedBy, note });
+      return profileDestination({ name: option.name, yields }, { stores: await tools.profiles(), issuedBy, note });
     }
     case "store":
       return (await import("./store.ts")).storeDestination(await openStore(option.to, tools, option.before));

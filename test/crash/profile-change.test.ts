@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addProfile, editProfile, type ProfileRooms } from "../../src/profiles/configure.ts";
+import { addProfile, editProfile, type ProfileStores } from "../../src/profiles/configure.ts";
 import { credentialsAt } from "../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../src/profiles/profile.ts";
 import { openProfileStore } from "../../src/profiles/store.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-function open(configDir: string): ProfileRooms {
+function open(configDir: string): ProfileStores {
   return {
     store: openProfileStore({ configDir, lockWaitMs: 0 }),
     credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
@@ -23,7 +23,7 @@ function open(configDir: string): ProfileRooms {
 }
 
 /** The credential as a command would find it: id and secret always belong together. */
-async function credentialIn(rooms: ProfileRooms): Promise<string> {
+async function credentialIn(rooms: ProfileStores): Promise<string> {
   const profile = rooms.store.get("prod")!;
   const { credential, credential_origins } = profile;
   const source = secretSourceOf(credential!);

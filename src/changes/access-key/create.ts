@@ -80,7 +80,7 @@ export interface KeyCreated {
 const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 /** Whether a name leaves space for its mark. */
-export function leavesRoomForMark(name: string): boolean {
+export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 

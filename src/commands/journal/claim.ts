@@ -62,7 +62,7 @@ export const command = defineVerb({
       } catch (error) {
         throw stillKept(lease.entry, error, journal);
       } finally {
-        await giveBackRoom(context, destination);
+        await releaseSpace(context, destination);
       }
       await settle(context, lease, { kept, had, isShown: destination.isStdout });
     } finally {
@@ -104,7 +104,7 @@ function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "
 }
 
 /** Cleanup: it does not change how the claim ended. */
-async function giveBackRoom(context: Context, destination: Destination): Promise<void> {
+async function releaseSpace(context: Context, destination: Destination): Promise<void> {
   try {
     await destination.release();
   } catch (error) {

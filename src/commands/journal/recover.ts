@@ -25,7 +25,7 @@ import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
-import { leadsTo, optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
+import { leadsTo, optionsFor, passedOver, unnamedDestination, type RecoveryOptions } from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -193,7 +193,7 @@ async function destinationOf(
   { asked, shown, taken }: { asked: RecoveryOptions; shown: Report; taken: TakenPlaces },
 ): Promise<Destination> {
   const options = optionsFor(entry, asked);
-  if (options === undefined) return placeNotTold(entry, asked);
+  if (options === undefined) return unnamedDestination(entry, asked);
   const passed = passedOver(entry, asked, context.settings.cwd);
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");

@@ -28,7 +28,7 @@ export interface RecoveryOptions {
 /**
  * The secret options for one entry. If none is named by its id, the options are for those that know no place of their
  * own: a file, a profile and a store are remembered, and a command is at least known from another.
- * @returns nothing if the place was a command that is not the one asked for: `placeNotTold` stands for it
+ * @returns nothing if the place was a command that is not the one asked for: `unnamedDestination` stands for it
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
@@ -99,7 +99,7 @@ export function passedOver(
 }
 
 /** A destination that cannot be used yet is reported first: nothing is sent that may bring a secret. */
-export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
+export function unnamedDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."
     : "Its secret goes to a command, which is not stored because it may contain a credential.";

@@ -46,11 +46,11 @@ export function keysIn(
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
 ): Choice[] {
   const here = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
-  const gone = new Set(here.flatMap(goneBy));
+  const revoked = new Set(here.flatMap(revokedIn));
   const known = new Map<string, string>();
   for (const entry of here) {
     const { resource_id: id, operation, created_at } = entry;
-    if (id === null || id === own || operation === "access_key.revoke" || gone.has(id) || known.has(id)) continue;
+    if (id === null || id === own || operation === "access_key.revoke" || revoked.has(id) || known.has(id)) continue;
     known.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
   }
   const choices = [...known].map(([value, hint]) => ({ value, hint }));
@@ -58,7 +58,7 @@ export function keysIn(
 }
 
 /** Keys that are revoked, as an entry says. */
-function goneBy(entry: Entry): unknown[] {
+function revokedIn(entry: Entry): unknown[] {
   return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }
 

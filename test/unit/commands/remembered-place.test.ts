@@ -4,7 +4,7 @@ import {
   claimOptions,
   optionsFor,
   passedOver,
-  placeNotTold,
+  unnamedDestination,
   type RecoveryOptions,
 } from "../../../src/commands/journal/remembered-destination.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -76,7 +76,7 @@ describe("the options for an entry", () => {
     ["the same in another format", [{ ...same, as: "env" }]],
   ])("are none for a command: %s", async (_what, options, isNamed = false) => {
     expect(optionsFor(to(command), asked({ to: options }, isNamed))).toBeUndefined();
-    const place = placeNotTold(to(command), { ...asked({ to: options }, isNamed), replaces: true });
+    const place = unnamedDestination(to(command), { ...asked({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
       details: {

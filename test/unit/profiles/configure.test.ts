@@ -6,7 +6,7 @@ import {
   addProfile,
   editProfile,
   type NewCredential,
-  type ProfileRooms,
+  type ProfileStores,
   removeProfile,
 } from "../../../src/profiles/configure.ts";
 import { oauthOf, type Profile, secretSourceOf } from "../../../src/profiles/profile.ts";
@@ -24,7 +24,7 @@ const client: NewCredential = {
 };
 const prod = { name: "prod", region: "eu", base_url: "https://api.example.com/" } as const;
 
-function rooms(): ProfileRooms & { keptSecrets: () => string[] } {
+function rooms(): ProfileStores & { keptSecrets: () => string[] } {
   const configDir = temporaryFolder();
   const credentials = credentialsAt({ configDir, keychain: "file", env: {} });
   return {
@@ -40,7 +40,7 @@ function rooms(): ProfileRooms & { keptSecrets: () => string[] } {
   };
 }
 
-async function secretOf(house: ProfileRooms, profile: Profile): Promise<string> {
+async function secretOf(house: ProfileStores, profile: Profile): Promise<string> {
   const source = secretSourceOf(profile.credential!);
   if (source.from !== "stored") throw new Error("not kept");
   return house.credentials.read(source, profile.credential_origins);
@@ -177,7 +177,7 @@ describe("changing a profile", () => {
     const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
     const changes = { add: full, edit: full, remove: full, use: full };
     const store = { path: "", default: null, list: () => [profile], get: () => profile, ...changes };
-    const broken: ProfileRooms = { ...house, store };
+    const broken: ProfileStores = { ...house, store };
     expect((await failureOf(() => editProfile(broken, "prod", { credential: { ...key, secret: "new" } }))).kind).toBe(
       "failed",
     );

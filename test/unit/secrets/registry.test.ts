@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.ts";
+import { addProfile, type ProfileStores } from "../../../src/profiles/configure.ts";
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
@@ -13,7 +13,7 @@ import { canary, client, delivery, filesWithCanary, key } from "./a-secret.ts";
 
 interface House {
   readonly folder: string;
-  readonly rooms: ProfileRooms;
+  readonly rooms: ProfileStores;
   readonly stderr: string[];
   readonly tools: DestinationTools;
 }
