@@ -178,12 +178,16 @@ export class PostgresLease implements EntryLease {
     const { id, attempts } = this.#entry;
     const rows = await session
       .read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id])
-      .catch(() => []);
-    const holder = rows[0] && holderIn(rows[0]);
+      .catch(() => undefined);
+    const holder = rows?.[0] && holderIn(rows[0]);
     const by = holder === undefined ? "another process" : describeHolder(holder);
+    const isGone = rows?.length === 0 || rows?.[0]?.epoch === this.#taken.epoch;
+    const what = isGone
+      ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
+      : `The journal entry ${id} was taken over by ${by}: this process's lease had ended.`;
     // Its new holder knows what became of earlier requests; this process does not.
     const kind = attempts > 0 ? "outcome_unknown" : "unreachable";
-    return new Failure(kind, `The journal entry ${id} was taken over by ${by}: this process's lease had ended.`, {
+    return new Failure(kind, what, {
       meaning: "Nothing more is sent or recorded for it here.",
       nextCommand: shell`integ journal show ${id}`,
       entry: id,

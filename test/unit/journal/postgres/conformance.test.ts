@@ -138,6 +138,15 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await open().verify()).toEqual([]);
   });
 
+  test.each(["DELETE FROM", "UPDATE"])("a holder whose entry is not as it left it says so: %s", async (verb) => {
+    const schema = `restored_${process.pid}_${verb.length}`;
+    const { lease } = await (await storeIn(schema))().admit(intent());
+    const client = await ownClient();
+    await client.query(`${verb} ${schema}.integ_entries ${verb === "UPDATE" ? "SET position = 7" : ""}`);
+    await client.end();
+    await expect(lease.record({ state: "done" })).rejects.toThrow("is not as this process left it");
+  });
+
   test("what is begun while the journal is moved is refused, and a holder that stood still records nothing more", async () => {
     const schema = `moved_${process.pid}`;
     const open = await storeIn(schema);
