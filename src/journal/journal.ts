@@ -4,12 +4,11 @@ import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
-import type { Finding } from "./finding.ts";
-import type { Step } from "./record.ts";
+import type { Finding, Step } from "./record.ts";
 import type { EntryRecords, Merged } from "./merge.ts";
 
 export type { Intent } from "./admission.ts";
-export type { Finding } from "./finding.ts";
+export type { Finding } from "./record.ts";
 
 export interface Journal {
   /** Path of the file, or the address of the server without its password. */

@@ -7,8 +7,16 @@
 import { hash } from "node:crypto";
 import { type Actor, readActor } from "./actor.ts";
 import { type Entry, formatVersion } from "./entry.ts";
-import type { Finding } from "./finding.ts";
 import { type EntryDestination, isObject, readDestination } from "./entry-destination.ts";
+
+/** What `journal verify` has to report. */
+export interface Finding {
+  readonly severity: "problem" | "warning";
+  /** File with line and offset, or the entry. */
+  readonly where: string;
+  /** One sentence: what is wrong, and what to do if something can be done. */
+  readonly message: string;
+}
 
 /** How every record begins; it cannot occur inside one, where quotes are escaped. */
 export const recordStart = '{"sum":"';

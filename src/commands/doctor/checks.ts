@@ -6,7 +6,7 @@ import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
-import type { Finding } from "../../journal/finding.ts";
+import type { Finding } from "../../journal/journal.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { shell, settingOf } from "../../next-step.ts";
 

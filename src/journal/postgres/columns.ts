@@ -1,8 +1,8 @@
 // What the columns of a row repeat from the content of its newest record, so that the server can look for it. Pure.
+import { hash } from "node:crypto";
 import type { Actor } from "../actor.ts";
-import { type Entry, isSettled, resourcesOf } from "../entry.ts";
+import { type Entry, isSettled, requestKey, resourcesOf } from "../entry.ts";
 import { itemName } from "../lookup.ts";
-import { fingerprintOf } from "./fingerprint.ts";
 
 /** Text as a column can hold it: a name that came from the service may have a character that none can. */
 export function plain(text: string | null | undefined): string | null {
@@ -13,6 +13,11 @@ export function plain(text: string | null | undefined): string | null {
 function resourcesIn(entry: Entry): (string | null)[] {
   const { policy_name: item } = entry.detail;
   return [...resourcesOf(entry), ...(item === undefined ? [] : [itemName(item)])].map(plain);
+}
+
+/** The same for the same request, whatever account and organization it is for. */
+export function fingerprintOf(entry: Parameters<typeof requestKey>[0]): string {
+  return hash("sha256", requestKey(entry), "hex");
 }
 
 /** Columns of an entry, by their names. */

@@ -22,10 +22,9 @@ import type {
   PruneOptions,
 } from "../journal.ts";
 import type { EntryRecords, Merged } from "../merge.ts";
-import { entryColumns, recordColumns } from "./columns.ts";
+import { entryColumns, fingerprintOf, recordColumns } from "./columns.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
-import { fingerprintOf } from "./fingerprint.ts";
 import { holderIn, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, PostgresLease } from "./lease.ts";
 import { pruneTables } from "./prune.ts";
