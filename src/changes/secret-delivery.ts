@@ -54,7 +54,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
     copyStays: "An unneeded copy of the secret could not be destroyed",
   },
   access_key: {
-    undelivered: "The service gave the secret, and it could not be delivered",
+    undelivered: "The service sent the secret, but it could not be delivered",
     untilClaimed: "It is kept on this machine, readable by you alone, until you claim it.",
     neither: (delivering) => `The secret could neither be kept nor delivered: ${delivering}`,
     copyStays: "The secret was delivered, but the copy kept meanwhile could not be destroyed",

@@ -133,7 +133,7 @@ export class EscrowChoice {
       });
     if (isShared && env.CI && recipients.length === 0)
       tellNote(
-        "This machine's disk may not outlast the run (CI), and nothing says to whom a secret is encrypted: one that cannot be delivered is lost with the disk. INTEG_ESCROW=<age recipient> keeps it in the journal.",
+        "This machine's disk may not outlast the run (CI), and INTEG_ESCROW is not set: a secret that cannot be delivered is lost with the disk. INTEG_ESCROW=<age recipient> keeps it in the journal.",
       );
   }
 

@@ -134,7 +134,7 @@ export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string,
   const shown = what.slice(0, 10).join(", ");
   throw new Failure(
     "usage",
-    `The plan no longer matches what is there. Changed: ${shown}${what.length > 10 ? " and more" : ""}.`,
+    `The plan no longer matches the current state. Changed: ${shown}${what.length > 10 ? " and more" : ""}.`,
     {
       meaning: "Nothing was sent.",
       nextCommand: shell`integ plan`,

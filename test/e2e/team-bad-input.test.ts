@@ -179,7 +179,7 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       journal: () => address("integ"),
       env: () => ({ PGPASSWORD: "" }),
       code: 2,
-      says: "asks for the password",
+      says: "requires a password",
     },
     {
       what: "a password file that others can read",

@@ -180,8 +180,8 @@ const listOf: Readonly<Record<Resource, NextCommand>> = {
 function notFound(resource: Resource | undefined): Refusal {
   const hint =
     resource === "oauth_client" || resource === "oauth_token"
-      ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled."
-      : "Check the id or path, that it belongs to this organization, and the profile's regional host.";
+      ? "Check that the id is correct and belongs to this organization, that the profile has the host of its region, and that OAuth access is enabled."
+      : "Check that the id or path is correct and belongs to this organization, and that the profile has the host of its region.";
   return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
 }
 

@@ -181,7 +181,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
-      "The profile's secret still works. Whether the rotation made a new one is not known. Rotate the key again to be sure.",
+      "The profile's secret still works. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   // The new one is not lost as long as another place may have it.

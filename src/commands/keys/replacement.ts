@@ -150,7 +150,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
       meaning:
         typeof old.expiresAt === "string"
           ? `Nothing was sent. The old key's expiry, ${old.expiresAt}, is in the past or invalid.`
-          : "Nothing was sent: integ does not guess what it does not know.",
+          : "Nothing was sent: integ does not guess these values.",
     });
   const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, expiresAt: expiresAt || undefined };
   checkAccessKey(request, nowMs);

@@ -45,7 +45,7 @@ export const command = defineVerb({
       return;
     }
     await printFindings(context, findings, { columns, empty: "No findings." });
-    const judged = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients made elsewhere are not known here.`;
+    const judged = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
     context.output.note(judged);
     if (findings.length > 0) throw remaining(findings);
   },

@@ -84,7 +84,7 @@ async function ofAccount(
   const known = clients.filter(({ status }) => status !== "revoked");
   if (known.length === 0)
     throw new Failure("not_found", `The journal knows no client of ${serviceAccount} that is not revoked.`, {
-      meaning: "Nothing was sent. Clients made elsewhere are not known here.",
+      meaning: "Nothing was sent. Clients created elsewhere are not known here.",
       nextCommand: shell`integ oauth-clients list`,
     });
   for (const { id, status, created_at, scopes } of known)

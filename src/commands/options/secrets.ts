@@ -98,7 +98,7 @@ export function secretOptionsOf(flags: SecretFlags): SecretOptions {
     const before = to.findLast((place) => place.at < at) ?? onlyOf(to, kinds);
     if (before === undefined || !kinds.includes(before.option.kind))
       throw new Failure("usage", `${flag} does not follow a ${kinds.map((kind) => `--secret-${kind}`).join(" or ")}.`, {
-        hint: "Put it right behind the destination that it belongs to.",
+        hint: "Write it directly after the destination that it belongs to.",
       });
     before.option = change(before.option);
   }

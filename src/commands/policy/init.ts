@@ -44,7 +44,9 @@ export const command = defineVerb({
     writeNew(path, text, options.file);
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     if (items.length > 0)
-      context.output.note(`The comment beside each item in ${options.file} is the command that adopts what exists.`);
+      context.output.note(
+        `The comment beside each item in ${options.file} is the command that adopts the existing credential.`,
+      );
     context.output.next(shell`integ policy check ${fileWords(options.file)}`);
   },
 });

@@ -26,7 +26,7 @@ export function mergeInto({ file, locks }: TransferParts, coming: readonly Entry
   assertOwnKeys(steps, (entry) => holderOf(fold, entry));
   const leased = locks.leased();
   const held = steps.find(({ id, there, contents }) => there > 0 && contents.length > 0 && leased.has(id));
-  if (held !== undefined) throw inUse(`entry ${held.id} is in use, and has new records in what is imported`);
+  if (held !== undefined) throw inUse(`entry ${held.id} is in use, and the import has new records for it`);
   const contents = steps.flatMap((step) => step.contents);
   if (contents.length > 0) file.append(() => contents);
   return countMerged(steps);

@@ -169,14 +169,10 @@ function configOf(host: Host, address: Address, { env, home, user: ownName }: Su
     // Asked for only if the server wants one.
     password: async () => {
       if (found.password !== undefined) return found.password;
-      throw new Failure(
-        "usage",
-        `The server of the journal asks for the password of the role ${user}, and there is none.`,
-        {
-          meaning: `Nothing was sent and nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
-          hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
-        },
-      );
+      throw new Failure("usage", `The journal's server requires a password for the role ${user}, and none was found.`, {
+        meaning: `Nothing was sent and nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
+        hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
+      });
     },
     ssl: protection(host, address, home),
     sslnegotiation: "postgres",

@@ -69,7 +69,7 @@ async function assertFree(query: Query, { entries }: Tables, changed: readonly M
   const text = `SELECT id FROM ${entries} WHERE id = ANY($1) AND lease_until > clock_timestamp() LIMIT 1`;
   const [held] = await query(text, [ids]);
   if (held === undefined) return;
-  throw new Failure("conflict", `The entry ${String(held.id)} is in use, and has new records in what is imported.`, {
+  throw new Failure("conflict", `The entry ${String(held.id)} is in use, and the import has new records for it.`, {
     meaning: "Nothing was imported.",
     hint: "Wait until it is released, then run the command again.",
   });

@@ -622,7 +622,7 @@ function transfer(engine: JournalEngine): void {
     await lease.release();
     const refused = await failure(store.open().merge(await carried(from)));
     expect(refused.kind).toBe("conflict");
-    expect(refused.message.toLowerCase()).toContain(`entry ${id} is in use, and has new records in what is imported`);
+    expect(refused.message.toLowerCase()).toContain(`entry ${id} is in use, and the import has new records for it`);
     expect(refused.details.hint).toBe("Wait until it is released, then run the command again.");
     await held.release();
     expect(await store.open().merge(await carried(from))).toMatchObject({ extended: 1 });

@@ -152,7 +152,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(none).toBeInstanceOf(Failure);
       expect((none as Failure).kind).toBe("usage");
       expect(none.message).toBe(
-        `The server of the journal asks for the password of the role ${role.name}, and there is none.`,
+        `The journal's server requires a password for the role ${role.name}, and none was found.`,
       );
       expect((none as Failure).details).toEqual({
         meaning: "Nothing was sent and nothing changed.",
