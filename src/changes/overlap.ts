@@ -180,6 +180,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
   const { bench, lease, options } = work;
   const watched = new WatchedDestination(options.destination);
   const { oldId, noun } = contract;
+  const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
   let isDelivered = false;
   try {
     const created = await contract.deliverNew(watched);
@@ -204,7 +205,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     if (dueAt !== undefined && !(await isOverAfterWait(work, { noun, dueAt })))
       return { ...rotated, oldRevoked: false, dueAt };
     if (stage.kind !== "nothing to revoke") {
-      const by = await successorOf(work, contract, { newId, watched, child: created.entry });
+      const by = await successorOf(work, contract, { newId, watched, isProvenBefore, child: created.entry });
       // From here on the old one may be revoked, whatever the response is.
       if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
       await contract.revokeOld(by);
@@ -328,14 +329,20 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
 async function successorOf(
   work: RotationWork,
   contract: RotationContract,
-  about: { readonly newId: string; readonly watched: WatchedDestination; readonly child: Entry },
+  about: {
+    readonly newId: string;
+    readonly watched: WatchedDestination;
+    /** By an earlier process: the secret may be one that it kept. */
+    readonly isProvenBefore: boolean;
+    readonly child: Entry;
+  },
 ): Promise<Successor> {
   assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.noun, ...about });
   const { detail } = work.lease.entry;
   const proof = proofIn(detail);
-  const { newId, watched, child } = about;
+  const { newId, watched, isProvenBefore, child } = about;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  const isJustMade = watched.secret !== undefined && (detail.overlap_ms ?? 0) === 0;
+  const isJustMade = watched.secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
   if (isJustMade) return { id: newId, proof, seen: "just made", missing };
   await assertWorks(contract, newId);
   return { id: newId, proof, seen: "looked at", missing };

@@ -144,4 +144,10 @@ export const defects = [
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
     changes: [["changes/access-key/recover.ts", "if (other !== undefined)\n", "if (other === null)\n"]],
   },
+  {
+    name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",
+    changes: [
+      ["changes/overlap.ts", "watched.secret !== undefined && !isProvenBefore &&", "watched.secret !== undefined &&"],
+    ],
+  },
 ];

@@ -256,3 +256,22 @@ it("an overlap is over, and the list cannot be had: the old key stays until it i
   expect(world.entries[0]!.state).toBe("unusable");
   expect(world.broken).toEqual([]);
 });
+
+it("a key that was proven, and that someone revoked before its kept secret was delivered, lets the old one stay", async () => {
+  let met = 0;
+  for (let index = 1; index < 10; index += 1) {
+    const world = worldWithKeys({ destination: "stdout", failing: [`record ${index}`] });
+    await replaceKey(world);
+    const rotation = world.entry("access_key.rotate")!;
+    const made = world.account.keys.find(({ id }) => id === "ak_3");
+    if (rotation.detail.proven === undefined || world.kept.size === 0 || made === undefined) continue;
+    met += 1;
+    made.status = "revoked";
+    const { value } = await world.recover({ destinationOf: async () => world.single("file") });
+    expect([value![0]!.failure?.kind, world.account.live("key").map(({ id }) => id)]).toEqual([
+      "unusable",
+      ["ak_own", "ak_old"],
+    ]);
+  }
+  expect(met).toBeGreaterThan(0);
+});
