@@ -1,6 +1,7 @@
 // Reading journals of any length: how much more it costs than one of a hundred entries.
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { peakMegabytes, processorSeconds, sideBySide, spread } from "./measure.mjs";
 import { makeJournal } from "./made-journal.mjs";
 
@@ -27,7 +28,37 @@ export async function journal({ workplace, plan }) {
       ),
     );
   }
-  return lines;
+  return [...lines, ...(await wholeLines(workplace, { plan, path: paths.at(-1), entries: last }))];
+}
+
+/** What reads every byte of the longest: by the clock, since several processors are used. */
+async function wholeLines(workplace, { plan, path, entries }) {
+  for (const name of readdirSync(dirname(path))) if (name.includes(".index")) rmSync(join(dirname(path), name));
+  const read = (words, nodeWords = []) => workplace.integ(words, { env: { INTEG_JOURNAL: path }, nodeWords });
+  const [verify, list] = [
+    ["journal", "verify"],
+    ["journal", "list"],
+  ];
+  const found = await sideBySide({ verify: read(verify), list: read(list) }, { rounds: plan.verifyRounds });
+  const megabytes = await peakMegabytes(read(verify, ["--require", hook]), join(workplace.folder, "peak"));
+  const size = statSync(path).size / 1e9;
+  return [
+    {
+      what: `journal verify, ${named(entries)}`,
+      against: "itself",
+      ...found.verify,
+      bar: { mostSeconds: Number(((10 * size) / 2.8).toFixed(1)) },
+      note: `${size.toFixed(2)} GB, by the clock`,
+    },
+    { what: `journal list without an index, ${named(entries)}`, against: "journal verify", ...found.list },
+    {
+      what: `journal verify, ${named(entries)}, peak memory`,
+      against: "itself",
+      megabytes,
+      ratio: { median: 1 },
+      bar: { mostMegabytes: 209.7 },
+    },
+  ];
 }
 
 /** @param first id of the first entry of every journal that is made here */

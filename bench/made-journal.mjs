@@ -52,25 +52,33 @@ class Lines {
 /**
  * @param path of the journal, which must not exist
  * @param about.entries how many
- * @param about.unfinished how many of them, evenly spread, were cut off
+ * @param about.unsettled how many of them, evenly spread, were cut off
+ * @param about.account of which they are, the sandbox's if none is given
  */
-export function makeJournal(path, { entries, unsettled = 0 }) {
+export function makeJournal(path, { entries, unsettled = 0, account = sandboxAccount }) {
   const lines = new Lines(path);
   lines.add(`"v":2,"journal":"integ","file":"bench-journal","created_at":"${new Date(first).toISOString()}"`);
   for (let number = 0; number < entries; number += 1) {
     const isCut = Math.floor(((number + 1) * unsettled) / entries) > Math.floor((number * unsettled) / entries);
-    for (const record of recordsOf(number, isCut)) lines.add(record);
+    for (const record of recordsOf(number, { isCut, account })) lines.add(record);
   }
   lines.end();
 }
 
-function recordsOf(number, isCut) {
+const sandboxAccount = {
+  profile: "sandbox",
+  profile_id: "sandbox:us",
+  organization_id: "5eed0000-0000-4000-8000-0000000000a5",
+  base_url: "sandbox://us",
+};
+
+function recordsOf(number, { isCut, account }) {
   const id = idOf(Math.floor((first - Date.UTC(2025, 0, 1)) / 1000) * 2 ** 20 + number * 2 ** 20);
   const name = digest(`entry ${number}`);
   const at = (ms) => new Date(first + number * 1000 + ms).toISOString();
   const key = `${name.slice(0, 8)}-${name.slice(8, 12)}-4${name.slice(13, 16)}-8${name.slice(17, 20)}-${name.slice(20, 32)}`;
   const request = `{\\"service_account_id\\":\\"sa_us_automation\\",\\"scopes\\":[\\"entity:read\\",\\"organization:read\\"]}`;
-  const intent = `"v":2,"intent":{"id":"${id}","operation":"oauth_client.create","idempotency_key":"${key}","profile":"sandbox","profile_id":"sandbox:us","organization_id":"5eed0000-0000-4000-8000-0000000000a5","region":"us","base_url":"sandbox://us","service_version":"2026-07-01","method":"POST","path":"/v1/oauth_clients","request_text":"${request}","twin":"[\\"sa_us_automation\\",\\"${isCut ? number : ""}entity:read\\",\\"organization:read\\"]","replaces":null,"parent":null,"created_at":"${at(0)}"}`;
+  const intent = `"v":2,"intent":{"id":"${id}","operation":"oauth_client.create","idempotency_key":"${key}","profile":"${account.profile}","profile_id":"${account.profile_id}","organization_id":${JSON.stringify(account.organization_id)},"region":"us","base_url":"${account.base_url}","service_version":"2026-07-01","method":"POST","path":"/v1/oauth_clients","request_text":"${request}","twin":"[\\"sa_us_automation\\",\\"${isCut ? number : ""}entity:read\\",\\"organization:read\\"]","replaces":null,"parent":null,"created_at":"${at(0)}"}`;
   const by = `"by":{"user":"ada","host":"desk"}`;
   const end = `"last_error":null,"destination":{"kind":"stdout"},"replaced_by":null,"detail":`;
   const open = `"now":{"state":"open","resource_id":null,"attempts":`;

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 
 /** Runs a command to its end with its output thrown away. @returns seconds */
-export function timed({ name, command: [program, ...words], env, out = "/dev/null" }) {
+export function timed({ name, command: [program, ...words], env, statuses = [0], out = "/dev/null" }) {
   const fd = openSync(out, "w");
   return new Promise((resolve, reject) => {
     const begun = performance.now();
@@ -15,17 +15,20 @@ export function timed({ name, command: [program, ...words], env, out = "/dev/nul
     let seconds = 0;
     child.on("exit", () => (seconds = (performance.now() - begun) / 1000));
     child.on("close", (code) => {
-      if (code === 0) resolve(seconds);
+      if (statuses.includes(code)) resolve(seconds);
       else reject(new Error(`${name} ended with ${code}: ${errors}`));
     });
   }).finally(() => closeSync(fd));
 }
 
 /** Runs a command to its end. @returns the seconds of processor it used: other work on the machine hardly changes them */
-export async function processorSeconds({ name, command, env }) {
-  const line = 'TIMEFORMAT="%3U %3S"; time "$@" >/dev/null 2>&1';
-  const { status, stderr } = spawnSync("bash", ["-c", line, "bash", ...command], { env, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${name} ended with ${status}`);
+export async function processorSeconds({ name, command, env, statuses = [0], out = "/dev/null" }) {
+  const line = 'TIMEFORMAT="%3U %3S"; time "$@" >"$OUT" 2>/dev/null';
+  const { status, stderr } = spawnSync("bash", ["-c", line, "bash", ...command], {
+    env: { ...env, OUT: out },
+    encoding: "utf8",
+  });
+  if (!statuses.includes(status)) throw new Error(`${name} ended with ${status}`);
   const [user, system] = stderr.trim().split(" ").map(Number);
   return user + system;
 }

@@ -1,7 +1,7 @@
 // `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
 // bench/README.md.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,policy,team] [--node <file>]… [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,recover,keys,sandbox,policy,team] [--node <file>]… [--result <file>] [--no-build]
 //
 // With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";
@@ -35,6 +35,13 @@ const whole = {
   teamAtOnce: 100,
   journalSizes: [100, 10_000, 100_000, 1_000_000],
   journalRounds: 9,
+  verifyRounds: 3,
+  recoverEntries: 100_000,
+  recoverUnsettled: [100, 1000],
+  recoverRounds: 3,
+  keyCounts: [1000, 100_000],
+  keyRounds: 5,
+  sandbox: { few: 50, many: 10_000, measured: 200, pages: 200 },
   policyItems: 1000,
   policyRounds: 5,
 };
@@ -62,6 +69,13 @@ const quick = {
   teamAtOnce: 4,
   journalSizes: [100, 1000],
   journalRounds: 1,
+  verifyRounds: 1,
+  recoverEntries: 1000,
+  recoverUnsettled: [10, 20],
+  recoverRounds: 1,
+  keyCounts: [100, 1000],
+  keyRounds: 1,
+  sandbox: { few: 5, many: 50, measured: 20, pages: 10 },
   policyItems: 20,
   policyRounds: 1,
 };
@@ -110,7 +124,9 @@ async function bench() {
 async function measureAll(chosen, { workplace, plan }) {
   const machine = machineOf(workplace);
   const begun = { object: "benchmark", quick: flags.quick, measured_at: new Date().toISOString(), machine };
-  console.log(`${machine.processor} × ${machine.processors}, Node ${machine.node}, integ ${machine.integ}`);
+  console.log(
+    `${machine.processor} × ${machine.processors}, Node ${machine.node}, integ ${machine.integ} (${machine.commit})`,
+  );
   console.log(`load of the machine at the beginning: ${machine.load}\n`);
   const sections = {};
   for (const name of chosen) sections[name] = await show(name, { workplace, plan });
@@ -169,9 +185,17 @@ function machineOf({ nodeVersion }) {
     processor: first?.model ?? "unknown processor",
     processors: cpus().length,
     integ: JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version,
+    commit: commitOf(),
     curl: versionOf("curl"),
     jq: versionOf("jq"),
   };
+}
+
+/** What is measured; a tree with changes of its own is not what the commit says. */
+function commitOf() {
+  const git = (...words) => spawnSync("git", words, { cwd: root, encoding: "utf8" }).stdout?.trim();
+  const commit = git("rev-parse", "--short", "HEAD");
+  return commit && `${commit}${git("status", "--porcelain", "src", "bin", "scripts") === "" ? "" : ", changed"}`;
 }
 
 function versionOf(tool) {

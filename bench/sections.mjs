@@ -3,9 +3,12 @@ import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
 import { growth } from "./growth-section.mjs";
 import { journal } from "./journal-section.mjs";
+import { keys } from "./keys-section.mjs";
 import { lists } from "./lists-section.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
 import { policy } from "./policy-section.mjs";
+import { recover } from "./recover-section.mjs";
+import { sandbox } from "./sandbox-section.mjs";
 import { team } from "./team.mjs";
 
 // A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
@@ -14,7 +17,21 @@ import { team } from "./team.mjs";
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
-export const sections = { startUp, walk, lists, growth, latency, memory, table, journal, policy, team };
+export const sections = {
+  startUp,
+  walk,
+  lists,
+  growth,
+  latency,
+  memory,
+  table,
+  journal,
+  recover,
+  keys,
+  sandbox,
+  policy,
+  team,
+};
 
 /** Start-up, and one page of 25 rows, against a Node that does nothing. */
 async function startUp({ workplace, plan }) {
