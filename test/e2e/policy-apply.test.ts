@@ -169,6 +169,15 @@ describe("integ apply", () => {
       ).toEqual([true]);
   });
 
+  it("leaves a file that integ did not write, and says what to do with it", async () => {
+    write(policy(item("a")));
+    writeFileSync(home.path("a.secret"), "mine");
+    const { code, stderr } = await apply();
+    expect([code, secretOf("a")]).toEqual([2, "mine"]);
+    expect(stderr).toContain("Move the file away, or name another destination in the policy file");
+    expect(stderr).not.toContain("--force");
+  });
+
   it("delivers a secret that a broken destination left on this machine", async () => {
     write(policy(item("a", undefined, "{ command: test -e fixed && cat > a.secret }")));
     const broken = await apply();

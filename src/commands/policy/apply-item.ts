@@ -15,6 +15,7 @@ import { secretLost } from "../../changes/secret-delivery.ts";
 import { type DiskHealth, isInterruption, lastErrorOf, serviceTime, type Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { flags } from "../../next-step.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
@@ -72,7 +73,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return failed(work, error);
+    return failed(work, inPolicyWords(error));
   }
 }
 
@@ -99,6 +100,15 @@ function benchFor(
       busy: () => () => {},
     },
   };
+}
+
+/** `apply` has no option that replaces a file: the policy's destination is its own file or another one. */
+function inPolicyWords(failure: Failure): Failure {
+  const { nextCommand } = failure.details;
+  if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
+  const hint =
+    "Move the file away, or name another destination in the policy file: integ replaces only a file that it wrote there.";
+  return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, hint });
 }
 
 async function destinationOf(
