@@ -198,6 +198,8 @@ describe("oauth-clients rotate", () => {
     const [successor] = await live();
     const { code, stderr } = await rotate(at, id, "--secret-file", "third.secret");
     expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} was rotated; its successor is ${successor}.`)]);
+    expect(stderr).toMatch(/^Warning: .*integ rotates the successor\.$/m);
+    expect(stderr).toMatch(/^Note: The secret is in /m);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(successor);
   });

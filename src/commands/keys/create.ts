@@ -3,7 +3,15 @@ import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../chan
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showRequest, showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
+import {
+  showRequest,
+  showMade,
+  actingAs,
+  mentionUnsettled,
+  tellDelivered,
+  tellPlan,
+  workbenchOf,
+} from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
 import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
@@ -53,7 +61,10 @@ export const command = defineVerb({
     noteDefaults(context, options);
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
-    if (!destination.isStdout) await showMade(() => context.output.resource(receipt, deliveredKeyView));
+    if (!destination.isStdout) {
+      await showMade(() => context.output.resource(receipt, deliveredKeyView));
+      tellDelivered(context, destination);
+    }
   },
 });
 

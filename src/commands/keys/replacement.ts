@@ -8,7 +8,14 @@ import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/global.ts";
-import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import {
+  mayReplace,
+  ShownMeanwhile,
+  actingAs,
+  mentionUnsettled,
+  tellDelivered,
+  workbenchOf,
+} from "../running/change.ts";
 import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
@@ -63,7 +70,9 @@ export async function rotateByReplacement(
     // Not at the end: whatever the rest comes to, a script wants to know the new key.
     delivered: async (receipt, dueAt) => {
       const text = withDueTime(receipt, dueAt);
-      if (!destination.isStdout) await shown.show(() => output.resource(text, deliveredKeyView));
+      if (destination.isStdout) return;
+      await shown.show(() => output.resource(text, deliveredKeyView));
+      tellDelivered(context, destination);
     },
     waitMs: 60_000,
     mayReplace: (entry) => {

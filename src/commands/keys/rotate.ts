@@ -5,7 +5,7 @@ import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, showMade, mentionUnsettled, tellDelivered, workbenchOf } from "../running/change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -144,6 +144,9 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
-  if (receipt !== undefined && !destination.isStdout) await showMade(() => output.resource(receipt, deliveredKeyView));
+  if (receipt !== undefined && !destination.isStdout) {
+    await showMade(() => output.resource(receipt, deliveredKeyView));
+    tellDelivered(context, destination);
+  }
   return id;
 }

@@ -11,6 +11,7 @@ import {
   mayReplace,
   mayRevokeUnproven,
   ShownMeanwhile,
+  tellDelivered,
   actingAs,
   mentionUnsettled,
   workbenchOf,
@@ -91,7 +92,9 @@ export const command = defineVerb({
         // Not at the end: whatever the rest comes to, a script wants to know the new client.
         delivered: async (receipt, dueAt) => {
           const text = withDueTime(receipt, dueAt);
-          if (!destination.isStdout) await shown.show(() => context.output.resource(text, deliveredClientView));
+          if (destination.isStdout) return;
+          await shown.show(() => context.output.resource(text, deliveredClientView));
+          tellDelivered(context, destination);
         },
       },
     );

@@ -212,8 +212,18 @@ function resultOf({ planned, outcome, postponed }: AppliedItem): string {
 }
 
 function messageOf({ planned, outcome, postponed }: AppliedItem): string {
-  return outcome?.failure?.message ?? postponed ?? planned.row.reason;
+  const { action, reason } = planned.row;
+  if (outcome?.result === "done") return actionsDone[action] ?? reason;
+  return outcome?.failure?.message ?? postponed ?? reason;
 }
+
+/** What was done, once the reason of the plan no longer holds. */
+const actionsDone: Readonly<Record<string, string>> = {
+  create: "created, its secret delivered",
+  rotate: "rotated, its new secret delivered",
+  change_scopes: "replaced by one with the scopes of the policy",
+  revoke_old: "the old one is revoked",
+};
 
 async function print({ output }: Context, applied: readonly AppliedItem[]): Promise<void> {
   const rows = applied.map((item) => {

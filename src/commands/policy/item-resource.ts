@@ -18,7 +18,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** What finished rotations put in the place of a client or key; itself if nothing did. It says so. */
+/** What finished rotations put in the place of a client or key; itself if nothing did. Asks about it. */
 export async function newestInPlaceOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
@@ -38,6 +38,14 @@ export async function newestInPlaceOf(context: Context, id: string): Promise<str
     seen.add(next);
     current = next;
   }
-  if (current !== id) context.output.note(`${id} was rotated; its successor is ${current}.`);
+  if (current !== id) await agreeToSuccessor(context, id, current);
   return current;
+}
+
+/** Someone who named the old id may not know of the new one. A script has said what it wants, and is warned. */
+async function agreeToSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
+  const what = `${id} was rotated; its successor is ${successor}.`;
+  if (!output.interactive || settings.yes) return output.warn(`${what} integ rotates the successor.`);
+  if (await output.confirm(`${what} Rotate ${successor} instead of ${id}?`, { destructive: true })) return;
+  throw new Failure("usage", "Nothing was rotated: the answer was no.");
 }

@@ -7,7 +7,13 @@ import { Failure } from "../../errors.ts";
 import { type ClientProof, type Entry, type KeyExchange, type EntryAccount, isOfAccount } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
-import { describeDestination, placesOf, type SingleRecord } from "../../secrets/destination.ts";
+import {
+  type Destination,
+  type DestinationRecord,
+  describeDestination,
+  placesOf,
+  type SingleRecord,
+} from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
@@ -230,8 +236,18 @@ export class ShownMeanwhile {
 /** Where a secret is that was delivered just now, as sentences; nothing if it was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
-  const sentences = placesOf(entry.destination).map((place) => describeDestination(place).delivered);
+  return deliveredTo(entry.destination);
+}
+
+function deliveredTo(record: DestinationRecord): string | undefined {
+  const sentences = placesOf(record).map((place) => describeDestination(place).delivered);
   return sentences.join(" ") || undefined;
+}
+
+/** Says where a secret is that was delivered just now: the receipt has none. */
+export function tellDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
+  const place = deliveredTo(record);
+  if (place !== undefined) output.note(place);
 }
 
 /**
