@@ -1,8 +1,14 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** Every credential, two lines each: they are too long for two columns, and one copies them whole. */
-const credentialNames = [
+/** Ids and credentials, a line for each region: one copies them whole, and a region is named where it is read. */
+const names = [
+  ["service account, all rights", "service_account_id"],
+  ["service account, few rights", "poor_service_account_id"],
+  ["organization", "organization_id"],
+  ["service account, elsewhere", "other_organization_service_account_id"],
+  ["organization, elsewhere", "other_organization_id"],
+  ["access key", "access_key_id"],
   ["API key", "api_key"],
   ["API key, second", "second_api_key"],
   ["API key, other account", "other_account_api_key"],
@@ -25,20 +31,11 @@ export const command = defineVerb({
     const description = await describeSandbox(context.settings.stateDir).catch(throwSandboxFailure);
     if (context.output.format !== "table") return context.output.document(description);
     const { us, eu } = description;
-    const credentials = credentialNames
-      .map(([label, key]) => `  ${label.padEnd(28)}us ${us[key]}\n${" ".repeat(30)}eu ${eu[key]}`)
-      .join("\n");
+    const rows = names.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
     await context.output.text(`The sandbox of this machine: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.
 
-                              us                                    eu
-  service account, all rights ${us.service_account_id.padEnd(38)}${eu.service_account_id}
-  service account, few rights ${us.poor_service_account_id.padEnd(38)}${eu.poor_service_account_id}
-  organization                ${us.organization_id.padEnd(38)}${eu.organization_id}
-  service account, elsewhere  ${us.other_organization_service_account_id.padEnd(38)}${eu.other_organization_service_account_id}
-  organization, elsewhere     ${us.other_organization_id.padEnd(38)}${eu.other_organization_id}
-  access key                  ${us.access_key_id.padEnd(38)}${eu.access_key_id}
-${credentials}
-  cohorts                     ${us.cohort_ids.join(" ")}
+${rows}  cohorts
+    us  ${us.cohort_ids.join(" ")}
 
 Try:
   integ oauth-clients create --profile sandbox --service-account ${us.service_account_id} --scope entity:read
