@@ -171,6 +171,8 @@ async function heldBy({ table }: Lane, { before, known }: Begun, homes: readonly
 interface Records {
   /** The newest epoch of each entry. */
   readonly epochs: ReadonlyMap<string, number>;
+  /** Entries that a process has taken and not released. */
+  readonly held: ReadonlySet<string>;
   /** `entry position epoch` of each record. */
   readonly lines: readonly string[];
 }
@@ -181,6 +183,7 @@ function recordsOf({ env }: Home): Records {
   const epochs = ask("SELECT id || ' ' || epoch FROM integ_entries").map((line) => line.split(" "));
   return {
     epochs: new Map(epochs.map(([id = "", epoch]) => [id, Number(epoch)])),
+    held: new Set(ask("SELECT id FROM integ_entries WHERE lease_until IS NOT NULL")),
     lines: ask("SELECT entry || ' ' || position || ' ' || epoch FROM integ_records"),
   };
 }
@@ -243,7 +246,8 @@ async function stoppedAt(
       wrong.push(`recover elsewhere: ${first.code} ${first.stderr}`);
     const before = recordsOf(at);
     const sent = gate.met.filter(isChange).length;
-    const isTaken = [...before.epochs].some(([id, epoch]) => epoch > (standing.epochs.get(id) ?? epoch));
+    // From itself: what it had not taken when it was stopped, it may take afterwards.
+    const isTaken = [...standing.held].some((id) => (before.epochs.get(id) ?? 0) > standing.epochs.get(id)!);
     totals.rounds += 1;
     totals.taken += isTaken ? 1 : 0;
     child.kill("SIGCONT");
