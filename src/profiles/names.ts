@@ -1,7 +1,7 @@
 // The names of profiles, and what they may be. Light: completion loads this.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
 /** An organization id: a UUID of any version (§4.4). */
@@ -19,7 +19,9 @@ export function checkProfileName(name: string): string {
     });
   }
   if (!namePattern.test(name)) {
-    throw new Failure("usage", "A profile name is 1 to 64 letters, digits, dots, underscores and hyphens.");
+    throw invalidValue("profile name", name.length > 64 ? undefined : name, {
+      hint: "Use 1 to 64 letters, digits, dots, underscores and hyphens.",
+    });
   }
   return name;
 }
