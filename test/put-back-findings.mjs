@@ -106,6 +106,38 @@ const fixes = [
   ],
   ["79", "journal/file/file-journal", ["journal/fold.ts", ": sequence <= last;", ": false;"]],
   ["82", "api/json/iso-time", ["api/json/iso-time.ts", "form !== null && Number", "form !== null || Number"]],
+  ["19", "changes/request-ids", ["changes/sending.ts", "[...request_ids, id].slice", "[id].slice"]],
+  ["25", "output/lists", ["output/fields.ts", "if (this.#unseen.size === 0) return;", "return;"]],
+  [
+    "30",
+    "changes/oauth-client/replace",
+    ["changes/oauth-client/replace.ts", 'if (state !== "secret_lost" || id', "if (true || id"],
+  ],
+  [
+    "50",
+    "changes/recover-dimensions",
+    ["changes/oauth-client/rotate.ts", "proof === undefined ? bench.account.proof : proof", "bench.account.proof"],
+  ],
+  [
+    "52",
+    "changes/clock",
+    ["changes/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
+  ],
+  [
+    "2",
+    "changes/oauth-client/rotate",
+    [
+      "changes/overlap.ts",
+      "  await assertWorks(contract, newId);\n  return (await contract.statusOf",
+      "  return (await contract.statusOf",
+    ],
+  ],
+  [
+    "6",
+    "secrets/file",
+    ["secrets/delivery-proof.ts", "isDelivered(text, record.proof, keys) === true", "isSameFile(path, record)"],
+  ],
+  ["33", "output/lists", ["output/formats/table.ts", 'return kind === "id" || kind === "word" ||', "return false && "]],
 ];
 
 const copy = sourceCopy("findings");

@@ -7,7 +7,7 @@ import { runHere } from "./program-here.ts";
 import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
 import { teamJournal } from "./team-journal.ts";
-import { noteStep, staysForSteps } from "./typed-steps.ts";
+import { noteSteps } from "./typed-steps.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -112,14 +112,17 @@ export class Home {
     }
     const isOwn =
       (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
-    const end = await ((isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options));
-    noteStep(this, end, [words, options]);
-    return end;
+    const here = isOwn ? undefined : await runHere(this, words, options);
+    if (here === undefined) return this.spawned(words, options);
+    noteSteps(this, here, [words, options]);
+    return here;
   }
 
   /** Runs one command to its end in a process of its own. */
-  spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    return ended(this.start(words, options), { ...options, words });
+  async spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    const end = await ended(this.start(words, options), { ...options, words });
+    noteSteps(this, end, [words, options]);
+    return end;
   }
 
   #makeTables(): void {
@@ -140,7 +143,6 @@ export class Home {
   }
 
   remove(): void {
-    if (staysForSteps(this)) return;
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -1,5 +1,5 @@
-// Every next step that a program under test printed, in any process of the run: written down as it is printed, and read by a
-// shell and by the program's own parser when the run is over (recorded-steps.ts).
+// Every next step that a program under test printed, in any process of the run: written down as it is printed, read by a shell
+// and by the program's own parser when the run is over (recorded-steps.ts), and typed where it was printed (typed-steps.ts).
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,25 +10,36 @@ export interface Step {
   readonly next: string;
 }
 
+export interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 const { INTEG_TEST_STEPS: folder } = process.env;
 const known = new Set<string>();
 
 /** Ids, folders and ports differ from run to run. */
-function kindOf({ code, next }: Step): string {
-  return `${code} ${next.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#")}`;
+export function kindOf({ code, next }: Pick<Step, "code" | "next">): string {
+  return `${code} ${withoutNames(next)}`;
+}
+
+export function withoutNames(text: string): string {
+  return text.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#");
+}
+
+/** The next steps in what a command printed: of its error, of rows and of notes. */
+export function stepsIn({ stdout, stderr }: Said): string[] {
+  const printed = [...stderr.matchAll(/^ *Next: (.+)$/gm), ...stdout.matchAll(/^ *Next: (.+)$/gm)];
+  const inJson = [...`${stderr}\n${stdout}`.matchAll(/"(?:next_command|next_step)": ?("(?:[^"\\]|\\.)*")/g)];
+  return [...printed.map(([, text = ""]) => text), ...inJson.map(([, text = '""']) => JSON.parse(text) as string)];
 }
 
 /** Keeps the next steps in what a command printed, one of each kind. */
-export function recordSteps(
-  typed: readonly string[],
-  { code, stdout, stderr }: { readonly code: number | null; readonly stdout: string; readonly stderr: string },
-): void {
+export function recordSteps(typed: readonly string[], said: Said): void {
   if (!folder) return;
-  const printed = [...stderr.matchAll(/^ *Next: (.+)$/gm), ...stdout.matchAll(/^ *Next: (.+)$/gm)];
-  const inJson = [...`${stderr}\n${stdout}`.matchAll(/"(?:next_command|next_step)": ?("(?:[^"\\]|\\.)*")/g)];
-  const all = [...printed.map(([, text = ""]) => text), ...inJson.map(([, text = '""']) => JSON.parse(text) as string)];
-  for (const next of all) {
-    const step = { typed, code, next };
+  for (const next of stepsIn(said)) {
+    const step = { typed, code: said.code, next };
     if (known.has(kindOf(step))) continue;
     known.add(kindOf(step));
     appendFileSync(join(folder, `${process.pid}.ndjson`), `${JSON.stringify(step)}\n`);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommandLine } from "../../src/edge/run.ts";
 import { recordFigure } from "./figures.mjs";
-import type { Step } from "./record-steps.ts";
+import { kindOf, type Step } from "./record-steps.ts";
 
 /** Exit codes of what ends the same way again, however often it is typed: usage, not found, conflict, unusable. */
 const forGood: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
@@ -18,10 +18,10 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
   const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
   process.env.INTEG_TEST_STEPS = folder;
   return async () => {
-    const of = (kind: RegExp): Step[] =>
-      readdirSync(folder).flatMap((name) => (kind.test(name) ? stepsIn(join(folder, name)) : []));
-    const steps = of(/^\d+\.ndjson$/);
-    const typed = of(/\.typed\.ndjson$/);
+    const of = <T>(kind: RegExp): T[] =>
+      readdirSync(folder).flatMap((name) => (kind.test(name) ? linesOf<T>(join(folder, name)) : []));
+    const steps = of<Step>(/^\d+\.ndjson$/);
+    const noted = of<Noted>(/\.typed\.ndjson$/);
     rmSync(folder, { recursive: true, force: true });
     delete process.env.INTEG_TEST_STEPS;
     const wrong: string[] = [];
@@ -30,9 +30,18 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
       if (why !== undefined)
         wrong.push(`${step.next}\n    after integ ${step.typed.join(" ")}, exit ${step.code}: ${why}`);
     }
+    const kinds = new Set(steps.map(kindOf));
+    const typed = new Set(noted.filter(({ reason }) => reason === undefined).map(({ kind }) => kind));
+    const reasons = new Map(noted.flatMap(({ kind, reason }) => (reason && !typed.has(kind) ? [[kind, reason]] : [])));
+    const counts: Record<string, number> = {};
+    for (const reason of reasons.values()) counts[reason] = (counts[reason] ?? 0) + 1;
+    const others = [...kinds].filter((kind) => !typed.has(kind) && !reasons.has(kind));
     recordFigure("next steps that tests printed", {
-      read: steps.length,
-      typed: typed.length,
+      read: kinds.size,
+      typed: typed.size,
+      "ended the same way": noted.filter(({ isSame }) => isSame === true).length,
+      ...counts,
+      "printed by a process that the test drives": others.length,
       wrong: wrong.length,
     });
     if (wrong.length === 0) return;
@@ -41,11 +50,17 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
   };
 }
 
-function stepsIn(path: string): Step[] {
+interface Noted {
+  readonly kind: string;
+  readonly reason?: string;
+  readonly isSame?: boolean;
+}
+
+function linesOf<T>(path: string): T[] {
   const lines = readFileSync(path, "utf8")
     .split("\n")
     .filter((line) => line.endsWith("}"));
-  return lines.map((line) => JSON.parse(line) as Step);
+  return lines.map((line) => JSON.parse(line) as T);
 }
 
 /** Nothing if the step can be typed. */

@@ -1,23 +1,36 @@
-// Next steps are typed where they were printed: after a test, when its faults are over, each command that an error of it
-// advised is run in the same home, and must not end as that error did. The services are put back afterwards.
+// Next steps are typed where they were printed: home and services are copied when a command prints a step, and after the test,
+// when its faults are over, the step runs in that copy. It must not end as the command that printed it did. What is not typed has a
+// reason of the list below.
 import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { runHere } from "./program-here.ts";
 import type { Ended, Home, RunOptions } from "./program.ts";
+import { kindOf, stepsIn, withoutNames } from "./record-steps.ts";
+import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** A step that was advised, and what it followed. */
+/** Why a step is not typed; the first that fits. */
+const reasons: Readonly<Record<string, RegExp>> = {
+  "another program's command": /^(?!integ )/,
+  "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
+  "asks for a secret on standard input": /--[a-z-]+-stdin\b/,
+  "a line of a shell": /[|<>;&]/,
+};
+
+/** A step that was printed, and what it followed. */
 interface Advised {
+  readonly kind: string;
+  readonly folder: string;
+  readonly copy: string;
+  readonly states: ReadonlyMap<string, string>;
   readonly home: Home;
   readonly typed: readonly string[];
   readonly how: RunOptions;
-  readonly said: Said;
-}
-
-interface Said {
-  readonly code: number | null;
+  readonly code: number;
+  /** Empty after a command that did not fail. */
   readonly message: string;
   readonly next: string;
 }
@@ -30,7 +43,6 @@ export interface Watched {
 }
 
 const known = new Set<string>();
-const removed = new Set<Home>();
 const services = new Set<Watched>();
 let advised: Advised[] = [];
 
@@ -40,73 +52,82 @@ export function watchService(service: Watched): () => void {
   return () => void services.delete(service);
 }
 
-/** Ids, folders and ports differ from run to run. */
-function kindOf(text: string): string {
-  return text.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#");
-}
-
-/** The message of an error and its command; nothing if a sentence says what has to be done before or instead. */
-function readError({ code, stderr }: Ended): Said | undefined {
+/** What an error says, and whether a sentence says what has to be done before or instead. */
+function readError({ stderr }: Pick<Ended, "stderr">): { message: string; isFirst: boolean } {
   const [, message] = /^Error: (.*)$/m.exec(stderr) ?? [];
-  if (message !== undefined) {
-    const [, next] = /^ *Next: (.+)$/m.exec(stderr) ?? [];
-    return next === undefined || /^ *Fix: /m.test(stderr) ? undefined : { code, message, next };
-  }
+  if (message !== undefined) return { message, isFirst: /^ *Fix: /m.test(stderr) };
   const last = stderr.trimEnd().split("\n").at(-1) ?? "";
-  if (!last.startsWith('{"error"')) return undefined;
-  const { error } = JSON.parse(last) as { error: { message: string; next_command?: string; hint?: string } };
-  return error.next_command && !error.hint ? { code, message: error.message, next: error.next_command } : undefined;
+  if (!last.startsWith('{"error"')) return { message: "", isFirst: false };
+  const { error } = JSON.parse(last) as { error: { message: string; hint?: string } };
+  return { message: error.message, isFirst: error.hint !== undefined };
 }
 
-/** Keeps the step of an error, one of each kind in a file of tests. */
-export function noteStep(home: Home, end: Ended, [typed, how]: [typed: readonly string[], how: RunOptions]): void {
-  if (!folder || end.code === 0 || end.code === null) return;
-  const said = readError(end);
-  if (said === undefined || !said.next.startsWith("integ ") || /[|<>;&]|^integ (help|sandbox|mcp)\b/.test(said.next))
-    return;
-  const kind = kindOf(`${said.code} ${said.next}`);
-  if (known.has(kind)) return;
-  known.add(kind);
-  advised.push({ home, typed, how, said });
+function note(line: object): void {
+  appendFileSync(join(folder!, `${process.pid}.typed.ndjson`), `${JSON.stringify(line)}\n`);
 }
 
-/** @returns whether a home stays until its steps were typed */
-export function staysForSteps(home: Home): boolean {
-  const stays = advised.some((step) => step.home === home);
-  if (stays) removed.add(home);
-  return stays;
-}
-
-/** After a test: types what was advised in the homes that it has removed. @throws Error if a step ends as what advised it */
-export async function typeSteps(): Promise<void> {
-  const ready = advised.filter(({ home }) => removed.has(home));
-  advised = advised.filter(({ home }) => !removed.has(home));
-  const wrong: string[] = [];
-  try {
-    const states = ready.length === 0 ? undefined : await calmStates();
-    if (states === undefined) return;
-    for (const step of ready) {
-      const why = await typeStep(step);
-      if (why !== undefined) wrong.push(why);
-      for (const [file, state] of states) putBack(file, state);
+/** Keeps the steps that a command printed, one of each kind, with a copy of the place. */
+export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly string[], how: RunOptions]): void {
+  if (!folder || end.code === null) return;
+  const { code } = end;
+  for (const next of stepsIn(end)) {
+    const kind = kindOf({ code, next });
+    const variant = isFull ? `${typed.slice(0, 2).join(" ")} ${kind}` : kind;
+    if (known.has(variant)) continue;
+    const { message, isFirst } = readError(end);
+    const reason = Object.keys(reasons).find((name) => reasons[name]!.test(next));
+    if (reason !== undefined || isFirst) {
+      known.add(variant);
+      note({ kind, next, reason: reason ?? "a sentence says what a person does first" });
+      continue;
     }
-    for (const { control } of services) await control("DELETE");
-  } finally {
-    for (const home of removed) rmSync(home.folder, { recursive: true, force: true });
-    removed.clear();
+    if (!existsSync(home.folder)) continue;
+    known.add(variant);
+    const copy = join(mkdtempSync(join(tmpdir(), "integ-step-")), basename(home.folder));
+    // A pipe or socket of a test is copied as what it is.
+    spawnSync("cp", ["-a", home.folder, copy]);
+    const there = [...services].filter(({ file }) => existsSync(file));
+    const states = new Map(there.map(({ file }) => [file, readFileSync(file, "utf8")]));
+    advised.push({ kind, folder: home.folder, copy, states, home, typed, how, code, message, next });
   }
+}
+
+/** After a test: types what was advised, each in its copy. @throws Error if a step ends as what advised it */
+export async function typeSteps(): Promise<void> {
+  const ready = advised;
+  advised = [];
+  if (ready.length === 0) return;
+  const wrong: string[] = [];
+  const now = new Map<string, string>();
+  for (const { file, control } of services) {
+    // Faults that a test left, and its requests.
+    await control("DELETE");
+    if (existsSync(file)) now.set(file, readFileSync(file, "utf8"));
+  }
+  for (const step of ready) {
+    // A home that the test goes on with may be served by what the copy does not have: a full run asks that of it too.
+    const isOver = !existsSync(step.folder) && services.size > 0;
+    const why = await inCopy(step, () => typeStep(step));
+    if (why !== undefined && (isOver || isFull)) wrong.push(why);
+    for (const [file, state] of now) putBack(file, state);
+  }
+  for (const { control } of services) await control("DELETE");
   if (wrong.length > 0) throw new Error(wrong.join("\n"));
 }
 
-/** What the services hold; nothing while a fault or a request of the test is left, or where no service is known. */
-async function calmStates(): Promise<Map<string, string> | undefined> {
-  const states = new Map<string, string>();
-  for (const { file, control } of services) {
-    const { faults, requests } = (await control("GET")) as Record<"faults" | "requests", readonly unknown[]>;
-    if (faults.length > 0 || requests.length > 0 || !existsSync(file)) return undefined;
-    states.set(file, readFileSync(file, "utf8"));
+/** The copy is where the home was: the journal names places. */
+async function inCopy<T>({ folder: home, copy, states }: Advised, action: () => Promise<T>): Promise<T> {
+  const aside = existsSync(home) ? `${home}.aside` : undefined;
+  if (aside !== undefined) renameSync(home, aside);
+  renameSync(copy, home);
+  for (const [file, state] of states) if (existsSync(file)) putBack(file, state);
+  try {
+    return await action();
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+    if (aside !== undefined) renameSync(aside, home);
+    rmSync(dirname(copy), { recursive: true, force: true });
   }
-  return states.size === 0 ? undefined : states;
 }
 
 function putBack(file: string, state: string): void {
@@ -114,17 +135,20 @@ function putBack(file: string, state: string): void {
   renameSync(`${file}.next`, file);
 }
 
-async function typeStep({ home, typed, how, said }: Advised): Promise<string | undefined> {
-  const { stdout } = spawnSync("/bin/sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${said.next}`], {
-    encoding: "utf8",
-  });
+async function typeStep({ kind, home, typed, how, code, message, next }: Advised): Promise<string | undefined> {
+  const { stdout } = spawnSync("/bin/sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${next}`], { encoding: "utf8" });
   const words = stdout.split("\0").slice(0, -1);
   const run = runHere(home, words, { env: how.env, cwd: how.cwd, limitMs: 5000 });
-  if (run === undefined) return undefined;
+  if (run === undefined) {
+    note({ kind, next, reason: "another command of the test runs" });
+    return undefined;
+  }
   const end = await run;
-  const now = readError(end) ?? { message: /^Error: (.*)$/m.exec(end.stderr)?.[1] ?? "" };
-  const isSame = end.code !== 0 && end.code === said.code && kindOf(now.message) === kindOf(said.message);
-  const line = { typed, next: said.next, after: said.code, code: end.code, message: now.message, isSame };
-  appendFileSync(join(folder!, `${process.pid}.typed.ndjson`), `${JSON.stringify(line)}\n`);
-  return isSame ? `${said.next}\n  after integ ${typed.join(" ")}\n  ends as that did: ${said.message}` : undefined;
+  const now = readError(end);
+  const isSame = code !== 0 && end.code === code && withoutNames(now.message) === withoutNames(message);
+  // A command that did not fail leads to none that is mistyped.
+  const isMistyped = isFull && code === 0 && end.code === 2 && !/no one can be asked|--yes/.test(end.stderr);
+  note({ kind, typed, next, after: code, code: end.code, message: now.message, isSame, isMistyped });
+  if (!isSame && !isMistyped) return undefined;
+  return `${next}\n  after integ ${typed.join(" ")}\n  ends ${isSame ? "as that did" : "so"}: ${now.message}`;
 }
