@@ -78,13 +78,13 @@ describe("a step", () => {
     expect(lease.entry.state).toBe("open");
   });
 
-  it.each<[string, Responses]>([
-    ["that no one has now", [[], [heldRow({ is_held: false })]]],
-    ["that cannot be read", [[], new Error("gone")]],
-    ["that was removed", [[], []]],
-  ])("of an entry %s names another process", async (_what, responses) => {
+  it.each<[string, Responses, string]>([
+    ["that no one has now", [[], [heldRow({ is_held: false })]], "was taken over by another process:"],
+    ["that cannot be read", [[], new Error("gone")], "was taken over by another process:"],
+    ["that was removed", [[], []], "is not as this process left it: the database was restored or edited."],
+  ])("of an entry %s says why it failed", async (_what, responses, why) => {
     const { message } = await failureOf(aLease(partsOf(new ASession(responses))).record({}));
-    expect(message).toContain("was taken over by another process:");
+    expect(message).toContain(why);
   });
 
   it("that the server refuses leaves the entry as it was, and says so", async () => {
