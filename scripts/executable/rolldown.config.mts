@@ -11,6 +11,7 @@ const alone: Substitutes = {
   folder: join(root, "src"),
   modules: {
     "disk/kernel-lock.ts": join(import.meta.dirname, "no-kernel-lock.ts"),
+    "journal/file/summary-program.ts": join(import.meta.dirname, "no-threads.ts"),
     "profiles/keychain.ts": join(import.meta.dirname, "no-keychain.ts"),
   },
 };

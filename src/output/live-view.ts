@@ -24,7 +24,8 @@ export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
-  #drawn = "";
+  /** What is on the screen now, if anything. */
+  #drawn: string | undefined;
   /** What began when nothing was under way, until nothing is again. */
   #first: object | undefined;
 
@@ -55,7 +56,7 @@ export class LiveLine implements LiveText {
   }
 
   clear(): void {
-    this.#drawn = "";
+    this.#drawn = undefined;
     this.#spinner?.clear();
   }
 

@@ -258,10 +258,11 @@ class LazyList implements ListWriter {
     this.rowsWritten += rowCount(page);
   }
 
-  /** A documented field may be in a later page. */
+  /** A documented field, or a part of one, may be in a later page. */
   #assertFields(page: RowPage): void {
     const { fields } = this.#options.target;
-    const isKnown = this.#view.columns.some(({ path }) => fields?.some(({ name }) => name === path));
+    const documented = new Set(this.#view.columns.map(({ path }) => path.split(".")[0]));
+    const isKnown = fields?.some(({ name }) => documented.has(name.split(".")[0]));
     if (fields === undefined || isKnown || rowCount(page) === 0) return;
     const chosen = new ChosenFields(fields);
     for (let row = 0; row < rowCount(page) && chosen.unseen.size === fields.length; row += 1)

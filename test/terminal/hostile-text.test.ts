@@ -188,7 +188,7 @@ describe("what is said beside the result", () => {
     };
     for (const text of corpus.filter((candidate, index) => index % (isFull ? 9 : 18) === 0 && candidate !== "")) {
       for (const kind of Object.keys(keys)) {
-        const { output, stdin, stderr } = stage({ tty: true, columns: 100 });
+        const { output, stdin, stderr } = stage({ tty: true, columns: 100, env: { NO_COLOR: "" } });
         const answer = ask(output, kind, text);
         // A key typed before a confirmation is shown is no answer to it.
         do await sleep(4);

@@ -1,12 +1,10 @@
 // Other threads summarize the pieces of a long file ahead of who reads it.
-import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { MessagePort } from "node:worker_threads";
 import { CellStore } from "./index/rows.ts";
 import { type PieceFacts, factsOf } from "./piece-facts.ts";
 import { type FilePart, PieceBuffer, readPiece, type Summaries, type Summarize } from "./scan.ts";
+import { summaryProgram } from "./summary-program.ts";
 
 /** Fewer pieces are read before a thread has started. */
 const fewPieces = 16;
@@ -124,9 +122,9 @@ interface Helper {
 
 /** Threads that summarize; none if their program is not beside this one, or one processor has all the work. */
 function startHelpers(work: Omit<PieceWork, "port">): Helper[] {
-  const program = join(dirname(fileURLToPath(import.meta.url)), "summary-thread.cjs");
+  const program = summaryProgram();
   const count = Math.min(availableParallelism(), mostThreads);
-  if (count < 2 || !existsSync(program)) return [];
+  if (count < 2 || program === undefined) return [];
   return Array.from({ length: count }, () => startHelper(program, work));
 }
 
