@@ -130,12 +130,15 @@ describe.runIf(hasStrace)("requests at the same time", () => {
     async (call, error, _, more) => {
       const all = run(await newTask()).calls.filter((one) => one.call === call);
       const places = all.flatMap(({ what }, index) => (what === "journal" ? [index + 1] : []));
+      let hit = 0;
       for (const nth of places.filter((_place, index) => isFull || index % 4 === 1)) {
         const where = `${call} ${nth} fails`;
         const task = await newTask();
         const { said, calls } = run(task, ["-e", `inject=${call}:error=${error}:when=${nth}${more}`]);
         const broken = calls.findIndex(({ fails }) => fails);
-        expect(calls[broken], where).toMatchObject({ call, what: "journal" });
+        // Which file the nth call is for may differ: the requests run at the same time.
+        if (calls[broken]?.what !== "journal") continue;
+        hit += 1;
         const later = calls.slice(broken + 1);
         const failures = said.lines.filter(({ failed }) => failed !== undefined);
         if (call === "write") expect(failures, where).toHaveLength(1);
@@ -153,6 +156,7 @@ describe.runIf(hasStrace)("requests at the same time", () => {
         await expectSound(task, said, where);
         expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
       }
+      expect(hit).toBeGreaterThan(0);
     },
     600_000,
   );

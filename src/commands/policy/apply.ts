@@ -133,7 +133,10 @@ async function chosenPolicy(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      nextCommand: shell`integ plan --out ${planFile}`,
+      // What is there is no plan, and may be something that no one wants replaced.
+      ...(read.isMissing
+        ? { nextCommand: shell`integ plan --out ${planFile}` }
+        : { hint: "Name a file that integ plan --out wrote." }),
     });
   const document = readPlanDocument(read.text, planFile);
   return { document, ...(await loadPolicy(context, document.policy_file)) };
