@@ -1,6 +1,7 @@
 // Questions in lines alone, where nothing is redrawn: each says what may be answered and what Enter means, and asks again after
 // an answer that it does not take.
 import { StringDecoder } from "node:string_decoder";
+import { wrapped } from "../formats/layout.ts";
 import { visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
@@ -19,7 +20,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   const lines = createInterface({ input: stdin, terminal: false });
   const onAbort = (): void => lines.close();
   interruption.addEventListener("abort", onAbort, { once: true });
-  terminal.writeErr(`${prompt} `);
+  writePrompt(terminal, prompt);
   const answer = await new Promise<string | undefined>((resolve) => {
     lines.once("line", resolve).once("close", () => resolve(undefined));
   });
@@ -28,6 +29,12 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   interruption.throwIfAborted();
   if (answer === undefined || answer === escapeLine) throw cancelled();
   return answer;
+}
+
+/** Broken between words, with the space before the answer: the terminal would break an id in the middle. */
+function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
+  const width = terminal.errWidth;
+  terminal.writeErr(`${wrapped(prompt, { width: width && width - 1 })} `);
 }
 
 /** Asks until an answer is taken. @param read undefined for one that is not, once it was said why */
@@ -88,7 +95,7 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   } catch {
     return undefined;
   }
-  terminal.writeErr(`${prompt} `);
+  writePrompt(terminal, prompt);
   const decoder = new StringDecoder("utf8");
   const line = new HiddenLine();
   try {
@@ -214,7 +221,8 @@ function listed(lines: readonly string[]): string {
 }
 
 function printList({ terminal }: PromptContext, list: PlainList): void {
-  terminal.writeErr(`${asPrompt(list.question)}\n${listed(numbered(list))}`);
+  const question = wrapped(asPrompt(list.question), { width: terminal.errWidth });
+  terminal.writeErr(`${question}\n${listed(numbered(list))}`);
 }
 
 function asPrompt(message: string): string {

@@ -585,6 +585,29 @@ describe("questions", () => {
     );
   });
 
+  it.each([40, 49, 80])("break a long question between words at %s columns", async (columns) => {
+    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" }, columns });
+    const id = "oac_us_b7ea5bf4f11696cd3b434606";
+    const question = `Revoke client ${id} as profile prod (us)? Its requests are denied immediately, even with a token.`;
+    const answer = output.confirm(question, { destructive: true });
+    await keysAt({ stdin, stderr }, "yes\n");
+    expect(await answer).toBe(true);
+    const secret = output.ask(`API key of ${id}, from the console of your organization`, { hidden: true });
+    await keysAt({ stdin, stderr }, "k\r");
+    expect(await secret).toBe("k");
+    const picked = output.pick(`Which region does ${id} belong to, of all these`, {
+      choices: regions,
+      flag: "--region",
+    });
+    await keysAt({ stdin, stderr }, "1\n");
+    expect(await picked).toBe("us");
+    // Each question begins on a line of its own once the terminal has shown what was typed.
+    const lines = stderr.text.split(/\n|(?<=: )(?=[A-Z])/);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    expect(stderr.text.split(id)).toHaveLength(4);
+    expect(stderr.text.replaceAll("\n", " ")).toContain(`${question} Type yes or no (default: no): `);
+  });
+
   it("take several there by their numbers, what was chosen with Enter, and something else", async () => {
     const options = {
       choices: ["a:read", "b:read", "c:read"].map((value) => ({ value })),
