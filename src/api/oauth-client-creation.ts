@@ -33,7 +33,8 @@ export function checkCreation(request: CreationRequest & { readonly idempotencyK
 }
 
 function checkScope(scope: string): void {
-  if (scope.trim() === "") refuse("A scope is empty.");
+  if (scope.trim() === "")
+    refuse("A scope is empty.", `Write ${flags.scope} <scope>, such as ${flags.scope} entity:read.`);
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
     throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggested(parts) });

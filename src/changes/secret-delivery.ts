@@ -17,7 +17,15 @@ import {
   type SecretOrigin,
   type SingleRecord,
 } from "../secrets/destination.ts";
-import { detailsOf, reasonOf, otherPlaces, recordAfterwards, withRequestId, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  reasonOf,
+  otherPlaces,
+  recordAfterwards,
+  withReason,
+  withRequestId,
+  type Workbench,
+} from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
@@ -56,7 +64,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
   access_key: {
     undelivered: "The service sent the secret, but it could not be delivered",
     untilClaimed: "It is kept on this machine, readable by you alone, until you claim it.",
-    neither: (delivering) => `The secret could neither be kept nor delivered: ${delivering}`,
+    neither: (delivering) => withReason("The secret could neither be kept nor delivered", delivering),
     copyStays: "The secret was delivered, but the copy kept meanwhile could not be destroyed",
   },
 };
@@ -146,7 +154,7 @@ async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTime
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
   } catch (error) {
-    bench.tell.warn(`The secret could not be encrypted into the team's journal: ${reasonOf(error)}`);
+    bench.tell.warn(withReason("The secret could not be encrypted into the team's journal", error));
     return false;
   }
 }
@@ -157,7 +165,7 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
     return true;
   } catch (error) {
     if (secret.kind === "oauth_client") bench.disk.markFailed(reasonOf(error));
-    bench.tell.warn(`No copy of the secret could be kept before its delivery: ${reasonOf(error)}`);
+    bench.tell.warn(withReason("No copy of the secret could be kept before its delivery", error));
     return false;
   }
 }
@@ -241,7 +249,7 @@ export async function destroyCopy(
     if (isKept ?? bench.secrets.isKept(entry.id))
       await bench.secrets.destroyKept(entry.id, { keepsProof: entry.parent !== null });
   } catch (error) {
-    bench.tell.warn(`${texts[kindOf(entry)].copyStays}: ${reasonOf(error)}`);
+    bench.tell.warn(withReason(texts[kindOf(entry)].copyStays, error));
   }
 }
 
@@ -253,7 +261,7 @@ export function undelivered(
 ): Failure {
   const kind = kindOf(entry);
   const isConflict = because instanceof Failure && because.kind === "conflict";
-  return new Failure(isConflict ? "conflict" : "undelivered", `${texts[kind].undelivered}: ${reasonOf(because)}`, {
+  return new Failure(isConflict ? "conflict" : "undelivered", withReason(texts[kind].undelivered, because), {
     ...detailsOf(entry),
     meaning: isEscrowed(entry.id)
       ? "The secret is encrypted in the team's journal: any machine with an identity of its recipients can claim it."

@@ -185,6 +185,12 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Says what failed and why: a reason that is a sentence stays one, any other follows a colon. */
+export function withReason(what: string, error: unknown): string {
+  const reason = reasonOf(error);
+  return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
+}
+
 /** Adds where it happened and which entry keeps it to a failure's details. */
 export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
   const here = { where: `profile ${entry.profile} (${entry.region})`, request: requestOf(entry, details) };

@@ -171,7 +171,9 @@ function contractVersion(call: Call, account: ServiceAccount): string {
 
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;
-  throw new Problem(403, "permission_denied", `The credential does not have the permission ${permission}.`);
+  const granted = [...caller.permissions].sort().join(", ") || "no permission";
+  const detail = `The credential does not have the permission ${permission}. It has ${granted}.`;
+  throw new Problem(403, "permission_denied", detail);
 }
 
 interface LegacyTokenFacts {

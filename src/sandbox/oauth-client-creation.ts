@@ -58,7 +58,10 @@ function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }
   if (!target || !isOwn(call, { caller, id })) throw notFound("No service account of this organization has this id.");
   if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
-  if (missing.length > 0) throw conflict(`The service account does not have ${missing.join(", ")}.`, "scopes");
+  if (missing.length > 0) {
+    const granted = target.permissions.join(", ") || "no permission";
+    throw conflict(`The service account does not have ${missing.join(", ")}. It has ${granted}.`, "scopes");
+  }
   if (slotsHeld(call.here, { serviceAccountId: id, now: call.now }) >= mostClients)
     throw conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
 }

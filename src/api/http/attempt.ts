@@ -143,7 +143,13 @@ const fromTheStart: NextStep = {
 function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
   if (status === 404) return notFound(resource);
   if (status === 409) return problem.code === "idempotency_key_reuse" ? keyReuse : conflict(resource);
-  return refusals[status] ?? ["failed", "the request is not accepted", { hint: "Correct what the service names." }];
+  return (
+    refusals[status] ?? [
+      "failed",
+      "the request is not accepted",
+      { hint: "Correct the value that the service rejected, then run the command again." },
+    ]
+  );
 }
 
 const refusals: Readonly<Record<number, Refusal>> = {
@@ -156,7 +162,7 @@ const refusals: Readonly<Record<number, Refusal>> = {
     "auth",
     "a permission or entitlement is missing",
     {
-      hint: "Give the credential's service account the permission, or use another profile.",
+      hint: "Check that the permission or scope exists and that the credential's service account has it, or use another profile.",
       nextCommand: shell`integ doctor`,
     },
   ],

@@ -27,6 +27,7 @@ import {
   recoveryStep,
   saysNothingWasDone,
   type Workbench,
+  withReason,
 } from "../workbench.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
@@ -180,7 +181,7 @@ function unfinishedReplacement(
     nextCommand: isUnnamed ? (nextStep(entry) ?? undefined) : nextCommand,
   };
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
-  const message = `The new key's secret is delivered; the old key is not revoked yet: ${error.message}`;
+  const message = withReason("The new key's secret is delivered; the old key is not revoked yet", error);
   return new Failure("pending", message, { ...details, meaning: "Both keys work.", cause: error });
 }
 

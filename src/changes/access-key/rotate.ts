@@ -19,6 +19,7 @@ import {
   recordAfterwards,
   recoveryStep,
   type Workbench,
+  withReason,
 } from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 import { flags, shortFlags } from "../../next-step.ts";
@@ -125,7 +126,7 @@ function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (error.kind === "auth")
-        throw new Failure("auth", `The new secret was not accepted: ${error.message}`, error.details);
+        throw new Failure("auth", withReason("The new secret was not accepted", error), error.details);
       bench.tell.warn(`The new secret could not be proven (${error.message}) It was stored in the profile anyway.`);
     }
   };

@@ -8,7 +8,15 @@ import { begunReplacement, settleReplaced, reserveBeforeRevocation, settleIfFoun
 import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
 import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
 import { readUntilAnswered } from "../sending.ts";
-import { detailsOf, madeAs, recordAfterwards, recoveryIn, saysNothingWasDone, type Workbench } from "../workbench.ts";
+import {
+  detailsOf,
+  madeAs,
+  recordAfterwards,
+  recoveryIn,
+  saysNothingWasDone,
+  withReason,
+  type Workbench,
+} from "../workbench.ts";
 import { type CreationOptions, type CreationEnd, finishCreation } from "./create.ts";
 
 export interface ReplacementOptions {
@@ -90,7 +98,7 @@ export async function replaceLostSecret(
     if (!(error instanceof Failure) || !saysNothingWasDone(error)) throw error;
     // What stopped the replacement is not all that a person has to know.
     const { message, details } = secretLost(lost.entry);
-    throw new Failure("secret_lost", `${message} It could not be replaced: ${error.message}`, {
+    throw new Failure("secret_lost", withReason(`${message} It could not be replaced`, error), {
       ...details,
       ...recoveryIn(error.details),
       cause: error,

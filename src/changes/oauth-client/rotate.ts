@@ -21,6 +21,7 @@ import {
   recordAfterwards,
   saysNothingWasDone,
   type Workbench,
+  withReason,
 } from "../workbench.ts";
 import { readUntilAnswered } from "../sending.ts";
 import { creationIntent } from "./create.ts";
@@ -143,7 +144,7 @@ export function finishClientRotation(
 function notProven(child: Entry, error: unknown): unknown {
   if (!(error instanceof Failure)) return error;
   const kind = isInterruption(error) ? error.kind : "pending";
-  return new Failure(kind, `The new client ${child.resource_id} could not be proven: ${error.message}`, {
+  return new Failure(kind, withReason(`The new client ${child.resource_id} could not be proven`, error), {
     ...error.details,
     meaning: "The old client is unchanged and still works; the new one's secret was delivered.",
   });
@@ -164,7 +165,7 @@ function unfinishedClientRotation(
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   return new Failure(
     "pending",
-    `The new client's secret is delivered; the old client is not revoked yet: ${error.message}`,
+    withReason("The new client's secret is delivered; the old client is not revoked yet", error),
     { ...details, meaning: "Both clients work.", cause: error },
   );
 }

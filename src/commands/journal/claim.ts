@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { detailsOf } from "../../changes/workbench.ts";
+import { detailsOf, withReason } from "../../changes/workbench.ts";
 import {
   belonging,
   completeDelivery,
@@ -91,16 +91,19 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
 
 /** Nothing is lost by a claim that failed (exit 12): the copy is removed only after a delivery. */
 function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "isShared">): Failure {
-  const why = because instanceof Error ? because.message : String(because);
   const isConflict = because instanceof Failure && because.kind === "conflict";
-  return new Failure(isConflict ? "conflict" : "undelivered", `The secret could not be delivered: ${why}`, {
-    ...detailsOf(entry),
-    meaning: isShared
-      ? "The secret is still kept, on this machine or encrypted in the team's journal, until you claim it."
-      : "The secret is still kept on this machine, readable by you alone, until you claim it.",
-    ...claimStep(entry),
-    cause: because,
-  });
+  return new Failure(
+    isConflict ? "conflict" : "undelivered",
+    withReason("The secret could not be delivered", because),
+    {
+      ...detailsOf(entry),
+      meaning: isShared
+        ? "The secret is still kept, on this machine or encrypted in the team's journal, until you claim it."
+        : "The secret is still kept on this machine, readable by you alone, until you claim it.",
+      ...claimStep(entry),
+      cause: because,
+    },
+  );
 }
 
 /** Cleanup: it does not change how the claim ended. */
