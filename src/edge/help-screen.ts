@@ -34,13 +34,16 @@ export function helpScreen(command: Command, helper: Help): string {
       helper,
     ),
   ];
+  // Letters first: with them all fit into two lines of 80 columns.
+  const globals = options.filter(isGlobal).map(shortest);
+  const lettersFirst = globals.toSorted((one, other) => Number(one.length > 2) - Number(other.length > 2));
   return [
     wrapped(helper.commandDescription(command), { columns }),
     "",
     wrapped(`Usage: ${helper.commandUsage(command).replaceAll(/\|[a-z-]+/g, "")}`, { columns }),
     "",
     sectionsText(sections, helper),
-    wrapped(`Global options: ${options.filter(isGlobal).map(shortest).join(", ")} (integ help options)`, { columns }),
+    wrapped(`Global options: ${lettersFirst.join(", ")} (integ help options)`, { columns }),
     "",
   ].join("\n");
 }
