@@ -262,13 +262,15 @@ function isWhole(kind: CellColumn["kind"]): boolean {
 }
 
 /**
- * One resource: a heading and a value on each line, nothing ever cut; fields the document does not name come last, under
+ * One resource: a heading and a value on each line, nothing ever cut; a secret that is not in it has no line. Fields the document does not name come last, under
  * their wire name.
  * @param text JSON object
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = rowOf(text);
-  const columns = [...cellColumns(view.columns, target.fields), ...otherColumns(row, { view, target })];
+  const isShown = ({ field }: CellColumn): boolean =>
+    target.fields !== undefined || field.name !== view.secretField || (cellOf(row, field) ?? "") !== "";
+  const columns = [...cellColumns(view.columns, target.fields), ...otherColumns(row, { view, target })].filter(isShown);
   const paint = await painter(target.colour);
   const headings = columns.map(({ heading }) => visibleText(heading));
   const measure: DisplayWidth = headings.every(isAscii) ? asciiWidth : await unicodeWidth();

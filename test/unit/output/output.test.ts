@@ -98,13 +98,20 @@ describe("one resource", () => {
     );
   });
 
-  it.each(formats)("shows null for a secret that went elsewhere, and no byte of it: %s", async (format) => {
-    for (const tty of [true, false]) {
-      const { out, err } = await shown({ format, tty, nulls: ["client_secret"] });
-      expect(out + err).not.toContain("CANARY");
-      expect(err).not.toContain("once");
-    }
-  });
+  it.each(formats)(
+    "shows null for a secret that went elsewhere, to a person nothing, and no byte of it: %s",
+    async (format) => {
+      for (const tty of [true, false]) {
+        const { out, err } = await shown({ format, tty, nulls: ["client_secret"] });
+        expect(out + err).not.toContain("CANARY");
+        expect(err).not.toContain("once");
+        if (format !== "csv") expect(out.includes("secret")).toBe(format !== "table");
+      }
+      const { out } = await shown({ format, nulls: ["client_secret"], fields: ["client_secret", "id"] });
+      expect(out).toContain(format === "csv" ? ",c1" : "c1");
+      if (format === "table") expect(out).toMatch(/^client_secret +-$/m);
+    },
+  );
 
   it.each(formats)(
     "shows a secret that goes to stdout whatever the fields, and says that it is shown once: %s",
