@@ -239,6 +239,19 @@ describe("integ apply", () => {
     expect(entries.every(({ policy_name }) => policy_name === "deploy")).toBe(true);
   });
 
+  it("creates a key whose request never arrived, in the run that finds that out", async () => {
+    write(key("{ before_expiry: 5d }"));
+    await service.fault("POST /api/v1/access-keys drop=before times=1");
+    expect((await apply()).code).toBe(7);
+    await service.settle();
+    const ended = await apply();
+    expect(ended.code, ended.stderr).toBe(0);
+    const [row] = rowsOf(ended);
+    expect(row).toMatchObject({ result: "done", resource_id: expect.stringMatching(/^ak_/) as string });
+    expect(rowsOf(await apply())).toMatchObject([{ action: "none", resource_id: row!.resource_id }]);
+    expect(secretOf("deploy")).not.toBe("");
+  });
+
   it("never lets a run lock its own profile out", async () => {
     const own = service.us.access_key_id;
     expect((await integ("adopt", "access-key", own, "--name", "deploy")).code).toBe(0);

@@ -67,8 +67,12 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     named,
   };
   try {
-    const isElsewhere = step.do === "finish" ? !(await resume(work, step.entry)) : void (await begin(work));
-    if (isElsewhere) return { result: "elsewhere", entry: await named.newest() };
+    if (step.do === "finish") {
+      const finished = await resume(work, step.entry);
+      if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
+      // A key's creation that certainly made nothing is over, and the item still has no key.
+      if (finished.state === "refused") await begin({ ...work, decision: { ...decision, step: { do: "create" } } });
+    } else await begin(work);
     const entry = await named.newest();
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
@@ -220,26 +224,31 @@ async function reconnected(context: Context, { account }: Workbench) {
   return context.connect(await context.profiles.named(account.profile));
 }
 
-/** Continues an entry. @returns false if another process works on it, or has finished it meanwhile */
-async function resume(work: ItemWork, id: string): Promise<boolean> {
+/** True of an entry that ended without a request: another one already does the same. */
+function gaveWay({ state, attempts }: Entry): boolean {
+  return state === "refused" && attempts === 0;
+}
+
+/** Continues an entry. @returns the entry as it is then; nothing if another process works on it, or has finished it meanwhile */
+async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;
   const { journal } = named;
   const lease = await journal.tryLease((await rootOf(journal, id)).id);
-  if (lease === null) return false;
+  if (lease === null) return undefined;
   try {
-    if (isSettled(lease.entry.state)) return false;
+    if (isSettled(lease.entry.state)) return undefined;
     const own = await workbenchOf(context, { entry: lease.entry, disk });
     const bench = benchFor(own, { journal, name: decision.item.name });
     const finishing = { ...work, bench };
     await deliverWhatIsKept(finishing, lease);
-    if (isSettled(lease.entry.state)) return true;
+    if (isSettled(lease.entry.state)) return lease.entry;
     await resumeWork(bench, lease, {
       ...agreements(work),
       overlap: decision.action === "revoke_old" ? "end" : "leave",
       destinationOf: (entry) => destinationOf(finishing, entry),
     });
-    return true;
+    return lease.entry;
   } finally {
     await lease.release();
   }
