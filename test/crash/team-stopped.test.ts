@@ -282,7 +282,7 @@ describe.skipIf(isWithoutPostgres("holders that stand still"))("a holder that st
     server = await PostgresServer.start();
     keepJournalsIn({ address: server.address(), password: role.password });
     // It waits for leases most of the time: several stand still side by side.
-    for (let number = 0; number < (isFull ? 4 : 1); number += 1) {
+    for (let number = 0; number < (isFull ? 8 : 1); number += 1) {
       const crossing = new Crossing();
       lanes.push({ crossing, table: await Table.open(crossing.through) });
     }
