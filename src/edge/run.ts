@@ -134,7 +134,7 @@ function failureOfSystem(error: unknown): Failure | undefined {
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
     meaning: "Every change that was started is in the journal.",
     ...(isDiskFull(error)
-      ? { hint: "Free space on the disk, then run the command again." }
+      ? { hint: "Free space on the disk.", nextCommand: shell`integ journal list` }
       : { nextCommand: "path" in error ? shell`integ doctor` : shell`integ journal list` }),
     cause: error,
   });

@@ -43,6 +43,7 @@ describe("standard output that takes nothing", () => {
     const { code, stderr } = await create(at, full, "--secret-file", "s");
     expect(code).toBe(1);
     expect(stderr).toContain("The change is done, but its receipt could not be shown.");
+    expect(stderr).not.toContain("run the command again");
     expect(await unsettled(at)).toEqual([]);
   });
 

@@ -208,7 +208,9 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
     if (!(error instanceof Failure)) throw error;
     throw new Failure(error.kind, error.message, {
       ...error.details,
-      meaning: "The change is done, but its receipt could not be shown.",
+      meaning:
+        "The change is done, but its receipt could not be shown. Running the command again would repeat the change.",
+      hint: undefined,
       nextCommand: shell`integ journal list --all`,
     });
   }
