@@ -53,13 +53,18 @@ export class Learning {
   async learn(folder) {
     mkdirSync(this.#cache, { recursive: true });
     const files = [...this.#hashes.keys()].filter((path) => !existsSync(this.#fileOf(path)));
+    const failing = [];
     let processorMs = 0;
     if (files.length > 0) {
       const end = await runProcess(join(folder, "learn"), { work: { learn: files }, isOver: () => false }, (line) => {
-        if (line.state === "learned") writeFileSync(this.#fileOf(line.path), JSON.stringify(line.learned));
-        else if (line.state === "failing test") console.log(JSON.stringify(line));
+        if (line.state === "failing test") failing.push(`${line.path}: ${line.name}: ${line.error}`);
+        if (line.state !== "learned" || failing.some((one) => one.startsWith(`${line.path}: `))) return;
+        writeFileSync(this.#fileOf(line.path), JSON.stringify(line.learned));
       });
       ({ processorMs } = end);
+      // What fails by itself would cover nothing, and its sources would look untested.
+      if (failing.length > 0)
+        throw new Error(`${failing.length} tests fail without a mutant:\n${failing.slice(0, 5).join("\n")}`);
       const missing = files.filter((path) => !existsSync(this.#fileOf(path)));
       if (missing.length > 0) throw new Error(`the tests do not run: ${missing.join(", ")}\n${end.said}`);
     }

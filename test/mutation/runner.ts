@@ -109,7 +109,7 @@ export default class MutationRunner extends TestRunner {
       const start = process.cpuUsage();
       const error = await this.#try(self, test, 120_000);
       const ms = Math.round(performance.now() - started);
-      if (error !== undefined) report({ state: "failing test", name: test.name, error: inspect(error) });
+      if (error !== undefined) report({ state: "failing test", path, name: test.name, error: inspect(error) });
       if (error === undefined)
         learned.push({ path, at, covers: [...question.seen], ms, workMs: Math.round(workSince(start)) });
       question.seen = undefined;

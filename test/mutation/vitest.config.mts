@@ -22,6 +22,7 @@ export default defineConfig({
   ],
   test: {
     include: ["test/mutation/all-tests.ts"],
+    globalSetup: ["test/support/postgres-template.ts"],
     runner: "test/mutation/runner.ts",
     setupFiles: ["test/mutation/question.ts", "test/support/record-here.ts", "test/support/fixed-seed.ts"],
     pool: "forks",
