@@ -45,6 +45,7 @@ const pureRules = [
   "api/http/request-rules.ts",
   "api/http/retry.ts",
   "api/oauth-client-creation.ts",
+  "api/orphan-key.ts",
   "api/pages.ts",
   "api/raw.ts",
   "journal/account.ts",

@@ -149,6 +149,14 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
+/** True if a running process has the entry. A team's journal says so by itself; of a file only the lock knows it. */
+export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
+  if (journal.isShared) return (await journal.holders()).has(id);
+  const lease = await journal.tryLease(id);
+  await lease?.release();
+  return lease === null;
+}
+
 /**
  * Records what happened after something was sent. The change has happened whatever the disk does: a journal that cannot
  * be written is reported, and the result still reaches the person (a replay is safe).

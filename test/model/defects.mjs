@@ -142,7 +142,17 @@ export const defects = [
   },
   {
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
-    changes: [["changes/access-key/recover.ts", "if (other !== undefined)\n", "if (other === null)\n"]],
+    changes: [
+      [
+        "changes/access-key/recover.ts",
+        "others.find((one) => otherPlaces(one, secrets.place).length > 0",
+        "others.find((one) => otherPlaces(one, secrets.place).length < 0",
+      ],
+    ],
+  },
+  {
+    name: "a key that a running process is creating is taken for another entry's (found by this simulation)",
+    changes: [["changes/access-key/recover.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
   },
   {
     name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",

@@ -64,10 +64,13 @@ class History {
   readonly #skewMs: number;
   /** How often somebody revokes something by hand between two rounds. */
   readonly #hands: number;
+  /** Whether recoveries run while others type: what is unfinished may be under way this very moment. */
+  readonly #isRecoveredMeanwhile: boolean;
   #processes = 0;
 
   constructor(seed: number) {
     this.#chance = new Chance(seed);
+    this.#isRecoveredMeanwhile = new Chance(~seed).is(0.2);
     this.#world = new World(this.#chance);
     const chance = this.#chance;
     this.#weather = {
@@ -77,7 +80,7 @@ class History {
     };
     this.#home = this.#world.machine("1");
     this.#isTwoFold = chance.is(0.1);
-    this.#world.isTwoFold = this.#isTwoFold;
+    this.#world.isTwoFold = this.#isTwoFold || this.#isRecoveredMeanwhile;
     this.#hands = chance.pick([0, 0, 0.4]);
     this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
     this.#isElsewhere = chance.is(0.3);
@@ -99,6 +102,7 @@ class History {
       const typed = wishes.filter(() => round === 0 || this.#chance.is(0.7));
       const batch = typed.flatMap((wish) => (this.#isTwoFold && round === 0 ? [wish, wish] : [wish]));
       for (const wish of batch) this.#type(wish, round);
+      if (round > 0 && this.#isRecoveredMeanwhile) this.#startRecoveries(round);
       await world.live();
       if (round === 0) unfinished.push(...wishes.filter((wish) => this.#isUnfinished(wish)));
       world.now += 120_000;
@@ -213,10 +217,15 @@ class History {
     return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, rotation);
   }
 
-  /** `journal recover` of everything, in one process or two, then `journal claim` of what is kept. */
   async #recoverAll(round: number): Promise<void> {
+    this.#world.now += 3_600_000;
+    this.#startRecoveries(round);
+    await this.#world.live();
+  }
+
+  /** `journal recover` of everything, in one process or two, then `journal claim` of what is kept. */
+  #startRecoveries(round: number): void {
     const world = this.#world;
-    world.now += 3_600_000;
     for (let index = 0; index < (round >= 0 && this.#chance.is(0.3) ? 2 : 1); index += 1) {
       for (const machine of world.machines) {
         const around = { ...this.#around(round >= 0), machine, skewMs: 0 };
@@ -235,7 +244,6 @@ class History {
         );
       }
     }
-    await world.live();
   }
 
   async #claim(
@@ -286,12 +294,17 @@ class History {
       const made = this.#find(id)!;
       const entry = machine.entries.find((one) => one.id === maker)!;
       if (made.status !== "active" || this.#world.isSafe(made.secret)) continue;
-      if (isSettled(entry.state) && entry.state !== "unusable" && entry.state !== "abandoned" && !this.#isOpenFor(id))
+      if (
+        isSettled(entry.state) &&
+        entry.state !== "unusable" &&
+        entry.state !== "abandoned" &&
+        !this.#isOpenForTwin(id, entry)
+      )
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
     // However often an unfinished creation is typed, the service sees one key for it.
-    if (!this.#isTwoFold)
+    if (!this.#isTwoFold && !this.#isRecoveredMeanwhile)
       // Under another service version it is another request (§4.2 rule 2).
       for (const wish of unfinished)
         if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
@@ -305,10 +318,18 @@ class History {
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
-  /** Of two requests that ask for the same, the other one may be taken to have made it, as long as it is not settled. */
-  #isOpenFor(id: string): boolean {
+  /** Of two requests for the same key, the other one may be taken to have made it, as long as it is not settled. */
+  #isOpenForTwin(id: string, { operation, request_text, base_url }: Entry): boolean {
+    if (operation !== "access_key.create") return false;
     return this.#world.machines.some(({ entries }) =>
-      entries.some(({ resource_id, state }) => resource_id === id && !isSettled(state)),
+      entries.some(
+        (one) =>
+          one.resource_id === id &&
+          !isSettled(one.state) &&
+          one.operation === operation &&
+          one.request_text === request_text &&
+          one.base_url === base_url,
+      ),
     );
   }
 
@@ -366,7 +387,7 @@ class History {
     }
     if (state === "refused")
       for (const [other, maker] of this.#world.makers)
-        if (maker.entry === id && this.#find(other)?.status === "active" && !this.#isOpenFor(other))
+        if (maker.entry === id && this.#find(other)?.status === "active" && !this.#isOpenForTwin(other, entry))
           broken.push(`${id} says that nothing was made, and ${other} is live`);
     if (state === "done" && operation === "oauth_client.create" && this.#world.lied.has(id) && this.#isUndisturbed)
       broken.push(`${id} is done, and its receipt was not what was asked for`);

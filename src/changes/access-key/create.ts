@@ -47,7 +47,6 @@ import {
   lifetimeDifference,
   madeAs,
   madeFor,
-  otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
@@ -232,13 +231,11 @@ export function mayHaveArrived({ state, detail }: Entry): boolean {
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** Other unfinished creations of the same name whose secret may be kept in another place: a key may be theirs. */
-export async function requestedElsewhere({ journal, secrets }: Workbench, entry: Entry): Promise<Entry[]> {
-  const mayBeElsewhere = (other: Entry): boolean =>
-    mayHaveArrived(other) && otherPlaces(other, secrets.place).length > 0 && !secrets.isKept(other.id);
+/** Other unfinished creations of the same name that may have arrived: a key may be theirs. */
+export async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
   const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
     id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
-  const others = (await journal.unsettled()).filter((other) => isSame(other) && mayBeElsewhere(other));
+  const others = (await journal.unsettled()).filter((other) => isSame(other) && mayHaveArrived(other));
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 

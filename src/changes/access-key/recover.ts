@@ -1,7 +1,8 @@
 // Settling a creation of an access key whose outcome is unknown: the secret looked for on this machine first, then the key
-// in the list (which key it can be, and when its absence is certain: `findOrphan`); an orphan is revoked and another made in
+// in the list (which key it can be, and when its absence is certain: api/orphan-key.ts); an orphan is revoked and another made in
 // its place, or stays with its secret lost, as the person says.
-import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
+import { type AccessKey, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
+import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../../api/orphan-key.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
@@ -20,15 +21,16 @@ import {
   beganAt,
   clockSkewMs,
   detailsOf,
+  isWorkedOn,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
   serviceTime,
 } from "../workbench.ts";
-import { admitKeyCreation, mayHaveArrived, requestedElsewhere, requestIn, sendKeyCreation } from "./create.ts";
+import { admitKeyCreation, creationsOfSameName, mayHaveArrived, requestIn, sendKeyCreation } from "./create.ts";
 import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
-import { type NextStep, shell } from "../../next-step.ts";
+import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 export interface KeyRecoveryOptions {
   readonly destination: Destination;
@@ -99,6 +101,7 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
     // A clock that was not compared proves nothing: the request may have been sent a moment ago.
     sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown: isClockKnown(entry),
+    skewMs: clockSkewMs,
     userId: await creatorKnown(bench, entry),
     knownIds: await knownAmong(bench, entry, namesakesIn(rows, request)),
     ownId: bench.account.keyId,
@@ -182,11 +185,11 @@ async function settleOrphanFound(
   lease: EntryLease,
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
-  const [other] = certain ? [] : await requestedElsewhere(bench, lease.entry);
+  const other = certain ? undefined : await otherMaker(bench, lease.entry, key.id);
   if (other !== undefined)
     throw cannotTell(lease.entry, `The key ${named(key)} matches the request, and may be of ${other.id} instead.`, {
-      meaning: `Nothing was revoked: ${other.id} was requested in ${otherPlaces(other, bench.secrets.place).join(", ")}, and its secret may be kept there.`,
-      hint: "Run integ journal recover there.",
+      meaning: `Nothing was revoked: ${other.why}.`,
+      hint: other.hint,
     });
   const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
@@ -195,6 +198,33 @@ async function settleOrphanFound(
       ? `Found the key ${key.id}: its name has the mark of this creation.`
       : `Found the key ${named(key)}: the only unused key with that name from that time.`,
   );
+}
+
+interface OtherMaker {
+  readonly id: string;
+  readonly why: string;
+  readonly hint: Advice;
+}
+
+/** Another creation of the same name that may have made a key without a mark: its secret is in use, or will be. */
+async function otherMaker(bench: Workbench, entry: Entry, key: string): Promise<OtherMaker | undefined> {
+  const { journal, secrets } = bench;
+  const others = await creationsOfSameName(bench, entry);
+  for (const { id } of others)
+    if (await isWorkedOn(journal, id))
+      return { id, why: `a running process works on ${id}`, hint: "Run the command again when that has ended." };
+  // One of them may have ended since the list was read: it recorded its key before it let its entry go.
+  const made = await journal.select({ all: true, resource: key, operation: entry.operation });
+  const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
+  if (known) return { id: known.id, why: `${known.id} has finished meanwhile`, hint: "Run the command again." };
+  const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
+  if (!elsewhere) return undefined;
+  const places = otherPlaces(elsewhere, secrets.place).join(", ");
+  return {
+    id: elsewhere.id,
+    why: `${elsewhere.id} was requested in ${places}, and its secret may be kept there`,
+    hint: "Run integ journal recover there.",
+  };
 }
 
 async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<KeyEnd> {
@@ -292,107 +322,4 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
     meaning: "Nothing was revoked. If its secret reached you, the work is done.",
     nextCommand: shell`integ journal forget ${lost.id}`,
   });
-}
-
-/** A request whose connection broke may still be processed for this long at most. */
-const longestWorkMs = 10 * 60_000;
-/** No clock is wrong by more: a key made so long before or after cannot be ours. */
-const farAwayMs = 24 * 60 * 60_000;
-/** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 "not shown") */
-export const settleMs = 15_000;
-
-export interface Sought {
-  /** As it was sent. */
-  readonly request: AccessKeyRequest;
-  /** The name carries an unguessable mark: a key of that name is certainly ours. */
-  readonly marked: boolean;
-  /** When the entry was written, before the first request, milliseconds since 1970. */
-  readonly madeAfter: number;
-  /** When the last request may still have been under way. Both by the service's clock. */
-  readonly sentUntil: number;
-  /** False if the times of the entry may be wrong by any amount: then they exclude no key of that name. */
-  readonly isClockKnown: boolean;
-  /** Who acts, if the journal or the list give it. */
-  readonly userId?: string;
-  /** Keys of that name that other entries of the journal stand for: never an orphan. */
-  readonly knownIds: ReadonlySet<string>;
-  /** The profile's own key, if it is known: a list without it is not the whole list. */
-  readonly ownId?: string;
-}
-
-export type Search =
-  /** One key fits and no one has used it. `certain`: it carries the mark. */
-  | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
-  /** A key fits and was used: its secret is in use. */
-  | { readonly kind: "used"; readonly key: AccessKey }
-  | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** `doubts`: why its absence proves nothing; none of them left means that nothing was made. */
-  | { readonly kind: "none"; readonly doubts: readonly string[] };
-
-/**
- * @param rows the list as it came
- * @param now milliseconds since 1970, when the list was asked for
- */
-export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
-  const keys = rows.rows.map((row) => readAccessKey(row.value));
-  const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));
-  const fitting = sought.marked ? namesakes : namesakes.filter((key) => fits(key, sought));
-  const [first] = fitting;
-  if (first === undefined) return { kind: "none", doubts: doubtsOf(rows, { keys, namesakes, sought, now }) };
-  if (fitting.length > 1 || first.id === undefined) return { kind: "several", keys: fitting };
-  if (typeof first.lastUsedAt === "string") return { kind: "used", key: first };
-  return { kind: "one", key: { ...first, id: first.id }, certain: sought.marked };
-}
-
-function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessKey[] {
-  return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
-}
-
-/** What a key says must agree with what was sent; what it does not say excludes nothing. */
-function fits(key: AccessKey, { request, madeAfter, sentUntil, userId }: Sought): boolean {
-  const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
-  if (created < madeAfter - clockSkewMs || created > sentUntil + longestWorkMs + clockSkewMs) return false;
-  if (userId !== undefined && key.createdByUserId !== undefined && key.createdByUserId !== userId) return false;
-  if (key.keyType !== undefined && key.keyType !== (request.keyType ?? "user_bound")) return false;
-  if (key.scopes !== undefined && scopeSet(key.scopes) !== scopeSet(request.scopes ?? ["*"])) return false;
-  return key.expiresAt === undefined || isSameTime(key.expiresAt, request.expiresAt ?? null);
-}
-
-function scopeSet(scopes: readonly string[]): string {
-  return JSON.stringify([...new Set(scopes)].sort());
-}
-
-/** To the second: a service may keep no more than that. */
-function isSameTime(a: string | null, b: string | null): boolean {
-  if (a === null || b === null) return a === b;
-  return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
-}
-
-function isFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isClockKnown }: Sought): boolean {
-  if (!isClockKnown) return false;
-  const created = Date.parse(createdAt);
-  return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
-}
-
-interface Seen {
-  readonly keys: readonly AccessKey[];
-  readonly namesakes: readonly AccessKey[];
-  readonly sought: Sought;
-  readonly now: number;
-}
-
-function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
-  const doubts: string[] = [];
-  if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // Anyone who may list keys has one: a list without any, or without ours, leaves keys out.
-  if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
-  else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
-    doubts.push("the list does not contain the profile's own key, so others may be missing too");
-  if (keys.some((key) => key.name === undefined)) doubts.push("some keys of the list have no name");
-  for (const key of namesakes.filter((one) => !isFarAway(one, sought)))
-    doubts.push(`the key ${key.id ?? "without id"} has that name, but differs in time, user, type, scopes or expiry`);
-  if (!sought.isClockKnown && namesakes.length > 0)
-    doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was requested");
-  if (now - sought.sentUntil < settleMs) doubts.push("the request was sent a moment ago");
-  return doubts;
 }

@@ -1,7 +1,7 @@
 // Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
 import { describe, expect, it } from "vitest";
-import type { Rows } from "../../../../src/api/json/unknown-list.ts";
-import { findOrphan, settleMs, type Sought } from "../../../../src/changes/access-key/recover.ts";
+import type { Rows } from "../../../src/api/json/unknown-list.ts";
+import { findOrphan, settleMs, type Sought } from "../../../src/api/orphan-key.ts";
 
 const sent = Date.parse("2026-11-21T02:00:00.000Z");
 const later = sent + 60 * 60_000;
@@ -36,6 +36,7 @@ function sought(change: Partial<Sought> = {}): Sought {
     madeAfter: sent,
     sentUntil: sent + 1000,
     isClockKnown: true,
+    skewMs: 5 * 60_000,
     userId: "user_1",
     knownIds: new Set(),
     ownId: "ak_own",

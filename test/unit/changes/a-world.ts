@@ -79,6 +79,12 @@ export class AWorld {
   journalIsGone = false;
   /** Machine and folder of the processes that run now. */
   place = "here:/state";
+  /** Entries that a running process has. */
+  readonly running = new Set<string>();
+  /** Before it is seen whether one has an entry. */
+  onTryLease: () => void = () => {};
+  /** Its journal is a team's: it says who works on what. */
+  isTeam = false;
   readonly #setting: Setting;
   readonly #held = new Set<string>();
   #failing: readonly string[];
@@ -122,7 +128,7 @@ export class AWorld {
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
   ): Promise<Ended<Recovered[]>> {
-    const unsettled = this.unsettled();
+    const unsettled = this.unsettled().filter(({ id }) => !this.running.has(id));
     const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
     return this.run((bench) => {
       onBegin(bench);
@@ -296,27 +302,51 @@ export class AWorld {
       sorted()
         .filter((entry) => fits(entry, filter, () => []))
         .slice(0, filter.limit);
-    const journal: Pick<Journal, "entries" | "unsettled" | "select" | "each" | "find" | "admit" | "resume" | "lease"> =
-      {
-        entries: async () => sorted(),
-        select: async (filter) => selected(filter),
-        async *each(filter) {
-          yield* selected(filter);
-        },
-        unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
-        find: async (id) => findEntry(sorted(), id),
-        resume: async (intent, options) => unfinished(intent, options),
-        admit: async (intent, options) =>
-          unfinished(intent, options) ??
-          this.#step("admit", (): Admission => {
-            const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
-            const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
-            const entry = newEntry(intent, { ...made, key });
-            this.entries.push(entry);
-            return { kind: "new", lease: this.#lease(entry) };
-          }),
-        lease: async (id) => this.#lease(findEntry(sorted(), id)),
-      };
+    const journal: Omit<
+      Journal,
+      | "path"
+      | "escrow"
+      | "count"
+      | "history"
+      | "takeAway"
+      | "extendLeases"
+      | "holdsLeases"
+      | "records"
+      | "merge"
+      | "movedTo"
+      | "markMoved"
+      | "verify"
+      | "condition"
+      | "prune"
+      | "close"
+    > = {
+      isShared: this.isTeam,
+      entries: async () => sorted(),
+      select: async (filter) => selected(filter),
+      async *each(filter) {
+        yield* selected(filter);
+      },
+      unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
+      find: async (id) => findEntry(sorted(), id),
+      resume: async (intent, options) => unfinished(intent, options),
+      admit: async (intent, options) =>
+        unfinished(intent, options) ??
+        this.#step("admit", (): Admission => {
+          const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
+          const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
+          const entry = newEntry(intent, { ...made, key });
+          this.entries.push(entry);
+          return { kind: "new", lease: this.#lease(entry) };
+        }),
+      lease: async (id) => this.#lease(findEntry(sorted(), id)),
+      // To take and release a team's lease forgets until when a request of its last holder may be under way.
+      tryLease: async (id) => {
+        if (this.isTeam) throw new Error(`the team's lease of ${id} was taken`);
+        this.onTryLease();
+        return this.running.has(id) ? null : this.#lease(findEntry(sorted(), id));
+      },
+      holders: async () => new Map([...this.running].map((id) => [id, { pid: 1 } as never])),
+    };
     return journal as Journal;
   }
 

@@ -354,4 +354,46 @@ describe("two creations of one name, one of them elsewhere", () => {
     const { value } = await world.recover({ mayReplace: async () => false });
     expect(value!.find(({ entry }) => entry.id === first!.id)!.entry.state).toBe("secret_lost");
   });
+
+  describe("of which one runs, and its response with the only key is on its way", () => {
+    async function oneRuns(): Promise<AWorld> {
+      const world = await twoUnfinished();
+      world.kept.clear();
+      world.place = "here:/state";
+      const second = world.entries[1]!;
+      world.entries[1] = { ...second, detail: { ...second.detail, attempted_at: ["here:/state"] } };
+      world.running.add(second.id);
+      return world;
+    }
+
+    it.each([false, true])("leave the key to that one; the journal is a team's: %s", async (isTeam) => {
+      const world = await oneRuns();
+      world.isTeam = isTeam;
+      const { value } = await world.recover();
+      const { failure, entry } = value![0]!;
+      expect([failure?.kind, entry.state, entry.resource_id]).toEqual(["outcome_unknown", "unknown", null]);
+      expect(failure?.details).toMatchObject({
+        meaning: `Nothing was revoked: a running process works on ${world.entries[1]!.id}.`,
+        hint: "Run the command again when that has ended.",
+      });
+      expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_2"]);
+    });
+
+    it.each([
+      ["of the same service", {}, "outcome_unknown"],
+      ["of another service", { base_url: "https://other.example" }, undefined],
+      ["that made something else", { operation: "access_key.rotate" }, undefined],
+    ] as const)("leave it to one %s that ends meanwhile", async (_what, about, kind) => {
+      const world = await oneRuns();
+      const second = world.entries[1]!;
+      world.onTryLease = () => {
+        world.entries[1] = { ...second, state: "done", resource_id: "ak_2", ...about };
+        world.running.clear();
+      };
+      const { value } = await world.recover({ mayReplace: async () => false });
+      const { failure } = value!.find(({ entry }) => entry.id === world.entries[0]!.id)!;
+      expect(failure?.kind).toBe(kind ?? "secret_lost");
+      if (kind) expect(failure?.details.meaning).toBe(`Nothing was revoked: ${second.id} has finished meanwhile.`);
+    });
+  });
 });
