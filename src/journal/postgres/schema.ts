@@ -18,9 +18,11 @@ export interface Tables {
   readonly escrow: string;
 }
 
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
 /** The tables by their whole names: no search path decides which they are. */
 export function tablesIn(schema: string): Tables {
-  const named = (name: string): string => `"${schema.replaceAll('"', '""')}".${name}`;
+  const named = (name: string): string => `${quoted(schema)}.${name}`;
   return {
     schema,
     meta: named("integ_meta"),
@@ -31,9 +33,8 @@ export function tablesIn(schema: string): Tables {
 }
 
 /** `entries` as they are, with the lease of each; `records` as they came, appended to and never changed. */
-function statementsOf({ schema, meta, entries, records, escrow }: Tables): string[] {
+function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   return [
-    `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`,
     `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,
     `CREATE TABLE ${entries} (
        id text COLLATE "C" PRIMARY KEY,
@@ -97,11 +98,32 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
   const version = await versionOf(query, tables);
   if (version !== undefined) {
-    assertVersion(version);
+    await assertWhole(query, tables, version);
     return { version, made: false };
   }
+  const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(tables.schema)]);
+  // Only then: a role may create tables in a schema of its own and no schema in the database.
+  if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(tables.schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
   return { version: schemaVersion, made: true };
+}
+
+/** What is left of a restored or edited database is no journal, and to make the rest anew would hide what is lost. */
+async function assertWhole(query: Query, { schema, ...tables }: Tables, version: number): Promise<void> {
+  if (version > schemaVersion) assertVersion(version);
+  const rows = await query("SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL", [
+    Object.values(tables),
+  ]);
+  const missing = rows.map(({ name }) => String(name).split(".").at(-1));
+  const what = [
+    ...(version === schemaVersion ? [] : [`integ_meta does not name the version ${schemaVersion}`]),
+    ...(missing.length === 0 ? [] : [`${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} missing`]),
+  ];
+  if (what.length === 0) return;
+  throw new Failure("usage", `The tables of the journal in the schema ${schema} are not whole: ${what.join("; ")}.`, {
+    meaning: "Nothing was sent and nothing changed.",
+    hint: "Restore them from a backup, or use another schema.",
+  });
 }
 
 function assertVersion(version: number): void {
@@ -109,7 +131,7 @@ function assertVersion(version: number): void {
   const isNewer = version > schemaVersion;
   throw new Failure(
     "usage",
-    `The team's journal has tables of version ${version}; this integ needs version ${schemaVersion}.`,
+    `The team's journal has tables of ${Number.isNaN(version) ? "an unknown version" : `version ${version}`}; this integ needs version ${schemaVersion}.`,
     {
       meaning: "Nothing was sent and nothing changed.",
       ...(isNewer ? { hint: "Upgrade integ, then run the command again." } : { nextCommand: initCommand }),
