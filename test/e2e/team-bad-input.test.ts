@@ -201,6 +201,12 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
     },
     { what: "a missing database", journal: () => address("missing"), code: 2, says: "does not have the database" },
     {
+      what: "a database with a slash",
+      journal: () => address("integ/more"),
+      code: 2,
+      says: "integ/more does not have the database",
+    },
+    {
       what: "a missing schema",
       journal: () => server.address("missing"),
       code: 2,
@@ -278,6 +284,15 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
+    /** A certificate that a client shows, in files. */
+    function clientFiles({ key, cert }: Certificate): { readonly key: string; readonly cert: string } {
+      const folder = temporaryFolder();
+      const files = { key: join(folder, "own.key"), cert: join(folder, "own.crt") };
+      writeFileSync(files.key, key, { mode: 0o600 });
+      writeFileSync(files.cert, cert);
+      return files;
+    }
+
     const full = (rest: string): string =>
       `postgresql://${role.name}@localhost:${server.port}/${role.name}?sslmode=verify-full${rest}`;
 
@@ -292,6 +307,10 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       await serve(authority.sign(["DNS:localhost"], { isExpired: true }));
       await check({ what: "", journal: () => full(trusting), code: 11, says: "CERT_HAS_EXPIRED" });
       await serve(authority.sign(["DNS:localhost"]));
+      const mine = clientFiles(authority.sign(["DNS:me"]));
+      const others = clientFiles(authority.sign(["DNS:other"]));
+      const swapped = `${trusting}&sslcert=${mine.cert}&sslkey=${others.key}`;
+      await check({ what: "", journal: () => full(swapped), code: 2, says: "is not that of the certificate" });
       const home = new Home({ ...env, INTEG_JOURNAL: full(trusting) });
       onTestFinished(() => home.remove());
       expect((await home.integ(["journal", "init"])).code).toBe(0);

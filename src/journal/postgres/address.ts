@@ -143,11 +143,15 @@ function decodeSafely(text: string): string {
 }
 
 function decoded(text: string, part: string): string {
+  let plain: string;
   try {
-    return decodeURIComponent(part);
+    plain = decodeURIComponent(part);
   } catch {
-    throw wrong(text, "a % in it is not followed by two hexadecimal digits");
+    throw wrong(text, "a % in it is not followed by two hexadecimal digits of a character in UTF-8; a % itself is %25");
   }
+  // A zero byte would end a name in the protocol, and begin a setting that no one has written.
+  if (plain.includes("\0")) throw wrong(text, "it has %00, which no name or password can have");
+  return plain;
 }
 
 function ofUserinfo(text: string, userinfo: string): Said {
@@ -164,7 +168,7 @@ function ofAuthority(text: string, authority: string): Said {
   const ports: string[] = [];
   for (const one of authority.split(",")) {
     const [, bracketed, plain = "", port = ""] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::([^:]*))?$/.exec(one) ?? [];
-    if (bracketed === undefined && plain === "" && one !== "" && port === "")
+    if (bracketed === "" || (bracketed === undefined && plain === "" && one !== "" && port === ""))
       throw wrong(text, "its host cannot be read; write an IPv6 address in [ ]");
     hosts.push(decoded(text, bracketed ?? plain));
     ports.push(port);

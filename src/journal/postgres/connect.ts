@@ -1,11 +1,12 @@
 // One connection to the server of a team's journal: the hosts of the address in their order, each within its share of the
 // time, protected as its place asks for, and of the kind that is wanted.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import Client, { type ClientConfig } from "pg/lib/client.js";
 import { Failure } from "../../errors.ts";
-import { type Address, type Environment, type Host, type SessionKind, sslModeOf } from "./address.ts";
+import { type Address, type Environment, type Host, type SessionKind } from "./address.ts";
+import { protection } from "./certificates.ts";
 import { connectionWords, LostConnection, serverErrorOf } from "./failures.ts";
 import { passwordFor } from "./password.ts";
 
@@ -179,34 +180,4 @@ function configOf(host: Host, address: Address, { env, home, user: ownName }: Su
     application_name: address.applicationName ?? "integ",
     keepAlive: true,
   };
-}
-
-/** `require` is as `verify-full` off this machine: a check of certificates is never left out there. */
-function protection(host: Host, address: Address, home: string): ClientConfig["ssl"] {
-  const mode = sslModeOf(address, host);
-  if (mode === "disable" || mode === "allow" || mode === "prefer") return false;
-  const standard = join(home, ".postgresql", "root.crt");
-  const file = address.rootCertificate ?? (existsSync(standard) ? standard : "system");
-  const ca = file === "system" ? undefined : certificate(file, "sslrootcert");
-  const local = sslModeOf({ sslMode: undefined }, host) === "disable";
-  return {
-    rejectUnauthorized: !(mode === "require" && local && ca === undefined),
-    ...(ca === undefined ? {} : { ca }),
-    ...(address.certificate === undefined ? {} : { cert: certificate(address.certificate, "sslcert") }),
-    ...(address.key === undefined ? {} : { key: certificate(address.key, "sslkey") }),
-    // Of an authority of one's own every certificate is one's own; of the public ones anyone has one.
-    ...(mode === "verify-ca" && ca !== undefined ? { checkServerIdentity: () => undefined } : {}),
-  };
-}
-
-function certificate(path: string, parameter: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : "";
-    throw new Failure("usage", `The file of ${parameter} cannot be read: ${why}.`, {
-      meaning: "Nothing was sent and nothing changed.",
-      hint: `Set ${parameter} to a file in PEM form.`,
-    });
-  }
 }

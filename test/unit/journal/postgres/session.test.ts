@@ -164,7 +164,6 @@ describe.skipIf(isSkipped)("a server", () => {
       for (const [parameter, value] of Object.entries({
         sslrootcert: "/no/root.crt",
         sslcert: "/no/cert",
-        sslkey: "/no/key",
       })) {
         const failure = await refusalOf(here(`sslmode=verify-full&${parameter}=${value}`));
         expect((failure as Failure).kind).toBe("usage");
