@@ -108,7 +108,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
   return { version: schemaVersion, made: true };
 }
 
-/** What is left of a restored or edited database is no journal, and to make the rest anew would hide what is lost. */
+/** Where a restored or edited database has only some of them, to make the others again would hide what is lost. */
 async function assertWhole(query: Query, { schema, ...tables }: Tables, version: number): Promise<void> {
   if (version > schemaVersion) assertVersion(version);
   const rows = await query("SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL", [
