@@ -3,7 +3,7 @@
 // (What the command line makes of environment, flags, profiles and folders: test/e2e/recover-dimensions.test.ts.)
 import { expect, it } from "vitest";
 import type { Recovered } from "../../../src/changes/recovery.ts";
-import { type Account, otherPlaces, type Workbench } from "../../../src/changes/workbench.ts";
+import { type Account, madeAs, otherPlaces, type Workbench } from "../../../src/changes/workbench.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { AWorld } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
@@ -75,6 +75,8 @@ interface Outcome {
   readonly sent: readonly string[];
   readonly states: readonly string[];
   readonly live: number;
+  /** Who every entry acts as, where, and under which version of the contract. */
+  readonly madeAs: readonly string[];
   readonly broken: readonly string[];
   readonly failures: readonly string[];
 }
@@ -95,6 +97,7 @@ async function cell(operation: Operation, end: End, dimension: Dimension = {}): 
     sent: world.account.requests.slice(before),
     states: world.entries.map(({ state }) => state),
     live: [...world.account.live("client"), ...world.account.live("key")].length,
+    madeAs: world.entries.map((entry) => JSON.stringify(madeAs(entry))),
     broken: [...world.broken],
     failures: results.flatMap(({ failure }) => (failure ? [failure.message] : [])),
   };
@@ -127,6 +130,9 @@ function faultsOf(got: Outcome, plain: Outcome, { refuses, mayDoubt }: Dimension
     faults.push(`${got.states.join()} with ${got.live}, not ${plain.states.join()} with ${plain.live}`);
   if (isSame && !isDoubt && got.sent.join() !== plain.sent.join())
     faults.push(`sent ${got.sent.join()}, not ${plain.sent.join()}`);
+  // A step that recovery begins acts as the entry does, whatever is active.
+  const others = got.madeAs.filter((as) => !plain.madeAs.includes(as));
+  if (others.length > 0) faults.push(`an entry acts as ${others.join()}`);
   return faults;
 }
 

@@ -46,6 +46,7 @@ describe("clients", () => {
     const entries = [
       entry({ operation: "oauth_client.revoke", resource_id: "c_revoked", request_text: "" }),
       entry({ operation: "oauth_client.revoke", resource_id: "c_tried", request_text: "", state: "unknown" }),
+      entry({ operation: "oauth_client.revoke", resource_id: "c_new", base_url: "https://eu.example.com" }),
       entry({ resource_id: "c_pending", state: "pending" }),
       entry({ resource_id: "c_new", detail: { client_id: "cid_new" } }),
       entry({ resource_id: "c_new", created_at: "2026-01-01T00:00:00.000Z" }),
