@@ -71,8 +71,16 @@ export const fixes = [
     ["api/oauth-client-creation.ts", "known.notIds?.includes(client.id) &&", "false &&"],
   ],
   ["60", "unit/changes/receipts", ["api/oauth-client-creation.ts", "...scopeDifferences(asked, shown),", ""]],
-  ["60", "unit/changes/receipts", ["changes/revocation.ts", 'shown === id && status === "revoked"', 'status === "revoked"']],
-  ["61", "unit/changes/revoke", ["changes/revocation.ts", "const isSettled = !mayHaveArrived;", "const isSettled = true;"]],
+  [
+    "60",
+    "unit/changes/receipts",
+    ["changes/revocation.ts", 'shown === id && status === "revoked"', 'status === "revoked"'],
+  ],
+  [
+    "61",
+    "unit/changes/revoke",
+    ["changes/revocation.ts", "const isSettled = !mayHaveArrived;", "const isSettled = true;"],
+  ],
   [
     "64",
     "unit/journal/file/release",
@@ -135,7 +143,11 @@ export const fixes = [
     "unit/secrets/file",
     ["secrets/delivery-proof.ts", "isDelivered(text, record.proof, keys) === true", "isSameFile(path, record)"],
   ],
-  ["33", "unit/output/lists", ["output/formats/table.ts", 'return kind === "id" || kind === "word" ||', "return false && "]],
+  [
+    "33",
+    "unit/output/lists",
+    ["output/formats/table.ts", 'return kind === "id" || kind === "word" ||', "return false && "],
+  ],
   [
     "1",
     "unit/changes/recover-dimensions",
@@ -146,11 +158,202 @@ export const fixes = [
   [
     "12",
     "unit/commands/known",
-    ["commands/oauth-clients/clients.ts", "entries.filter(({ base_url }) => base_url === baseUrl).map(", "entries.map("],
+    [
+      "commands/oauth-clients/clients.ts",
+      "entries.filter(({ base_url }) => base_url === baseUrl).map(",
+      "entries.map(",
+    ],
   ],
   [
     "14",
     "e2e/findings: that token is never sent",
     ["api/pages.ts", "isObject(tail) && tail.has_more === true ? tail", "isObject(tail) ? tail"],
+  ],
+  [
+    "9",
+    "e2e/keys-rotation: wants --yes in place",
+    ["commands/keys/rotate.ts", "!(await output.confirm(question, { destructive: true }))", "false"],
+  ],
+  [
+    "9",
+    "unit/changes/oauth-client/rotate",
+    ["changes/overlap.ts", "if (await options.mayRevokeUnproven(lease.entry)) return", "return"],
+  ],
+  [
+    "11",
+    "e2e/service: a missing permission is a problem where",
+    ["commands/doctor/service-checks.ts", '{ name: "permissions", needs: "credential", run: checkPermissions },', ""],
+  ],
+  [
+    "11",
+    "e2e/service: asks once and waits 5 s at most",
+    ["commands/doctor/diagnose.ts", "const limitMs = 5000;", "const limitMs = 20_000;"],
+  ],
+  [
+    "13",
+    "e2e/lists-walk: a finished export typed again",
+    ["commands/running/list-walk.ts", "before.size !== undefined && (", "false && ("],
+  ],
+  [
+    "13",
+    "e2e/lists-walk: a finished export typed again",
+    ["commands/options/lists.ts", 'if (found !== "table") return found;', "return found;"],
+  ],
+  [
+    "16",
+    "e2e/findings: by integ api is sent again after 429",
+    ["api/http/retry.ts", 'return attempt.kind === "refused" && attempt.status === 429;', "return false;"],
+  ],
+  [
+    "17",
+    "e2e/findings: is none: nothing is sent",
+    ["api/http/request-rules.ts", 'if (!isDate(text)) return "it is not a date";', ""],
+  ],
+  [
+    "17",
+    "e2e/findings: is left out on request",
+    ["api/http/request-rules.ts", "serviceVersion === noVersion ? {} :", "false ? {} :"],
+  ],
+  [
+    "18",
+    "e2e/oauth-clients: is understood by get where the journal knows the client",
+    ["commands/oauth-clients/clients.ts", "if (meant === undefined) return undefined;", "return undefined;"],
+  ],
+  [
+    "22",
+    "e2e/rotation: at 20 of 20 slots",
+    ["changes/oauth-client/create.ts", 'throw decision.kind === "refused"', "throw false"],
+  ],
+  [
+    "24",
+    "e2e/oauth-clients: two scopes in one word",
+    ["api/oauth-client-creation.ts", 'parts.join("") !== scope || parts.length > 1', "false"],
+  ],
+  ["27", "e2e/rotation: gone on with otherwise", ["changes/overlap.ts", "if (others.length === 0) return;", "return;"]],
+  [
+    "27",
+    "e2e/rotation: of a client that was rotated before names its successor",
+    ["commands/policy/item-resource.ts", "if (current !== id) await agreeToSuccessor(context, id, current);", ""],
+  ],
+  [
+    "32",
+    "e2e/lists: says so in one line",
+    ["output/output.ts", "if (this.rowsWritten === 0) this.#options.tellEmpty", "if (false) this.#options.tellEmpty"],
+  ],
+  [
+    "34",
+    "e2e/rotation: a long overlap is success",
+    [
+      "changes/overlap.ts",
+      'record({ state: "waiting", last_error: null })',
+      'record({ state: "pending", last_error: null })',
+    ],
+  ],
+  [
+    "35",
+    "terminal/questions: says what will be made",
+    [
+      "commands/keys/create.ts",
+      'await output.pick("What may the key do?", { choices: scopes, flag: "--scope <scope>" })',
+      '"*"',
+    ],
+  ],
+  [
+    "37",
+    "unit/edge/run",
+    [
+      "edge/help-screen.ts",
+      "wrapped(helper.commandDescription(command), { columns })",
+      "helper.commandDescription(command)",
+    ],
+  ],
+  ["38", "unit/edge/run", ["edge/unknown-words.ts", "if (familiar !== undefined) return familiar;", ""]],
+  [
+    "41",
+    "unit/sandbox/neighbours",
+    ["sandbox/call.ts", "account.organizationId === given.caller.account.organizationId", "true"],
+  ],
+  ["42", "assumptions", ["sandbox/openapi/v1-document.ts", "// @assumed §8 gives limits", "// §8 gives limits"]],
+  ["44", "e2e/package: scripts", ["../scripts/pack.mjs", "  scripts: _scripts,\n", ""]],
+  ["45", "findings: 45", ["../CONTRIBUTING.md", "It is about 150 MB, as large as Node", "It is large"]],
+  ["46", "findings: 46", ["../SECURITY.md", "Report a vulnerability", "Vulnerabilities"]],
+  ["47", "e2e/package-bytes", ["../scripts/pack.mjs", "  setModes();\n", ""]],
+  [
+    "48",
+    "e2e/recover-dimensions: one place takes one secret",
+    ["commands/journal/recover.ts", "if (going.length < 2) continue;", "continue;"],
+  ],
+  [
+    "55",
+    "e2e/interruption: suspended past the time limit",
+    ["api/http/transport.ts", "    await reception.readArrived();\n", ""],
+  ],
+  [
+    "58",
+    "e2e/recover-dimensions: makes no second client in silence",
+    ["profiles/resolution.ts", "return value?.toLowerCase();", "return value;"],
+  ],
+  [
+    "62",
+    "e2e/journal: forget of a rotation gives up",
+    ["commands/journal/forget.ts", "await keeping.destroyKept(one.entry.id, { keepsProof: false });", ""],
+  ],
+  [
+    "63",
+    "unit/journal/file/locks",
+    ["disk/kernel-lock.ts", "return stats.nlink > 1 || isMountPoint(path);", "return false;"],
+  ],
+  [
+    "67",
+    "unit/changes/recovery",
+    [
+      "changes/workbench.ts",
+      "    bench.disk.markFailed(why);\n",
+      "    bench.disk.markFailed(why);\n    throw error;\n",
+    ],
+  ],
+  [
+    "68",
+    "e2e/journal: ends as the change did, and promises nothing",
+    ["changes/workbench.ts", "const left = isThere\n", "const left = true\n"],
+  ],
+  [
+    "71",
+    "e2e/rotation: at 20 of 20 slots",
+    ["changes/sending.ts", 'if (status !== "revoked") holders', "holders"],
+    ["changes/sending.ts", "&& detail.revoked !== true", ""],
+  ],
+  [
+    "73",
+    "e2e/errors: an error as JSON is alone",
+    ["output/terminal.ts", 'if (this.#isErrMidLine) this.writeErr("\\n");', ""],
+  ],
+  [
+    "76",
+    "e2e/findings: is no reason to suggest a --retry-for",
+    ["api/http/attempt.ts", "if (days > 1) return", "if (false) return"],
+  ],
+  [
+    "78",
+    "e2e/recover-dimensions: is not removed without a word of it",
+    ["commands/profiles/unfinished.ts", "if (unfinished.length === 0) return undefined;", "return undefined;"],
+  ],
+  [
+    "80",
+    "e2e/lists: api /v1/entities --fields",
+    [
+      "commands/api/send.ts",
+      "await context.output.resource(text, { columns: [], isRead });",
+      "await context.output.resource(text, { columns: [] });",
+    ],
+  ],
+  [
+    "81",
+    "unit/disk/private-folders",
+    [
+      "disk/private-file.ts",
+      "if (!isMissing(error) || parent === path || isThere(parent)) return refuseUnlessThere(path, error);",
+      "",
+    ],
   ],
 ];

@@ -14,7 +14,7 @@ const copy = sourceCopy("findings");
  */
 function failedIn(test) {
   const [file, name] = test.split(/: (.*)/);
-  const project = file.startsWith("unit/") ? "unit" : "program";
+  const project = /^(?:unit\/|[\w-]+$)/.test(file) ? "unit" : "program";
   const words = ["vitest", "run", "--project", project, `test/${file}.test.ts`, "--reporter=json", "--silent"];
   if (name !== undefined) words.push("-t", name.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`));
   const { stdout, stderr } = spawnSync("npx", words, { cwd: copy.folder, encoding: "utf8", maxBuffer: 1e9 });

@@ -6,6 +6,7 @@ import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import type { ClientProof, KeyExchange, Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { shell } from "../next-step.ts";
+import { soLong } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
@@ -140,8 +141,7 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   if (asked === undefined || expiresAt === undefined || Math.abs(offset) <= clockSkewMs) return undefined;
   const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
   if (Math.abs(laterMs) <= clockSkewMs) return undefined;
-  const minutes = Math.round(Math.abs(laterMs) / 60_000);
-  return `its lifetime is ${minutes} minutes ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
+  return `its lifetime is ${soLong(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
 /** Where else than here a secret of the entry may be kept: machines and folders. */

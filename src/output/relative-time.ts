@@ -35,17 +35,22 @@ export function localClock(ms: number): string {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** A time ahead as a person plans with it, in this machine's own zone: `in 36 hours (23 Nov 09:28)`. */
-export function timeAhead(time: string, nowMs: number): string {
-  const then = new Date(time);
-  const minutes = Math.max(0, Math.round((then.getTime() - nowMs) / 60_000));
+/** A duration as a person plans with it, rounded: `80 minutes`, `36 hours`, `3 days`. */
+export function soLong(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
   const [count, unit] =
     minutes < 90
       ? [minutes, "minute"]
       : minutes < 48 * 60
         ? [Math.round(minutes / 60), "hour"]
         : [Math.round(minutes / 1440), "day"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+/** A time ahead as a person plans with it, in this machine's own zone: `in 36 hours (23 Nov 09:28)`. */
+export function timeAhead(time: string, nowMs: number): string {
+  const then = new Date(time);
   const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
   const day = `${then.getDate()} ${months[then.getMonth()]}`;
-  return `in ${count} ${unit}${count === 1 ? "" : "s"} (${day} ${clock})`;
+  return `in ${soLong(Math.max(0, then.getTime() - nowMs))} (${day} ${clock})`;
 }

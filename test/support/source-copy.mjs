@@ -6,10 +6,16 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const parts = [
   "bin",
+  "completions",
   "docs",
   "scripts",
   "src",
   "test",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "LICENSE",
+  "README.md",
+  "SECURITY.md",
   "package.json",
   "package-lock.json",
   "tsconfig.json",

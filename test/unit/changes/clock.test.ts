@@ -112,8 +112,8 @@ it("what is under a random key was made by the entry's own requests, whatever th
 });
 
 it.each([
-  [-3 * day, "4320 minutes longer than requested, because the clock of this machine is ahead of"],
-  [day, "1440 minutes shorter than requested, because the clock of this machine is behind"],
+  [-3 * day, "3 days longer than requested, because the clock of this machine is ahead of"],
+  [day, "24 hours shorter than requested, because the clock of this machine is behind"],
   [60_000, undefined],
 ])("a lifetime computed where the service is %i ms ahead is compared with what was asked", async (aheadMs, differs) => {
   const world = worldFor(operations["a key's creation"]!);
