@@ -177,7 +177,7 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
  * The entry's state decides, whatever stopped the recovery this time: one that is still unknown is unknown, Ctrl-C or not
  * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
  */
-function asEntryStands(entry: Entry, failure: Failure): Failure {
+export function asEntryStands(entry: Entry, failure: Failure): Failure {
   // Refused as too early: the entry stays open, and nothing of it is unknown.
   const isPutOff = entry.detail.put_off === true || (failure.kind === "rate_limited" && entry.state === "open");
   const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0 && !isPutOff);

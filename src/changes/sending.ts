@@ -14,8 +14,10 @@ import {
   type RecoveryStep,
   isInterruption,
   prerequisite,
+  recoveryAfter,
   recoveryIn,
   saysNothingWasDone,
+  standsUntilChanged,
 } from "./workbench.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
@@ -306,14 +308,16 @@ export async function untilNotPending(
  */
 export function stillPending(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
-  const stops = failure !== undefined && saysNothingWasDone(failure) ? failure : undefined;
+  const isMissing = failure !== undefined && standsUntilChanged(failure);
+  const stops = failure !== undefined && (saysNothingWasDone(failure) || isMissing) ? failure : undefined;
+  const next = isMissing ? recoveryAfter(failure, entry.id) : { nextCommand: nextStep(entry) ?? undefined };
   return new Failure(
     failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
     `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
     {
       ...detailsOf(entry),
       meaning: `The idempotency key is saved; the service continues the creation.${stops ? prerequisite(stops) : ""}`,
-      ...((stops && recoveryIn(stops.details)) ?? { nextCommand: nextStep(entry) ?? undefined }),
+      ...((stops && recoveryIn(stops.details)) ?? next),
     },
   );
 }

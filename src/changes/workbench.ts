@@ -5,7 +5,7 @@ import type { Attempt } from "../api/http/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import type { ClientProof, KeyExchange, Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { shell } from "../next-step.ts";
+import { type Advice, shell } from "../next-step.ts";
 import { soLong } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
@@ -265,12 +265,22 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 }
 
 /** The recovery as a command, unless something has to be done first: alone it would end the same way again. */
-function recoveryAfter(because: Failure, entry: string): RecoveryStep {
+export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
-  const isRefused = standing.has(because.kind) && because.details.problem !== undefined;
-  if (hint === undefined || !(isRefused || prerequisite(because) !== "")) return recoveryStep(entry);
-  const first = isRefused && typeof nextCommand === "string" ? nextCommand : undefined;
-  return { nextCommand: first, hint: `${hint} Then run integ journal recover ${entry}.`, recovers: entry };
+  const isStanding = standsUntilChanged(because);
+  const first = isStanding && typeof nextCommand === "string" ? nextCommand : undefined;
+  if (hint === undefined && first === undefined) return recoveryStep(entry);
+  if (!isStanding && prerequisite(because) === "") return recoveryStep(entry);
+  const words: Advice =
+    hint === undefined
+      ? `Run integ journal recover ${entry} afterwards.`
+      : `${hint} Then run integ journal recover ${entry}.`;
+  return { nextCommand: first, hint: words, recovers: entry };
+}
+
+/** True of a refusal, and of a credential that is missing here: it is so again until a person changes something. */
+export function standsUntilChanged({ kind, details: { problem, unsent } }: Failure): boolean {
+  return (standing.has(kind) && problem !== undefined) || (kind === "auth" && unsent === true);
 }
 
 /** Refusals that stand until a person changes something. */

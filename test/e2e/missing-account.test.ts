@@ -1,8 +1,9 @@
 // What an unfinished entry needs is said where it is shown, and by the command that would finish it: a variable, a profile or a
 // credential that is missing on this machine. No next step that is shown without it ends as it did.
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home } from "../support/program.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -162,6 +163,78 @@ describe("entries of the environment's profile", () => {
       Array.from({ length: 3 }, () => expect.stringMatching(/ and INTEG_ACCESS_TOKEN\.$/)),
     );
     expect(shown.filter(({ needs }) => needs === undefined)).toHaveLength(4);
+    // An overlap that runs needs none yet.
+    for (const { id, state } of shown.filter((row) => row.state !== "waiting")) {
+      const env = { INTEG_ACCESS_TOKEN: "", INTEG_API_KEY: "" };
+      const { code, stderr } = await integHere(at, ["journal", "recover", id, "--no-input"], { env });
+      expect([code, stderr], state).toEqual([
+        state === "secret_lost" ? 9 : 7,
+        expect.stringMatching(/Fix: .*INTEG_A[CP][\w ]+\./),
+      ]);
+    }
+    expect(await rows(at, { INTEG_ACCESS_TOKEN: "" })).toEqual(shown);
+    at.remove();
+  });
+});
+
+describe("items of a policy", () => {
+  const policy = [
+    "version: 1",
+    "unmanaged: ignore",
+    "oauth_clients:",
+    "  a:",
+    "    service_account: sa_us_automation",
+    "    scopes: [entity:read]",
+    "    rotate: { every: 60d, overlap: 0s }",
+    "    secret: { file: a.secret }",
+    "access_keys:",
+    "  deploy:",
+    "    type: service_account",
+    "    scopes: ['push-ingest:*']",
+    "    expires_in: 30d",
+    "    rotate: { every: 20d, overlap: 0s }",
+    "    secret: { file: deploy.secret }",
+    "",
+  ].join("\n");
+
+  it("say which credential they need, count no failure, and stop no other", async () => {
+    const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+    writeFileSync(at.path("integ.yaml"), policy);
+    const env = { INTEG_API_KEY: "" };
+    const errorOf = ({ stderr }: Ended) =>
+      (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { hint: string; next_command: string } }).error;
+    const planned = await integHere(at, ["plan", "--json"], { env });
+    expect([planned.code, errorOf(planned).hint]).toEqual([10, "Set INTEG_API_KEY."]);
+    for (const deploy of ["done", "none", "none", "none"]) {
+      const applied = await integHere(at, ["apply", "--yes", "--json"], { env });
+      expect([applied.code, errorOf(applied).hint]).toEqual([3, "Set INTEG_API_KEY."]);
+      const { data } = JSON.parse(applied.stdout) as { data: unknown[] };
+      expect(data).toMatchObject([
+        { name: "a", result: "failed", entry: null },
+        { name: "deploy", result: deploy },
+      ]);
+    }
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    expect((await integHere(at, ["apply", "--yes", "--retry-for", "0"])).code).toBe(7);
+    const [left] = await rows(at);
+    const again = await integHere(at, ["apply", "--yes", "--json"], { env });
+    expect([again.code, errorOf(again).hint]).toEqual([7, expect.stringMatching(/and INTEG_API_KEY\.$/)]);
+    expect(await rows(at)).toEqual([left]);
+    // A command that resumes it sends nothing either, and its step is not the recovery alone.
+    const typed = await integHere(at, [...createWords(), "--secret-file", "a.secret", "--json"], { env });
+    expect([typed.code, errorOf(typed)]).toEqual([
+      7,
+      expect.objectContaining({ hint: `Set INTEG_API_KEY. Then run integ journal recover ${left!.id}.` }),
+    ]);
+    const status = await integHere(at, ["status", "--json"], { env });
+    expect(status.stderr).toContain("a: Profile env has no credential for /v1. Set INTEG_API_KEY.");
+    expect((JSON.parse(status.stdout) as { data: unknown[] }).data).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ topic: "journal", next_step: null }),
+        expect.objectContaining({ topic: "policy", name: "a", next_step: null }),
+      ]),
+    );
+    expect((await integHere(at, ["apply", "--yes"])).code).toBe(0);
     at.remove();
   });
 });

@@ -15,7 +15,7 @@ import {
   whereSecretWent,
   workbenchOf,
 } from "../running/change.ts";
-import { missingAccount, stepBefore } from "../running/missing.ts";
+import { missingAccount, missingFor, stepBefore } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
@@ -94,7 +94,9 @@ export const command = defineVerb({
       // Credentials of another shell's environment are not expected everywhere.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       benchFor: async (entry) => {
-        const missing = await missingAccount(context, entry);
+        // What waits or is kept may need no request.
+        const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
+        const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
         const bench = await workbenchOf(context, { entry, disk });
         benches.set(entry.id, bench);

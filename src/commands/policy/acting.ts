@@ -4,7 +4,9 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
+import type { ItemKind } from "../../policy/works.ts";
 import { accountOf } from "../running/change.ts";
+import { missingCredential } from "../running/missing.ts";
 
 /** A profile that the file names is chosen as `--profile` chooses it. */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
@@ -25,6 +27,11 @@ export function actingFor(context: Context, { profile: name }: Policy): Context 
 /** The account that the policy is about. */
 export async function policyAccount(context: Context): Promise<Account> {
   return accountOf(context);
+}
+
+/** The credential that items of a kind are changed with, if this machine lacks it. */
+export function missingForItems(context: Context, profile: string, kind: ItemKind): Promise<Failure | undefined> {
+  return missingCredential(context, profile, kind === "oauth_client" ? "v1" : "legacy");
 }
 
 /** @throws Failure `usage` for a name that no item of the policy has */

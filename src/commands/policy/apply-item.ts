@@ -10,7 +10,7 @@ import { type NamedJournal, namedJournal } from "./item-journal.ts";
 import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
-import { resumeWork, rootOf } from "../../changes/recovery.ts";
+import { asEntryStands, resumeWork, rootOf } from "../../changes/recovery.ts";
 import { secretLost } from "../../changes/secret-delivery.ts";
 import { type DiskHealth, isInterruption, lastErrorOf, serviceTime, type Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
@@ -24,6 +24,8 @@ import type { ClientItem, KeyItem } from "../../policy/policy.ts";
 import { isOf, type WorkScope, workIn } from "../../policy/works.ts";
 import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
+import { missingFor } from "../running/missing.ts";
+import { missingForItems } from "./acting.ts";
 import type { Destination, SecretOptions } from "../../secrets/destination.ts";
 import { destinationOptions } from "./destinations.ts";
 
@@ -67,6 +69,8 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     named,
   };
   try {
+    const missing = await missingHere(work);
+    if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
       if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
@@ -79,6 +83,20 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (!(error instanceof Failure)) throw error;
     return failed(work, inPolicyWords(error));
   }
+}
+
+/**
+ * A credential that this machine lacks, before anything is recorded: it says nothing of the item, and is not counted.
+ * A secret that is kept needs none.
+ */
+async function missingHere({ decision: { item, step }, options: { context }, bench }: ItemWork) {
+  const begun = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
+  if (begun?.state === "undelivered") return undefined;
+  const failure = await (begun === undefined
+    ? missingForItems(context, bench.account.profile, item.kind)
+    : missingFor(context, begun));
+  if (failure === undefined) return undefined;
+  return { failure: begun === undefined ? failure : asEntryStands(begun, failure), entry: begun };
 }
 
 interface ItemWork {

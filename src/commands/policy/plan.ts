@@ -5,7 +5,7 @@ import { Failure } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { actingFor, assertNames, policyAccount } from "./acting.ts";
+import { actingFor, assertNames, missingForItems, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
@@ -46,7 +46,7 @@ export const command = defineVerb({
     else await printPlanRows(context, document.data);
     tellPlanNotes(context, plan);
     assertSlots(plan);
-    if (isSomethingDue(plan)) throw somethingDue(document, sourceOf(options.out, file));
+    if (isSomethingDue(plan)) throw await somethingDue(context, document, sourceOf(options.out, file));
   },
 });
 
@@ -55,11 +55,19 @@ function sourceOf(out: string | undefined, file: string): readonly string[] {
   return out === undefined ? fileWords(file) : [out];
 }
 
-function somethingDue({ data }: PlanDocument, source: readonly string[]): Failure {
+async function somethingDue(
+  context: Context,
+  { data, profile }: PlanDocument,
+  source: readonly string[],
+): Promise<Failure> {
   const due = data.filter(({ action }) => action !== "none" && action !== "wait");
-  return new Failure("findings", `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`, {
-    meaning: "Nothing was changed.",
-    nextCommand: shell`integ apply ${source}`,
+  const message = `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`;
+  let lack: Failure | undefined;
+  for (const kind of new Set(due.map((row) => row.kind))) lack ??= await missingForItems(context, profile, kind);
+  return new Failure("findings", message, {
+    meaning: `Nothing was changed.${lack === undefined ? "" : ` To change them, a credential is missing: ${lack.message}`}`,
+    hint: lack?.details.hint,
+    nextCommand: lack?.details.nextCommand ?? shell`integ apply ${source}`,
   });
 }
 

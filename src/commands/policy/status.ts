@@ -7,12 +7,14 @@ import { dueAt, nextStep } from "../../journal/entry.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
+import type { ItemKind } from "../../policy/works.ts";
+import { shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, entriesOfProfile } from "../running/change.ts";
 import { tellMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { actingFor } from "./acting.ts";
+import { actingFor, missingForItems } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, loadPolicy, standardFile } from "./policy-file.ts";
 
@@ -58,7 +60,7 @@ export const command = defineVerb({
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
       ...(await unfinishedRows(context)),
-      ...dueRows(planPolicy(policy, observed, choice)),
+      ...(await dueRows(context, planPolicy(policy, observed, choice), profile)),
       ...slotRows(observed),
       ...(await keyRows(context, withinMs)),
     ];
@@ -87,17 +89,28 @@ async function unfinishedRows(context: Context): Promise<Row[]> {
   });
 }
 
-function dueRows({ items }: Plan): Row[] {
-  return items
-    .filter(({ row }) => row.action !== "none")
-    .map(({ row: { name, action, reason, due_at } }) => ({
+/** Each with what applies it, unless a credential is missing: that is said once for each kind. */
+async function dueRows(context: Context, { items }: Plan, profile: string): Promise<Row[]> {
+  const due = items.filter(({ row }) => row.action !== "none");
+  const lacks = new Map<ItemKind, Failure | undefined>();
+  for (const { row } of due)
+    if (row.action !== "wait" && !lacks.has(row.kind)) {
+      const lack = await missingForItems(context, profile, row.kind);
+      lacks.set(row.kind, lack);
+      if (lack !== undefined) context.output.note(`${row.name}: ${lack.message} ${lack.details.hint ?? ""}`.trim());
+    }
+  return due.map(({ row: { name, kind, action, reason, due_at } }) => {
+    const lack = lacks.get(kind);
+    const step = lack === undefined ? shell`integ apply --only ${name}` : (lack.details.nextCommand ?? null);
+    return {
       topic: "policy",
       name,
       state: action,
       detail: reason,
       due_at,
-      next_step: action === "wait" ? null : `integ apply --only ${name}`,
-    }));
+      next_step: action === "wait" || typeof step === "object" ? null : step,
+    };
+  });
 }
 
 function slotRows({

@@ -4,7 +4,7 @@ import { Failure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../journal/account.ts";
 import { type Beside, type Entry, isSettled, nextStep } from "../../journal/entry.ts";
 import { type NextStep, shell } from "../../next-step.ts";
-import { type ActiveProfile, lackOf } from "../../profiles/profile.ts";
+import { type Contract, lackOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
@@ -20,40 +20,52 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
     });
   }
   if (sandboxRegions.has(profile)) return undefined;
-  if (profile === "env") return inEnvironment(context, entry, async () => {});
+  if (profile === "env") return inEnvironment(context, entry);
   return profileOtherwise(context, entry);
 }
 
 /** As above, or why the account cannot be used: what lists say before anything is tried. */
-async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
+export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined || (await context.journal()).isShared || sandboxRegions.has(entry.profile)) return missing;
   const contract = entry.operation.startsWith("access_key.") ? "legacy" : "v1";
-  if (entry.profile === "env")
-    // Variables alone: nothing is run or asked for them.
-    return inEnvironment(
-      context,
-      entry,
-      async (env) => void (await (contract === "legacy" ? env.legacy() : env.credential())),
-    );
-  const stored = (await context.profiles.store()).get(entry.profile);
-  return stored && lackOf(stored, contract);
+  const lack = await missingCredential(context, entry.profile, contract);
+  return lack && entry.profile === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
 }
 
-async function inEnvironment(
+/** What a profile lacks to act under a contract, as far as that is known without a secret; nothing if it can. */
+export async function missingCredential(
   { profiles }: Context,
-  entry: Entry,
-  use: (env: ActiveProfile) => Promise<void>,
+  name: string,
+  contract: Contract,
 ): Promise<Failure | undefined> {
+  if (sandboxRegions.has(name)) return undefined;
+  if (name !== "env") {
+    const stored = (await profiles.store()).get(name);
+    return stored && lackOf(stored, contract);
+  }
   try {
-    const env = await profiles.named("env");
-    const other = otherAccount(entry, { ...env, profileId: env.id }, false);
-    if (other !== undefined) return other;
-    await use(env);
+    // Variables alone: nothing is run or asked for them.
+    const env = await profiles.named(name);
+    await (contract === "legacy" ? env.legacy() : env.credential());
     return undefined;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return new Failure(error.kind, error.message, { ...error.details, ...setEnvironment(entry) });
+    return error;
+  }
+}
+
+function withDetails({ kind, message, details }: Failure, step: NextStep): Failure {
+  return new Failure(kind, message, { ...details, ...step });
+}
+
+async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
+  try {
+    const env = await profiles.named("env");
+    return otherAccount(entry, { ...env, profileId: env.id }, false);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return withDetails(error, setEnvironment(entry));
   }
 }
 
