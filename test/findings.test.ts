@@ -14,6 +14,12 @@ it("has a row for each of the 82", () => {
   expect(rows.map(([number]) => Number(number))).toEqual(Array.from({ length: 82 }, (_value, index) => index + 1));
 });
 
+it("has a break of each, which test:findings shows to be seen", () => {
+  const fixes = readFileSync(join(import.meta.dirname, "fixes.mjs"), "utf8");
+  const numbers = [...fixes.matchAll(/^ {2}\[\s*"(\d+)"/gm)].map(([, number]) => number);
+  expect([...new Set(numbers)]).toEqual(rows.map(([number]) => number));
+});
+
 it.each(rows)("%s: %s", (_number, _defect, tests = "", page = "", promise = "") => {
   const named = [...tests.matchAll(/`([^`]+)` (.+?)(?:; (?=`)|$)/g)];
   expect(named.length).toBeGreaterThan(0);

@@ -29,12 +29,12 @@ export function sourceCopy(name) {
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
 
   /**
-   * @param {string} file below `src/`
+   * @param {string} file below `src/`; below the project if it begins with `/`
    * @param {(text: string) => string} change
    * @returns {() => void} what puts the file back
    */
   function rewrite(file, change) {
-    const path = join(folder, "src", file);
+    const path = join(folder, file.startsWith("/") ? "" : "src", file);
     const text = readFileSync(path, "utf8");
     const changed = change(text);
     if (changed === text) throw new Error(`${file} does not have what was to be changed`);
