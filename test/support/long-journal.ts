@@ -14,9 +14,17 @@ export function idAt(number: number): string {
   return idOf(1_500_000_000_000 + number * 1_000_003);
 }
 
+interface LongJournalOptions {
+  /** No entry is left unfinished. */
+  readonly isSettled?: boolean;
+  /** In each entry's last record: a long file of fewer records. */
+  readonly padding?: string;
+}
+
 /** Entry `number` in the state that its steps end with. */
-function lifeOf(number: number, isSettled: boolean): Partial<EntryProgress>[] {
-  const made = { resource_id: `oac_${number}`, detail: { client_id: `cid_${number}` } };
+function lifeOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
+  const detail = { client_id: `cid_${number}`, ...(padding && { differs: padding }) };
+  const made = { resource_id: `oac_${number}`, detail };
   if (!isSettled && number % 50 === 7) return [{ state: "unknown", attempts: 1 }];
   if (!isSettled && number % 50 === 8) return [{ state: "secret_lost", ...made }];
   return [
@@ -36,7 +44,7 @@ function firstOf(number: number): Entry {
 }
 
 /** The lines of a journal of so many entries: the last step of every tenth comes a hundred entries later. */
-export function longJournal(entries: number, { isSettled = false } = {}): string[] {
+export function longJournal(entries: number, options: LongJournalOptions = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];
   const late: (() => void)[] = [];
@@ -48,13 +56,13 @@ export function longJournal(entries: number, { isSettled = false } = {}): string
   for (let number = 0; number < entries; number += 1) {
     let entry = firstOf(number);
     let prev = add(entry, undefined);
-    for (const [index, step] of lifeOf(number, isSettled).entries()) {
+    for (const [index, step] of lifeOf(number, options).entries()) {
       const work = (): void => {
         const sequence = entry.sequence + 1;
         entry = { ...entry, ...step, sequence, updated_at: new Date(started + lines.length * 30_000).toISOString() };
         prev = add(entry, prev);
       };
-      if (!isSettled && number % 10 === 0 && index > 0) late[number + 100] = work;
+      if (!options.isSettled && number % 10 === 0 && index > 0) late[number + 100] = work;
       else work();
     }
     late[number]?.();

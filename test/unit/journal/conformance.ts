@@ -1,12 +1,13 @@
 // What any engine of the journal promises (docs/design/journal.md), as tests over its interface: each engine's own test file
 // hands itself in. What only a file or only a server can meet (torn bytes, a lost connection) is tested with the engine.
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
 import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
 import type { EntryRecords } from "../../../src/journal/merge.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
+import { isFull } from "../../support/sample.ts";
 import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
@@ -21,6 +22,8 @@ export interface JournalEngine {
   readonly name: string;
   /** How it refuses an entry that a living process drives. */
   readonly busy: FailureKind;
+  /** A plain run has every third of its tests: another engine's tests are of the same code. */
+  readonly isSampled?: boolean;
   /** A journal without any entry. */
   store(): Promise<JournalStore>;
 }
@@ -665,7 +668,12 @@ function transfer(engine: JournalEngine): void {
 
 /** All that an engine promises. */
 export function journalConformance(engine: JournalEngine): void {
+  let number = 0;
   describe(engine.name, () => {
+    beforeEach(({ skip }) => {
+      number += 1;
+      if (engine.isSampled && !isFull && number % 3 !== 0) skip("not of the sample: npm run test:full");
+    });
     for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, histories, pruning, transfer])
       part(engine);
   });

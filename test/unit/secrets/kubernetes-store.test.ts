@@ -1,6 +1,6 @@
 // A key of a Kubernetes Secret: the real kubectl, applied to a server of the test's own (test/support/kubernetes-server.ts).
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -17,6 +17,24 @@ const name = "apps/my-app";
 const to = `k8s:${name}#client-secret`;
 const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
+const path = process.env.PATH ?? "";
+/** Each kubectl is one process for a moment: it needs neither threads nor a collector of garbage. */
+const brief = { GOMAXPROCS: "1", GOGC: "off" };
+
+/** Puts a kubectl into a folder that runs `lines` of a shell before the real one. */
+function putTool(folder: string, lines: string): void {
+  const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
+  writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
+}
+
+/** Which cluster `config` names is asked before every step: the real kubectl says it once, and it is repeated from then on. */
+function keptAnswers(config: string): string {
+  const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
+  const env = { PATH: path, KUBECONFIG: config };
+  const { stdout } = spawnSync("kubectl", words, { encoding: "utf8", env });
+  return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
+}
+
 /** After each byte; a sample has the middle of the response and its last byte, since kubectl takes long to start. */
 function cutsIn(length: number): PlannedCut[] {
   const all = cutsOf("response", { whole: length, sample: undefined });
@@ -26,10 +44,15 @@ function cutsIn(length: number): PlannedCut[] {
 describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
   let cluster: KubernetesServer;
   let folder: string;
+  /** Where the kubectl of most tests is. */
+  let tools: string;
   beforeAll(async () => {
     cluster = await startKubernetes();
     folder = mkdtempSync(join(tmpdir(), "integ-kubectl-"));
     writeFileSync(join(folder, "config"), cluster.config);
+    tools = join(folder, "tools");
+    mkdirSync(tools);
+    if (!isFull) putTool(tools, keptAnswers(join(folder, "config")));
   });
   afterEach(() => {
     cluster.calm();
@@ -44,7 +67,7 @@ describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
   });
 
   const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreDesk =>
-    desk({ PATH: process.env.PATH, HOME: folder, KUBECONFIG: join(folder, "config"), ...env });
+    desk({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...brief, ...env });
 
   it("is exactly the secret; others stay, each with a manager of its own, and no annotation has it", async () => {
     cluster.put(name, "other", "kept", "somebody");
@@ -62,21 +85,17 @@ describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
   });
 
   it("reaches kubectl on standard input, never in its arguments or environment", async () => {
-    const tools = mkdtempSync(join(tmpdir(), "integ-kubectl-"));
-    const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
-    writeFileSync(
-      join(tools, "kubectl"),
-      `#!/bin/sh\n{ tr '\\0' '\\n' < /proc/$$/cmdline; env; } >> '${tools}/seen'\nexec '${real}' "$@"\n`,
-    );
-    chmodSync(join(tools, "kubectl"), 0o755);
-    const here = at({ PATH: `${tools}:${process.env.PATH}`, INTEG_API_KEY: "canary-key" });
+    const watched = mkdtempSync(join(tmpdir(), "integ-kubectl-"));
+    putTool(watched, `{ tr '\\0' '\\n' < /proc/$$/cmdline; env; } >> '${watched}/seen'`);
+    const here = at({ PATH: `${watched}:${path}`, INTEG_API_KEY: "canary-key" });
     await deliver(here, await prepared(here, to));
-    const seen = readFileSync(join(tools, "seen"), "utf8");
+    const seen = readFileSync(join(watched, "seen"), "utf8");
+    expect(seen).toContain("config\nview");
     expect(seen).toContain("--field-manager=integ-client-secret");
     for (const secret of [canary, Buffer.from(canary).toString("base64"), "canary-key"])
       expect(seen).not.toContain(secret);
     expect(cluster.secret(name)).toEqual({ "client-secret": canary });
-    rmSync(tools, { recursive: true });
+    rmSync(watched, { recursive: true });
   });
 
   it.each<[string, () => void, string]>([

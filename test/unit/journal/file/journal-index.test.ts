@@ -16,6 +16,7 @@ import { basename, dirname, join } from "node:path";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import type { Journal } from "../../../../src/journal/journal.ts";
 import { idAt, longJournal, writeJournal } from "../../../support/long-journal.ts";
+import { sampled } from "../../../support/sample.ts";
 import { intent, journalAt as at, journalPath } from "../intent.ts";
 
 const entries = 400;
@@ -78,18 +79,32 @@ async function answers(journal: Journal): Promise<unknown> {
   };
 }
 
+const known = new Map<string, unknown>();
+
 /** What the file itself says, read by a program that knows of no index. */
 async function withoutIndex(): Promise<unknown> {
-  const copy = journalPath();
-  writeJournal(copy, [readFileSync(path, "utf8")]);
-  return answers(at(copy));
+  const text = readFileSync(path, "utf8");
+  if (!known.has(text)) {
+    const copy = journalPath();
+    writeJournal(copy, [text]);
+    known.set(text, await answers(at(copy)));
+  }
+  return known.get(text);
 }
+
+let made: readonly (readonly [string, Buffer])[] | undefined;
 
 /** A long journal with its index: the first change that finds it long makes one. */
 async function indexed(): Promise<void> {
+  if (made !== undefined) {
+    mkdirSync(dirname(path), { mode: 0o700 });
+    for (const [name, bytes] of made) writeFileSync(fileOf(name), bytes, { mode: 0o600 });
+    return;
+  }
   writeJournal(path, lines);
   await change(at(path), "first");
   expect(beside()).toHaveLength(2);
+  made = [basename(path), ...beside()].map((name) => [name, readFileSync(fileOf(name))] as const);
 }
 
 test("a short journal has no index, a long one has it with its next change", async () => {
@@ -161,8 +176,7 @@ test.each(["list", "segment"].flatMap((which) => harm.map(([what, break_]) => [w
   async (which, _, break_) => {
     await indexed();
     break_(fileOf(beside()[which === "list" ? 0 : 1]!));
-    const truth = await withoutIndex();
-    expect(await answers(at(path))).toEqual(truth);
+    expect(await answers(at(path))).toEqual(await withoutIndex());
     const id = await change(at(path), "next");
     expect(await at(path).find(id)).toMatchObject({ state: "done" });
     expect(await answers(at(path))).toEqual(await withoutIndex());
@@ -176,7 +190,7 @@ test("the answers are the same with any bit of the index flipped", async () => {
   for (const name of beside()) {
     const file = fileOf(name);
     const whole = readFileSync(file);
-    const step = Math.ceil(whole.length / 25);
+    const step = Math.ceil(whole.length / sampled(48));
     for (let place = 3; place < whole.length; place += step) {
       const bytes = Buffer.from(whole);
       bytes[place]! ^= 1 << (place % 8);
