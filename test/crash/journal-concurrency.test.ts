@@ -3,13 +3,11 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
-import { buildDriver, type Line, runToEnd, start } from "./journal-processes.ts";
-import { ada } from "../unit/journal/intent.ts";
+import { buildDriver, journalAt, type Line, runToEnd, start } from "./journal-processes.ts";
 import { recordFigure } from "../support/figures.mjs";
 
 let driver = "";
@@ -42,7 +40,7 @@ test.each(modes)(`${many} processes, different intents, %s: every key once, ever
     ),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);
-  const entries = await new FileJournal(path, { now: Date.now, actor: ada }).entries();
+  const entries = await journalAt(path).entries();
   const done = entries.filter((entry) => entry.state === "done" && entry.attempts === 2);
   const lost = sent.filter(
     (line) => !done.some((entry) => entry.id === line.sent && entry.idempotency_key === line.key),
@@ -52,7 +50,7 @@ test.each(modes)(`${many} processes, different intents, %s: every key once, ever
   expect(new Set(sent.map((line) => line.key)).size).toBe(many * times);
   expect(lost).toEqual([]);
   expect(entries).toHaveLength(many * times);
-  expect(await new FileJournal(path, { now: Date.now, actor: ada }).verify()).toEqual([]);
+  expect(await journalAt(path).verify()).toEqual([]);
   expect(leftBeside(path)).toEqual([]);
 });
 
@@ -64,7 +62,7 @@ test.each(modes)(
       Array.from({ length: many }, () => runToEnd(driver, task(path, native, { key: "by-hand", states: ["unknown"] }))),
     );
     const sent = all.flat().filter((line) => line.sent !== undefined);
-    const entries = await new FileJournal(path, { now: Date.now, actor: ada }).entries();
+    const entries = await journalAt(path).entries();
     expect(sent).toHaveLength(many);
     expect(entries).toHaveLength(1);
     // Each driver added one attempt to what it read: two at once would have lost one.
@@ -135,9 +133,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
       }),
     );
   }
-  const entries = new Map(
-    (await new FileJournal(path, { now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
-  );
+  const entries = new Map((await journalAt(path).entries()).map((entry) => [entry.id, entry]));
   const lost = sent.filter((line) => entries.get(line.sent ?? "")?.idempotency_key !== line.key);
   recordFigure(
     "journal concurrency",
@@ -148,9 +144,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
   expect(new Set(sent.map((line) => line.key)).size).toBe(sent.length);
   await runToEnd(driver, task(path, native, { fresh: true, states: ["done"] }));
   expect(leftBeside(path).filter((name) => !name.includes(".torn-"))).toEqual([]);
-  const problems = (await new FileJournal(path, { now: Date.now, actor: ada }).verify()).filter(
-    (finding) => finding.severity === "problem",
-  );
+  const problems = (await journalAt(path).verify()).filter((finding) => finding.severity === "problem");
   expect(problems).toEqual([]);
 });
 
@@ -170,12 +164,10 @@ test("prune and admissions at once lose nothing", async () => {
     .flat()
     .filter((line) => line.sent !== undefined);
   await Promise.all(prunes);
-  const entries = new Map(
-    (await new FileJournal(path, { now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
-  );
+  const entries = new Map((await journalAt(path).entries()).map((entry) => [entry.id, entry]));
   expect(sent).toHaveLength(24);
   for (const line of sent) expect(entries.get(line.sent ?? "")?.idempotency_key).toBe(line.key);
-  expect(await new FileJournal(path, { now: Date.now, actor: ada }).verify()).toEqual([]);
+  expect(await journalAt(path).verify()).toEqual([]);
 });
 
 test.each([

@@ -7,6 +7,7 @@ import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
 import { type LockMeans, tryLock } from "../../src/disk/process-lock.ts";
 import { identify } from "../../src/disk/lock-owner.ts";
+import { requestOf } from "./journal-request.ts";
 
 export interface Task {
   readonly work: "admit" | "together" | "hold" | "hold-file" | "contend" | "prune";
@@ -33,20 +34,8 @@ function sayFailure({ kind, message, exitCode, details }: Failure): void {
   say({ failed: kind, exitCode, message, meaning: details.meaning });
 }
 
-function intentOf(task: Task): Intent {
-  const fingerprint = task.fingerprint ?? "the same";
-  return {
-    operation: "oauth_client.create",
-    profile: "prod",
-    profile_id: "prf_1",
-    organization_id: null,
-    region: "eu",
-    base_url: "https://eu.example.com",
-    service_version: "2026-07-01",
-    request_text: JSON.stringify({ service_account_id: fingerprint, scopes: ["entity:read"] }),
-    fingerprint,
-    idempotent: true,
-  };
+function intentOf({ fingerprint = "the same" }: Task): Intent {
+  return requestOf(fingerprint, JSON.stringify({ service_account_id: fingerprint, scopes: ["entity:read"] }));
 }
 
 async function admit(journal: Journal, task: Task): Promise<void> {

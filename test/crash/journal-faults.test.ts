@@ -12,7 +12,8 @@ import type { Task } from "./journal-driver.ts";
 import { type Point } from "../support/strace.ts";
 import { countsOnly } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
-import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
+import { requestOf } from "./journal-request.ts";
+import { buildDriver, hasStrace, journalAt, type Line, runTraced, type Traced } from "./journal-processes.ts";
 import { ada } from "../unit/journal/intent.ts";
 import { recordFigure } from "../support/figures.mjs";
 
@@ -75,20 +76,7 @@ function sentLine(run: Traced): Line | undefined {
 }
 
 /** What the driver asks for, in other bytes: what is resumed must send those of the driver. */
-function intentOf(fingerprint: string): Intent {
-  return {
-    operation: "oauth_client.create",
-    profile: "prod",
-    profile_id: "prf_1",
-    organization_id: null,
-    region: "eu",
-    base_url: "https://eu.example.com",
-    service_version: "2026-07-01",
-    request_text: "other bytes",
-    fingerprint,
-    idempotent: true,
-  };
-}
+const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
 /** What is true of every journal that somebody else finds afterwards. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
@@ -187,11 +175,11 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     for (const { call, nth } of points) {
       const where = `killed at ${call} ${nth}`;
       const task = await keeps();
-      const before = await new FileJournal(task.path, { now: Date.now, actor: ada }).entries();
+      const before = await journalAt(task.path).entries();
       const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
       const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
       killed += run.lines.length === 0 ? 1 : 0;
-      const journal = new FileJournal(task.path, { now: Date.now, actor: ada });
+      const journal = journalAt(task.path);
       const open = before.filter((entry) => entry.state === "open");
       expect([before, open], where).toContainEqual(await journal.entries());
       expect(await journal.verify(), where).toEqual([]);

@@ -3,8 +3,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, onTestFinished } from "vitest";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { bundleDriver } from "../support/bundle-driver.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
+import { ada } from "../unit/journal/intent.ts";
 import type { Task } from "./journal-driver.ts";
 
 export interface Line {
@@ -22,6 +24,11 @@ export interface Line {
   readonly doubles?: number;
   readonly looks?: number;
   readonly removed?: number;
+}
+
+/** A journal as the test's own process has it. */
+export function journalAt(path: string): FileJournal {
+  return new FileJournal(path, { now: Date.now, actor: ada });
 }
 
 /** Builds the driver, and removes it after the tests of the file. */

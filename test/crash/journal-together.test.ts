@@ -4,11 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isFull } from "../support/sample.ts";
-import { ada } from "../unit/journal/intent.ts";
-import { buildDriver, hasStrace, runTraced, type Traced } from "./journal-processes.ts";
+import { requestOf } from "./journal-request.ts";
+import { buildDriver, hasStrace, journalAt, runTraced, type Traced } from "./journal-processes.ts";
 import type { Task } from "./journal-driver.ts";
 
 const requests = 5;
@@ -26,25 +25,10 @@ async function newTask(): Promise<Task> {
   runs += 1;
   const path = join(home, `${runs}`, "journal.ndjson");
   // The journal is there, with an entry that is over.
-  const { lease } = await journalOf(path).admit({ ...madeFor, fingerprint: "before", request_text: "before" });
+  const { lease } = await journalAt(path).admit(requestOf("before", "before"));
   await lease.record({ state: "refused" });
   await lease.release();
   return { work: "together", path, nativeLocks: true, times: requests, states: ["unknown", "done"], waitMs: 300 };
-}
-
-const madeFor = {
-  operation: "oauth_client.create",
-  profile: "prod",
-  profile_id: "prf_1",
-  organization_id: null,
-  region: "eu",
-  base_url: "https://eu.example.com",
-  service_version: "2026-07-01",
-  idempotent: true,
-} as const;
-
-function journalOf(path: string): FileJournal {
-  return new FileJournal(path, { now: Date.now, actor: ada });
 }
 
 interface TracedCall {
@@ -73,7 +57,7 @@ const traced = "openat,write,pwrite64,fsync,ftruncate,link,unlink,close";
 
 /** What was sent is in the journal as it was sent; the journal is sound, and the next process works on. */
 async function expectSound(task: Task, { lines }: Traced, where: string): Promise<void> {
-  const journal = journalOf(task.path);
+  const journal = journalAt(task.path);
   const entries = await journal.entries();
   for (const { sent, key, body } of lines.filter((line) => line.sent !== undefined)) {
     const entry = entries.find(({ id }) => id === sent);

@@ -16,6 +16,22 @@ killTest(claiming, { sample: 4 });
 killTest(scene(claimUnnamed), { sample: 3 });
 killTest(scene(claimRotation), { sample: 4 });
 
+/** @param play says what is wrong, and nothing where the command was not killed at the point */
+async function playAt(
+  points: readonly Point[],
+  play: (point: Point) => Promise<string[] | undefined>,
+): Promise<{ readonly found: string[]; readonly hit: number }> {
+  const found: string[] = [];
+  let hit = 0;
+  for (const point of points) {
+    let wrong: string[] | undefined;
+    for (let round = 0; round < 8 && wrong === undefined; round += 1) wrong = await play(countedAgain(point, round));
+    if (wrong !== undefined) hit += 1;
+    found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
+  }
+  return { found, hit };
+}
+
 /** @returns what is wrong, or nothing where the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   const stage = await claiming.stage();
@@ -49,15 +65,7 @@ describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("j
     const all = changingPoints(await pointsOf(claiming));
     const points = isFull ? all : spread(all, 3);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
-    const found: string[] = [];
-    let hit = 0;
-    for (const point of points) {
-      let wrong: string[] | undefined;
-      for (let round = 0; round < 8 && wrong === undefined; round += 1)
-        wrong = await claimedElsewhere(countedAgain(point, round));
-      if (wrong !== undefined) hit += 1;
-      found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
-    }
+    const { found, hit } = await playAt(points, claimedElsewhere);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal claim, then elsewhere");
     expect(found).toEqual([]);
     expect(hit).toBe(points.length);
@@ -89,15 +97,7 @@ describe.runIf(sayWhetherTraced("an entry that is forgotten, killed"))("journal 
     if (countsOnly) return console.log(`count: journal forget: ${all.length}`);
     // The last ones: between the record and the end of the copy.
     const points = isFull ? all : [...spread(all.slice(0, -6), 2), ...spread(all.slice(-6), 3)];
-    const found: string[] = [];
-    let hit = 0;
-    for (const point of points) {
-      let wrong: string[] | undefined;
-      for (let round = 0; round < 8 && wrong === undefined; round += 1)
-        wrong = await forgottenAgain(countedAgain(point, round));
-      if (wrong !== undefined) hit += 1;
-      found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
-    }
+    const { found, hit } = await playAt(points, forgottenAgain);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal forget, typed again");
     expect(found).toEqual([]);
     expect(hit).toBe(points.length);
