@@ -118,14 +118,20 @@ export function connectionWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (code === "ECONNREFUSED") return "no server accepts connections there (connection refused)";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host name is not known";
-  if (isMissing(error)) return "its socket was not found";
+  if (isMissing(error) || code === "ENOTDIR") return "its socket was not found";
   if (isAccessDenied(error)) return "access to the socket is denied";
   if (code === "ETIMEDOUT" || code === "EHOSTUNREACH" || code === "ENETUNREACH") return "its host does not answer";
+  if (code === "EINVAL" || code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT")
+    return `this machine has no network for that address (${code})`;
   if (code === "ECONNRESET" || code === "EPIPE" || /Connection terminated/.test(message))
     return "the connection was closed";
   if (/does not support SSL/.test(message)) return "the server offers no TLS (ssl = off)";
   if (/error establishing an SSL connection/.test(message)) return "what answers there is not PostgreSQL";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
+  if (/_ALERT_/.test(code))
+    return /CERT|UNKNOWN_CA/.test(code)
+      ? `the server does not accept the certificate that sslcert=<file> names (${code})`
+      : `the server ended the connection before it was encrypted (${code})`;
   if (/CERT|SIGNED|ISSUER|SIGNATURE/.test(code))
     return `its certificate is not trusted (${code}); sslrootcert=<file> names its authority`;
   return message;

@@ -21,8 +21,11 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
             current_setting('synchronous_standby_names') AS standbys, current_setting('full_page_writes') AS pages,
             (SELECT count(*)::int FROM pg_stat_replication) AS replicas, current_user AS role,
             has_table_privilege($1, 'INSERT') AND has_table_privilege($1, 'UPDATE')
-              AND has_table_privilege($2, 'INSERT') AS may_record`,
-    [tables.entries, tables.records],
+              AND has_table_privilege($2, 'INSERT') AS may_record,
+            to_regclass($3) IS NULL AS is_escrow_missing,
+            has_table_privilege(to_regclass($3), 'SELECT') AND has_table_privilege(to_regclass($3), 'INSERT')
+              AND has_table_privilege(to_regclass($3), 'UPDATE') AND has_table_privilege(to_regclass($3), 'DELETE') AS may_keep`,
+    [tables.entries, tables.records, tables.escrow],
   );
   const found: Finding[] = [];
   const add = (severity: Finding["severity"], message: string): void =>
@@ -36,6 +39,14 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
     add("problem", "the server is read-only (default_transaction_read_only): no change can be recorded");
   if (row.may_record === false)
     add("warning", `the role ${String(row.role)} may not record changes: it needs INSERT and UPDATE on the tables`);
+  // Each change looks there first, whether it has something encrypted or not.
+  if (row.is_escrow_missing === true)
+    add("problem", "the table integ_escrow is missing: no change can be recorded; restore it from a backup");
+  if (row.may_keep === false)
+    add(
+      "warning",
+      `the role ${String(row.role)} may not keep encrypted secrets: it needs SELECT, INSERT, UPDATE and DELETE on integ_escrow`,
+    );
   if (row.commits !== "on" && row.commits !== "remote_apply")
     add(
       "warning",

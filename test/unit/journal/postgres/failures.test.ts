@@ -133,6 +133,18 @@ describe("a connection that could not be made", () => {
     ["ENOTFOUND", "its host name is not known"],
     ["EAI_AGAIN", "its host name is not known"],
     ["ENOENT", "its socket was not found"],
+    ["ENOTDIR", "its socket was not found"],
+    ["EINVAL", "this machine has no network for that address (EINVAL)"],
+    ["EADDRNOTAVAIL", "this machine has no network for that address (EADDRNOTAVAIL)"],
+    ["EAFNOSUPPORT", "this machine has no network for that address (EAFNOSUPPORT)"],
+    ...["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE"].map((code) => [
+      code,
+      `the server does not accept the certificate that sslcert=<file> names (${code})`,
+    ]),
+    [
+      "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION",
+      "the server ended the connection before it was encrypted (ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION)",
+    ],
     ["EACCES", "access to the socket is denied"],
     ["ETIMEDOUT", "its host does not answer"],
     ["EHOSTUNREACH", "its host does not answer"],
