@@ -89,6 +89,23 @@ describe.skipIf(isWithoutPostgres("profiles of a team"))("profiles of a team", (
     expect([listed.code, listed.stderr + listed.stdout]).toEqual([0, expect.stringContaining("the team's journal")]);
   });
 
+  it("what a runner began without an organization is finished with its variables, and the message has them", async () => {
+    const team = await Team.of(server, service);
+    const { base_url, api_key } = service.us;
+    const runner = team.home({ INTEG_REGION: "us", INTEG_BASE_URL: base_url, INTEG_API_KEY: api_key });
+    const eve = await team.administrator();
+    await begin(runner, "us");
+    const refused = await eve.integ(["journal", "recover", "-o", "json"]);
+    const { error } = JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, string> };
+    expect(refused.code, refused.stderr).toBe(7);
+    expect(error.message).toContain(`(${base_url}, without an organization)`);
+    expect(error.hint).toBe(`Set INTEG_BASE_URL=${base_url} INTEG_REGION=us and INTEG_API_KEY.`);
+    const variables = Object.fromEntries([...error.hint!.matchAll(/(INTEG_\w+)=(\S+)/g)].map(([, ...pair]) => pair));
+    const env = { ...(variables as Record<string, string>), INTEG_API_KEY: api_key };
+    const recovered = await eve.integ(["journal", "recover", "--secret-file", "s"], { env });
+    expect(recovered.code, recovered.stderr).toBe(0);
+  });
+
   it("a profile that is removed leaves its work to others of its account", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     await begin(ada, "us");

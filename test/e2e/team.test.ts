@@ -167,6 +167,8 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
       0,
       expect.stringContaining(`(process ${child.pid}) has been creating the same one since`),
     ]);
+    // What someone is working on needs no one's attention.
+    expect(other.stderr).not.toContain("attention");
     expect((await eve.integ(["journal", "release", id])).code).toBe(2);
     expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);
     expect((await rows(eve)).find((row) => row.id === id)?.holder).toBeUndefined();

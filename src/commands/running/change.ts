@@ -192,9 +192,12 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
-  const unsettled = (await journal.unsettled()).filter(
+  const found = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
+  // What another machine is working on needs no one else.
+  const held = found.length > 0 && journal.isShared ? await journal.holders() : undefined;
+  const unsettled = found.filter(({ id }) => !held?.has(id));
   if (unsettled.length === 0) return;
   const what = unsettled.length === 1 ? "1 change needs" : `${unsettled.length} changes need`;
   context.output.note(`${what} attention. Next: integ journal list`);

@@ -11,17 +11,27 @@ import { fittingProfile } from "./change.ts";
 /** Why an entry is finished nowhere on this machine, with what to do; nothing if its account is here. */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
-  const { profile, base_url, id } = entry;
+  const { profile, id } = entry;
   if (isShared) {
     if ((await fittingProfile(context, entry)) !== undefined) return undefined;
-    return new Failure("auth", `No profile of this machine is bound to the account of ${id} (${base_url}).`, {
-      meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
-      nextCommand: shell`integ help profiles add`,
-    });
+    return new Failure(
+      "auth",
+      `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
+      {
+        meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
+        // A runner's account is in its variables, and they lead to it from any machine.
+        ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
+      },
+    );
   }
   if (sandboxRegions.has(profile)) return undefined;
   if (profile === "env") return inEnvironment(context, entry);
   return profileOtherwise(context, entry);
+}
+
+function accountWords({ base_url, organization_id, principal }: Entry): string {
+  const organization = organization_id === null ? "without an organization" : `organization ${organization_id}`;
+  return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
 /** As above, or why the account cannot be used: what lists say before anything is tried. */
