@@ -1,5 +1,6 @@
 // What one item needs now, from what is observed of it. Pure.
-import { type SeenCredential, type Observed, placeOf } from "./observed.ts";
+import { type Holder, placeOf } from "./holders.ts";
+import type { SeenCredential, Observed } from "./observed.ts";
 import type { PolicyItem } from "./policy.ts";
 import { itemKey, type ItemWorks, overlapEnd, type Work } from "./works.ts";
 
@@ -24,7 +25,9 @@ export interface Decision {
   /** Milliseconds since 1970: when something is to be done, or was. */
   readonly dueMs?: number | undefined;
   /** Why the action is left undone. */
-  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | undefined;
+  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | "occupied" | undefined;
+  /** Whose secret is where that of this item would go. */
+  readonly holder?: Holder | undefined;
 }
 
 export interface DecisionOptions {
@@ -34,6 +37,8 @@ export interface DecisionOptions {
   /** Items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
+  /** All items of the policy, as `itemKey` names them. */
+  readonly items: ReadonlySet<string>;
 }
 
 const nothing: PlanStep = { do: "nothing" };
@@ -42,7 +47,7 @@ const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? none;
   const found = firstThatApplies(item, observed, { works, options });
-  return held(found, works, options);
+  return held(unlessOccupied(found, observed, options), works, options);
 }
 
 interface About {
@@ -57,8 +62,7 @@ function firstThatApplies(item: PolicyItem, observed: Observed, { works, options
   const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
   const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
   if (current !== undefined) return standing(item, current, observed.nowMs);
-  const there = works.works.length === 0 ? deliveredTo(item, observed, seen) : undefined;
-  return there === undefined ? missing(item, candidates[0], observed.nowMs) : notAdopted(item, there, observed.nowMs);
+  return missing(item, candidates[0], { observed, options });
 }
 
 function seenOf({ kind }: PolicyItem, { clients, keys }: Observed): ReadonlyMap<string, SeenCredential> {
@@ -115,37 +119,76 @@ function overlapping(
   };
 }
 
-/** What works, is in no item, and has its secret where that of a new one would take its place. */
-function deliveredTo(
-  { destinations }: PolicyItem,
-  { delivered, nowMs }: Observed,
-  seen: ReadonlyMap<string, SeenCredential>,
-): SeenCredential | undefined {
-  return destinations
-    .map((destination) => seen.get(delivered.get(placeOf(destination)) ?? ""))
-    .find((credential) => credential !== undefined && isUsable(credential, nowMs));
+interface Around {
+  readonly observed: Observed;
+  readonly options: DecisionOptions;
 }
 
-function notAdopted(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {
-  const reason = `the secret of ${current.id} is at its destination: adopt it, or choose another destination`;
-  return {
-    item,
-    current,
-    action: "adopt",
-    reason,
-    state: current.status,
-    step: { do: "create" },
-    dueMs: nowMs,
-    hold: "not_adopted",
-  };
-}
-
-function missing(item: PolicyItem, last: SeenCredential | undefined, nowMs: number): Decision {
+function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
   const reason =
-    last === undefined ? "it does not exist yet" : `${last.id} is ${state === "absent" ? "not found" : state}`;
-  return { item, action: "create", reason, state, step: { do: "create" }, dueMs: nowMs };
+    last === undefined
+      ? `it does not exist yet${renamedFrom(item, observed, options)}`
+      : `${last.id} is ${state === "absent" ? "not found" : state}`;
+  return { item, action: "create", reason, state, step: { do: "create" }, dueMs: observed.nowMs };
+}
+
+/** Of a new item: the only item that is no longer in the file and has the like. */
+function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
+  const seen = seenOf(item, observed);
+  const alike = [...observed.works].flatMap(([key, { candidates }]) => {
+    if (items.has(key) || !key.startsWith(`${item.kind}/`)) return [];
+    const current = candidates.map((id) => seen.get(id)).find((one) => one && isUsable(one, observed.nowMs));
+    if (current === undefined || current.scopes === undefined || differences(item, current) !== undefined) return [];
+    return [
+      `; ${current.id} of ${key.slice(item.kind.length + 1)}, which is not in the file, is alike: adopt it if you renamed the item`,
+    ];
+  });
+  return alike.length === 1 ? alike[0]! : "";
+}
+
+/** No secret that works is overwritten by one of another client or key. */
+function unlessOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
+  const { item, step } = decision;
+  if (step.do !== "create" && step.do !== "replace") return decision;
+  const holder = item.destinations
+    .map((destination) => observed.holders.get(placeOf(destination, item)))
+    .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
+  if (holder === undefined) return decision;
+  const { id, kind, item: other, isUnfinished, issuer } = holder;
+  const current = seenOf(item, observed).get(id ?? "");
+  const isAdoptable = step.do === "create" && kind === item.kind && !isUnfinished && issuer === undefined;
+  if (isAdoptable && current !== undefined && (other === undefined || !items.has(other))) {
+    const [whose, when] = other === undefined ? ["", ""] : [` (item ${nameIn(other)})`, " if you renamed the item"];
+    return {
+      ...decision,
+      current,
+      holder,
+      action: "adopt",
+      reason: `the secret of ${current.id}${whose} is at its destination: adopt it${when}, or choose another destination`,
+      state: current.status,
+      hold: "not_adopted",
+    };
+  }
+  return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder)}` };
+}
+
+function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, nowMs }: Observed): boolean {
+  if (isUnfinished || issuer !== undefined) return true;
+  const credential = (kind === "oauth_client" ? clients : keys).get(id ?? "");
+  return credential !== undefined && isUsable(credential, nowMs);
+}
+
+function occupation({ id, entry, item, isUnfinished, issuer }: Holder): string {
+  const whose = item === undefined ? "" : ` of item ${nameIn(item)}`;
+  if (isUnfinished) return `unfinished journal entry ${entry}${whose} delivers to the same destination`;
+  const from = issuer === undefined ? "" : `, issued by ${issuer},`;
+  return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
+}
+
+function nameIn(key: string): string {
+  return key.slice(key.indexOf("/") + 1);
 }
 
 function standing(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {

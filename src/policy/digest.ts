@@ -1,6 +1,7 @@
 // A plan as a document: what it was made from has a digest, so that it is carried out only on what it was made for. Pure.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
+import { placeOf } from "./holders.ts";
 import type { Observed } from "./observed.ts";
 import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
@@ -77,14 +78,26 @@ function short(of: unknown): string {
   return digestOf(of).slice(0, 16);
 }
 
-function observedOf(item: PolicyItem, { works, clients, keys }: Observed): unknown {
+function observedOf(item: PolicyItem, observed: Observed): unknown {
+  const { works, clients, keys } = observed;
   const found = works.get(itemKey(item));
   const seen = item.kind === "oauth_client" ? clients : keys;
   const resources = [...(found?.candidates ?? []), found?.waiting?.old, found?.waiting?.made];
   return [
     found?.works.map(({ entry }) => [entry.id, entry.state, entry.sequence]) ?? [],
     resources.flatMap((id) => (id === undefined ? [] : [[id, seenFacts(seen.get(id))]])),
+    holdersAt(item, observed),
   ];
+}
+
+/** Whose secret is at its destinations, if that is not its own. */
+function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
+  return item.destinations.flatMap((destination) => {
+    const holder = holders.get(placeOf(destination, item));
+    if (holder === undefined || holder.item === itemKey(item)) return [];
+    const { id, kind, entry, isUnfinished } = holder;
+    return [[entry, isUnfinished, seenFacts((kind === "oauth_client" ? clients : keys).get(id ?? ""))]];
+  });
 }
 
 function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, infer Seen> ? Seen | undefined : never) {

@@ -1,5 +1,5 @@
 // What a plan is made from: the journal's works and the clients and keys as the service shows them.
-import type { ItemDestination } from "./policy.ts";
+import type { Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
 /** A client or key as it is. What the service does not say is undefined. */
@@ -29,13 +29,8 @@ export interface Observed {
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** Clients and keys in no item's work whose secret the journal says went there, by `placeOf`. */
-  readonly delivered: ReadonlyMap<string, string>;
+  /** Whose secret is at the destinations of the policy, by `placeOf`. */
+  readonly holders: ReadonlyMap<string, Holder>;
   /** Creations that may have made a client which no one can name yet, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
-}
-
-/** A destination, whatever the format of what is in it. */
-export function placeOf(destination: ItemDestination): string {
-  return JSON.stringify({ ...destination, format: undefined });
 }

@@ -4,6 +4,7 @@ import type { Observed } from "./observed.ts";
 import type { ItemDestination, Policy, PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
 import { isOpen, opensAt } from "./window.ts";
+import { itemKey } from "./works.ts";
 
 /** One row, as `integ plan --json` prints it. */
 export interface PlanRow {
@@ -53,7 +54,7 @@ export interface Unmanaged {
   readonly ownership: "own" | "maybe" | "other";
 }
 
-export interface PlanOptions extends Omit<DecisionOptions, "maxFailures"> {
+export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
   /** Items that are planned; all if none is named. */
   readonly only: ReadonlySet<string>;
 }
@@ -61,7 +62,10 @@ export interface PlanOptions extends Omit<DecisionOptions, "maxFailures"> {
 export function planPolicy(policy: Policy, observed: Observed, options: PlanOptions): Plan {
   const { only } = options;
   const chosen = policy.items.filter(({ name }) => only.size === 0 || only.has(name));
-  const decisions = chosen.map((item) => decide(item, observed, { ...options, maxFailures: policy.maxFailures }));
+  const names = new Set(policy.items.map(itemKey));
+  const decisions = chosen.map((item) =>
+    decide(item, observed, { ...options, maxFailures: policy.maxFailures, items: names }),
+  );
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = afterThisRun(slots.decisions, policy);
   const opens =

@@ -5,7 +5,8 @@ import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
 import { checkCreation } from "../api/oauth-client-creation.ts";
 import { validationMessage } from "../errors.ts";
-import { storeKinds } from "../secrets/destination.ts";
+import { storeKindOf, storeKinds } from "../secrets/destination.ts";
+import { placeOf } from "./holders.ts";
 import type { ItemDestination, Policy, PolicyItem, RotationRule } from "./policy.ts";
 import type { Path } from "./positions.ts";
 import type { DestinationFile, PolicyFile } from "./schema.ts";
@@ -189,9 +190,10 @@ class Rules {
   #destination(path: Path, secret: DestinationFile): ItemDestination {
     if (typeof secret !== "string")
       return "file" in secret ? { ...secret, file: resolve(this.#about.folder, secret.file) } : secret;
-    const known = Object.values(storeKinds).map(({ form }) => form);
-    if (!Object.keys(storeKinds).some((scheme) => secret.startsWith(`${scheme}:`)))
-      this.#add(path, secret, `the address of a store: ${known.join(" or ")}`);
+    const kind = storeKindOf(secret);
+    const known = kind === undefined ? Object.values(storeKinds) : [kind];
+    if (kind?.pattern.test(secret) !== true)
+      this.#add(path, secret, `the address of a store: ${known.map(({ form }) => form).join(" or ")}`);
     return { store: secret };
   }
 
@@ -209,8 +211,7 @@ class Rules {
         });
       names.add(name);
       for (const destination of destinations) {
-        const { format: _, ...place } = destination as ItemDestination & { format?: string };
-        const text = JSON.stringify(place);
+        const text = placeOf({ ...destination, format: undefined });
         const other = places.get(text);
         const wrong =
           other === name

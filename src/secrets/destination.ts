@@ -108,7 +108,7 @@ const commandProofs = {
 } as const;
 
 function storeProof(to: string): string {
-  return Object.entries(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1].proof ?? "written";
+  return storeKindOf(to)?.proof ?? "written";
 }
 
 /** What can be said of a remembered destination. */
@@ -309,27 +309,45 @@ export class WatchedDestination implements Destination {
 export const storeKinds = {
   vault: {
     form: "vault:<mount>/<path>#<field>",
+    pattern: /^vault:.+\/.+#.+$/u,
     what: "A field in HashiCorp Vault or OpenBao (KV version 2)",
     proof: "read back",
   },
   github: {
     form: "github:<owner>/<repo>[@<environment>]#<NAME>",
+    pattern: /^github:.+\/.+#.+$/u,
+    isAnyCase: true,
     what: "A secret of GitHub Actions",
     proof: "changed, as GitHub says",
   },
   k8s: {
     form: "k8s:<namespace>/<secret>#<key>",
+    pattern: /^k8s:.+\/.+#.+$/u,
     what: "A key of a Kubernetes Secret, through kubectl",
     proof: "read back",
   },
-  keychain: { form: "keychain:<service>/<account>", what: "The keychain of the operating system", proof: "read back" },
+  keychain: {
+    form: "keychain:<service>/<account>",
+    pattern: /^keychain:.+\/.+$/u,
+    what: "The keychain of the operating system",
+    proof: "read back",
+  },
 } as const satisfies Readonly<Record<string, StoreKind>>;
 
 export interface StoreKind {
   readonly form: string;
+  /** What every address of it has; the store itself checks more. */
+  readonly pattern: RegExp;
+  /** The same place in upper and lower case. */
+  readonly isAnyCase?: boolean;
   readonly what: string;
   /** What shows that a secret arrived. */
   readonly proof: string;
 }
 
 export type StoreScheme = keyof typeof storeKinds;
+
+/** The kind of store that an address begins with. */
+export function storeKindOf(to: string): StoreKind | undefined {
+  return Object.entries<StoreKind>(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1];
+}

@@ -24,7 +24,8 @@ import { loadPolicy, standardFile } from "./policy-file.ts";
 import { assertSlots, tellPlanNotes } from "./rows.ts";
 import { readTextFile } from "./text-file.ts";
 import { revokeUnmanaged } from "./unmanaged.ts";
-import { type NextStep, shell } from "../../next-step.ts";
+import { shell } from "../../next-step.ts";
+import { stepForHeld } from "./held.ts";
 
 const columns = [
   { path: "name", heading: "name", kind: "id" },
@@ -98,7 +99,7 @@ export const command = defineVerb({
     tellPlanNotes(context, plan);
     tellOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
-    conclude(context, applied);
+    conclude(context, applied, file);
   },
 });
 
@@ -265,7 +266,7 @@ function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowM
 }
 
 /** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
-function conclude({ output }: Context, applied: readonly AppliedItem[]): void {
+function conclude({ output }: Context, applied: readonly AppliedItem[], file: string): void {
   const failures = applied.flatMap(({ outcome, planned }) =>
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
@@ -278,18 +279,12 @@ function conclude({ output }: Context, applied: readonly AppliedItem[]): void {
   if (left.length === 0) return;
   const names = left.map(({ planned }) => planned.row.name);
   const [first] = left;
-  const isStalled = first?.planned.decision.hold === "stalled";
-  const step: NextStep = isStalled
-    ? { nextCommand: shell`integ apply --retry ${names.slice(0, 1)}` }
-    : first?.planned.decision.hold === "own"
-      ? { nextCommand: shell`integ apply --include-own` }
-      : { hint: "Replace secret: unknown in the policy file." };
   throw new Failure(
     "findings",
     `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
     {
-      meaning: messageOf(first!),
-      ...step,
+      meaning: `${names[0]}: ${messageOf(first!).replace(/\.$/, "")}.`,
+      ...stepForHeld(first!.planned.decision, file),
     },
   );
 }

@@ -5,6 +5,9 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Admission, AdmissionChoice, Intent, Journal } from "../../journal/journal.ts";
 import { shell } from "../../next-step.ts";
+import { mayHold, placeIn } from "../../policy/holders.ts";
+import { placesOf } from "../../secrets/destination.ts";
+import { isLocal } from "./places.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
@@ -43,9 +46,9 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     );
   // In a file ids are in the order of admission. Not so in a team's journal: a process with a higher id may have looked before
   // this entry was there, and have started. One with a lower id gives way immediately; of all others it has to be seen.
-  const rivalOf = async ({ id: own }: Entry): Promise<Entry | undefined> => {
+  const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
-      const found = await others();
+      const found = await rivals();
       const first = found.find(({ id }) => id < own);
       const other = first ?? (journal.isShared ? found.find(({ id }) => id !== own) : undefined);
       if (other === undefined || first !== undefined || hasStepped(other) || performance.now() > end) return other;
@@ -54,18 +57,19 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
     const named = { ...intent, detail: { ...intent.detail, policy_name: item.name } };
     if (!isRoot(intent)) return journal.admit(named, options);
-    const [before] = await others();
-    if (before !== undefined) throw elsewhere(item.name, before);
+    const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await besideOf({ journal, item, intent }))];
+    const [before] = await rivals();
+    if (before !== undefined) throw refusalFor(item, before);
     // Never another item's unfinished request, though it may be the same one.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
-    const rival = await rivalOf(lease.entry);
+    const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
       begun.add(lease.entry.id);
       return { kind, lease };
     }
     await lease.record({ state: "refused" });
     await lease.release();
-    throw elsewhere(item.name, rival);
+    throw refusalFor(item, rival);
   };
   return {
     begun,
@@ -80,6 +84,31 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     }),
   };
 }
+
+/** Work for something else, started since the plan, whose secret goes where this one's goes. */
+async function besideOf({ journal, item, intent }: BesideWhat): Promise<Entry[]> {
+  const placesOfWork = ({ destination = null, ...about }: Placed): string[] =>
+    destination === null
+      ? []
+      : placesOf(destination)
+          .filter((at) => !journal.isShared || !isLocal(at))
+          .flatMap((at) => placeIn(at, about) ?? []);
+  const own = new Set(placesOfWork(intent));
+  if (own.size === 0) return [];
+  const newest = [...item.known].reduce((newer, id) => (id > newer ? id : newer), "");
+  const since = await journal.select({ all: true, ...(newest === "" ? {} : { after: newest }) });
+  return since
+    .filter((entry) => isRoot(entry) && entry.detail.policy_name !== item.name && mayHold(entry))
+    .filter((entry) => placesOfWork(entry).some((place) => own.has(place)));
+}
+
+interface BesideWhat {
+  readonly journal: Journal;
+  readonly item: JournalItem;
+  readonly intent: Intent;
+}
+
+type Placed = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
 /** How long a process is waited for that either gives way or records a step. */
 const rivalLimitMs = 10_000;
@@ -100,10 +129,16 @@ function gaveWay({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }
 
-function elsewhere(name: string, { id }: Entry): Failure {
-  return new Failure("conflict", `Another process works on ${name}: journal entry ${id}.`, {
-    meaning: "Nothing was sent for it here.",
-    nextCommand: shell`integ journal show ${id}`,
-    entry: id,
+function refusalFor({ name, isWork }: JournalItem, entry: Entry): Failure {
+  const { id } = entry;
+  const about = { nextCommand: shell`integ journal show ${id}`, entry: id };
+  if (isWork(entry))
+    return new Failure("conflict", `Another process works on ${name}: journal entry ${id}.`, {
+      meaning: "Nothing was sent for it here.",
+      ...about,
+    });
+  return new Failure("conflict", `Journal entry ${id} delivers a secret to the destination of ${name}.`, {
+    meaning: "Another process started it meanwhile. Nothing was sent for it here.",
+    ...about,
   });
 }

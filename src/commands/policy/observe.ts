@@ -6,12 +6,14 @@ import type { Account } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { type Observed, placeOf, type SeenCredential } from "../../policy/observed.ts";
+import { type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
+import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
-import { destinationsOf } from "./known-destination.ts";
+import { isHere } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Clients that are asked for at the same time. */
@@ -40,27 +42,26 @@ export async function observe(
   } of works.values())
     if (newest?.kind === "oauth_client")
       for (const id of [candidates[0], waiting?.old, waiting?.made]) if (id !== undefined) ids.add(id);
+  const holders = holdersIn(entries, { policy, scope, works });
+  for (const { kind, id, issuer } of holders.values())
+    if (kind === "oauth_client" && id !== undefined && issuer === undefined) ids.add(id);
   const clients = await seenClients(context, account, [...ids]);
-  const keys = policy.items.some(({ kind }) => kind === "access_key")
+  const keys = [...policy.items, ...holders.values()].some(({ kind }) => kind === "access_key")
     ? await seenKeys(context, account, rotatedInPlace(entries, scope))
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
-  const delivered = deliveredIn(entries, works);
-  return { entries, observed: { nowMs, works, clients, keys, unresolved, delivered } };
+  return { entries, observed: { nowMs, works, clients, keys, unresolved, holders } };
 }
 
-/** By place: the credential, in no item's work, whose secret was the last one that went there. */
-function deliveredIn(entries: readonly Entry[], works: Observed["works"]): Map<string, string> {
-  const named = new Set([...works.values()].flatMap(({ candidates }) => candidates));
-  const delivered = new Map<string, string>();
-  for (const entry of entries.toReversed()) {
-    const { resource_id: id, destination, state } = entry;
-    if (id === null || destination === null || state !== "done") continue;
-    for (const place of destinationsOf([entry], id) ?? [])
-      if (named.has(id)) delivered.delete(placeOf(place));
-      else delivered.set(placeOf(place), id);
-  }
-  return delivered;
+function holdersIn(
+  entries: readonly Entry[],
+  { policy, ...about }: { readonly policy: Policy; readonly scope: WorkScope; readonly works: Observed["works"] },
+): Map<string, Holder> {
+  const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
+  // What another sandbox issued is of no use to anyone.
+  const isReal = ({ base_url }: Entry): boolean =>
+    base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
+  return holdersOf(entries, { ...about, places, isHere: (entry, at) => isReal(entry) && isHere(entry, at) });
 }
 
 export function scopeOf({ baseUrl, organizationId }: Account): WorkScope {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
+import type { Plan } from "../../policy/plan.ts";
 import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, assertNames, missingForItems, policyAccount } from "./acting.ts";
@@ -10,6 +11,7 @@ import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
+import { stepForHeld } from "./held.ts";
 
 export const command = defineVerb({
   fields: planColumns.map(({ path }) => path),
@@ -46,7 +48,8 @@ export const command = defineVerb({
     else await printPlanRows(context, document.data);
     tellPlanNotes(context, plan);
     assertSlots(plan);
-    if (isSomethingDue(plan)) throw await somethingDue(context, document, sourceOf(options.out, file));
+    if (isSomethingDue(plan))
+      throw await somethingDue(context, { plan, profile, source: sourceOf(options.out, file), file });
   },
 });
 
@@ -55,15 +58,26 @@ function sourceOf(out: string | undefined, file: string): readonly string[] {
   return out === undefined ? fileWords(file) : [out];
 }
 
-async function somethingDue(
-  context: Context,
-  { data, profile }: PlanDocument,
-  source: readonly string[],
-): Promise<Failure> {
-  const due = data.filter(({ action }) => action !== "none" && action !== "wait");
+interface DueAbout {
+  readonly plan: Plan;
+  readonly profile: string;
+  /** Words that name what `apply` is to make so. */
+  readonly source: readonly string[];
+  readonly file: string;
+}
+
+async function somethingDue(context: Context, { plan, profile, source, file }: DueAbout): Promise<Failure> {
+  const due = plan.items.filter(({ row: { action } }) => action !== "none" && action !== "wait");
   const message = `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`;
+  const doable = due.filter(({ decision }) => decision.hold === undefined);
+  // If apply leaves them all, a person does something about the first.
+  if (doable.length === 0)
+    return new Failure("findings", message, {
+      meaning: "Nothing was changed.",
+      ...stepForHeld(due[0]!.decision, file),
+    });
   let lack: Failure | undefined;
-  for (const kind of new Set(due.map((row) => row.kind))) lack ??= await missingForItems(context, profile, kind);
+  for (const kind of new Set(doable.map(({ row }) => row.kind))) lack ??= await missingForItems(context, profile, kind);
   return new Failure("findings", message, {
     meaning: `Nothing was changed.${lack === undefined ? "" : ` To change them, a credential is missing: ${lack.message}`}`,
     hint: lack?.details.hint,

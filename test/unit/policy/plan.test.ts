@@ -3,7 +3,8 @@
 import { describe, expect, it } from "vitest";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
-import { type Observed, placeOf, type SeenCredential } from "../../../src/policy/observed.ts";
+import { holdersOf, placeOf } from "../../../src/policy/holders.ts";
+import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
 import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
 import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
 import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
@@ -109,15 +110,21 @@ interface World {
   readonly entries?: readonly Entry[];
   readonly clients?: readonly SeenCredential[];
   readonly keys?: readonly SeenCredential[];
-  readonly delivered?: Observed["delivered"];
+  /** Destinations whose holders are looked for. */
+  readonly of?: readonly PolicyItem[];
 }
-const observed = ({ entries = [], clients = [], keys = [], delivered = new Map() }: World): Observed => ({
+const observed = ({ entries = [], clients = [], keys = [], of = [] }: World): Observed => ({
   nowMs: now,
   works: worksByName(entries, scope),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
   unresolved: inventoryOf(entries, scope).unresolved,
-  delivered,
+  holders: holdersOf(entries, {
+    scope,
+    works: worksByName(entries, scope),
+    places: new Set(of.flatMap((item) => item.destinations.map((one) => placeOf(one, item)))),
+    isHere: () => true,
+  }),
 });
 const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
   only: new Set(),
@@ -127,31 +134,24 @@ const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
   ...over,
 });
 const plan = (of: Policy, world: World, over: Partial<PlanOptions> = {}): Plan =>
-  planPolicy(of, observed(world), options(over));
+  planPolicy(of, observed({ of: of.items, ...world }), options(over));
 const only = (of: Plan) => of.items[0]!;
 
-describe("an item whose destination holds the secret of a client that is in no item", () => {
+describe("twenty items whose destinations hold the secrets of clients that are in no item", () => {
   const clients = Array.from({ length: 20 }, (_, nth) => seen(`oac_${nth}`));
-  const delivered = new Map(clients.map(({ id }, nth) => [placeOf({ file: `/secrets/a${nth}`, format: "json" }), id]));
+  const entries = clients.map(({ id }, nth) =>
+    entry({ resource_id: id, destination: { kind: "file", path: `/secrets/a${nth}`, as: "json", force: false } }),
+  );
   const items = clients.map((_, nth) => client(`a${nth}`));
 
-  it("stands for that client, and takes neither its place nor a slot", () => {
-    const plan = planPolicy(policy(items), observed({ clients, delivered }), options());
-    expect(plan.refusals).toEqual([]);
-    for (const [nth, { row, decision }] of plan.items.entries()) {
+  it("stand for those clients, and take neither their places nor slots", () => {
+    const found = plan(policy(items), { clients, entries });
+    expect(found.refusals).toEqual([]);
+    for (const [nth, { row, decision }] of found.items.entries()) {
       expect(row).toMatchObject({ action: "adopt", state: "active", resource_id: `oac_${nth}`, slots_after: 20 });
       expect([decision.hold, row.reason]).toEqual(["not_adopted", expect.stringContaining(`oac_${nth}`)]);
     }
-    expect(isSomethingDue(plan)).toBe(true);
-  });
-
-  it.each([
-    ["revoked", { status: "revoked" }],
-    ["expired", { expiresAt: at(now - 1) }],
-  ])("is created if that client is %s", (_what, over) => {
-    const world = { clients: [seen("oac_0", over)], delivered };
-    const plan = planPolicy(policy([client("a0")]), observed(world), options());
-    expect(plan.items.map(({ row }) => row.action)).toEqual(["create"]);
+    expect(isSomethingDue(found)).toBe(true);
   });
 });
 

@@ -180,6 +180,15 @@ unmanaged: ignore
       "secret is missing",
     ],
     ["another destination", client("", "{ vault: a }"), "6:13", "{ file: <path> }"],
+    [
+      "a store without a field",
+      client("", '"vault:secret/a"'),
+      "6:13",
+      '"vault:secret/a"',
+      "vault:<mount>/<path>#<field>",
+    ],
+    ["a store without a path", client("", "[{ file: a }, github:acme]"), "6:27", "github:<owner>/<repo>"],
+    ["no store", client("", "vaultt:secret/a#b"), "6:13", "vault:<mount>/<path>#<field> or github:"],
     ["another format", client("", "{ file: a, format: xml }"), "6:32", '"xml"', "raw (the default), line, json or env"],
     ["an empty file name", client("", '{ file: "" }'), "6:21", "a path"],
     [
@@ -206,6 +215,19 @@ unmanaged: ignore
     expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" is used twice');
     const shared = `${client()}  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: { file: ./x/../a, format: json }\n`;
     expect(refusal(shared)).toContain("integ.yaml:10:13: the secrets of b and a go to the same destination");
+  });
+
+  it.each([
+    ["files", "{ file: a }", "{ file: b/../a, format: env }"],
+    ["commands with and without a check", "{ command: put }", "{ command: put, check: get }"],
+    ["profiles", "{ profile: p }", "{ profile: p }"],
+    ["stores in any case", '"github:Acme/App#SECRET"', '"github:acme/app#secret"'],
+    ["lists", "[{ file: c }, { file: a }]", "[{ file: a }, { file: d }]"],
+  ])("is refused with two items on one destination: %s", (_what, one, other) => {
+    const second = `  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: ${other}\n`;
+    expect(refusal(`${client("", one)}${second}`)).toContain(
+      ":10:13: the secrets of b and a go to the same destination",
+    );
   });
 
   it("is told of all its defects at once, in their order", () => {

@@ -1,0 +1,125 @@
+// Whose secret is at a destination, as the journal says: a new one delivered there would take its place. Pure.
+import { type Entry, isSettled, revokedBy } from "../journal/entry.ts";
+import type { SingleDestination } from "../journal/entry-destination.ts";
+import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
+import type { ItemDestination, PolicyItem } from "./policy.ts";
+import { isOf, type ItemKind, type ItemWorks, type WorkScope, workIn } from "./works.ts";
+
+/** The client or key whose secret went to a destination last, or is to go there. */
+export interface Holder {
+  readonly kind: ItemKind;
+  /** The entry that delivered it, or will. */
+  readonly entry: string;
+  /** undefined: not known yet. */
+  readonly id: string | undefined;
+  /** The item that it belongs to, as `itemKey` names it. */
+  readonly item: string | undefined;
+  readonly isUnfinished: boolean;
+  /** Who issued it, if that is not the service and organization that the plan is made for: it cannot be asked for. */
+  readonly issuer: string | undefined;
+}
+
+/** A name for a destination, whatever the format of what is in it. @param owner whose secret goes there: a command may choose by it */
+export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
+  if ("file" in destination) return `file:${destination.file}`;
+  if ("profile" in destination) return `profile:${destination.profile}`;
+  if ("store" in destination) return storePlace(destination.store);
+  return commandPlace(commandMark({ command: destination.command, as: destination.format }), {
+    kind: owner?.kind,
+    serviceAccount: owner?.kind === "oauth_client" ? owner.serviceAccount : undefined,
+  });
+}
+
+function storePlace(to: string): string {
+  return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase() : to}`;
+}
+
+/** A command learns the service account, and may choose by it where the secret goes. */
+function commandPlace(mark: string, owner: { kind: string | undefined; serviceAccount: string | undefined }): string {
+  return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
+}
+
+/** The same of a destination in the journal; undefined if it cannot be named. */
+export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
+  if (at.kind === "file") return `file:${at.path}`;
+  if (at.kind === "profile") return `profile:${at.name}`;
+  if (at.kind === "store") return storePlace(at.to);
+  if (at.kind === "stdout" || at.mark === undefined) return undefined;
+  const kind = kindOf(entry);
+  return commandPlace(at.mark, { kind, serviceAccount: kind === "oauth_client" ? accountIn(entry) : undefined });
+}
+
+function accountIn({ request_text }: Pick<Entry, "request_text">): string | undefined {
+  return (JSON.parse(request_text) as { service_account_id?: string }).service_account_id;
+}
+
+function kindOf({ operation }: Pick<Entry, "operation">): ItemKind {
+  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
+}
+
+export interface HolderScope {
+  readonly scope: WorkScope;
+  readonly works: ReadonlyMap<string, ItemWorks>;
+  /** Destinations that matter, as `placeOf` names them. */
+  readonly places: ReadonlySet<string>;
+  /** False of a destination of another machine. */
+  readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
+}
+
+/** By `placeOf`: the newest whose secret went there, without those that the journal saw revoked. */
+export function holdersOf(
+  entries: readonly Entry[],
+  { scope, works, places, isHere }: HolderScope,
+): Map<string, Holder> {
+  const gone = new Set(entries.map(revokedBy));
+  const itemOf = itemsIn(works);
+  const holders = new Map<string, Holder>();
+  const seen = new Set<string>();
+  const madeAnew = new Set<string>();
+  const newestFirst = entries.filter(mayHold).sort((a, b) => (a.id < b.id ? 1 : -1));
+  for (const entry of newestFirst) {
+    const { id, resource_id, destination, state, base_url } = entry;
+    const made = resource_id ?? undefined;
+    // The secret that a rotation in place replaced opens nothing wherever it is.
+    const isStale = made !== undefined && madeAnew.has(made);
+    if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) madeAnew.add(made);
+    for (const at of placesOf(destination!)) {
+      const place = placeIn(at, entry);
+      if (place === undefined || !places.has(place) || seen.has(place) || !isHere(entry, at)) continue;
+      seen.add(place);
+      if (isStale || (made !== undefined && gone.has(made))) continue;
+      const isOurs = isOf(entry, scope);
+      holders.set(place, {
+        kind: kindOf(entry),
+        entry: id,
+        id: made,
+        item: isOurs ? itemOf(entry) : undefined,
+        isUnfinished: !isSettled(state) && state !== "waiting",
+        issuer: isOurs ? undefined : base_url === scope.baseUrl ? "another organization" : base_url,
+      });
+    }
+  }
+  return holders;
+}
+
+/** True of an entry whose secret is at its destination, or may be delivered there yet. */
+export function mayHold({ destination, state, operation }: Entry): boolean {
+  if (destination === null || operation.endsWith(".revoke")) return false;
+  return state === "done" || !isSettled(state);
+}
+
+/** Steps of larger work belong to its item, and so does what a person made in the place of what the item had. */
+function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
+  const byResource = new Map<string, string>();
+  const byEntry = new Map<string, string>();
+  for (const [item, { candidates, works: found }] of works) {
+    for (const id of candidates) byResource.set(id, item);
+    for (const { entry } of found) byEntry.set(entry.id, item);
+  }
+  return (entry) => {
+    const { id, parent, resource_id, detail } = entry;
+    const known = byResource.get(resource_id ?? "") ?? byEntry.get(id) ?? byEntry.get(parent ?? "");
+    if (known !== undefined || detail.policy_name === undefined) return known;
+    return `${workIn(entry)?.kind ?? kindOf(entry)}/${detail.policy_name}`;
+  };
+}

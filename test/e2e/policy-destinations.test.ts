@@ -1,0 +1,149 @@
+// Two policies, a renamed item and what a person made by hand, all with one destination: no run overwrites a secret that works,
+// and each says whose it is and what to do.
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  await account.clear();
+  const { access_token, token_endpoint } = service.us;
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  return () => home.remove();
+});
+
+const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
+const apply = (...words: string[]): Promise<Ended> => integ("apply", "--yes", "--json", "-q", ...words);
+const format = "json";
+
+/** Destinations of one secret, as a policy writes them; each puts it into `a.json`. */
+const destinations: Readonly<Record<string, string>> = {
+  file: `{ file: a.json, format: ${format} }`,
+  "list of two": `[{ file: b.json, format: ${format} }, { file: a.json, format: ${format} }]`,
+  command: `{ command: "cat > a.json", format: ${format} }`,
+};
+
+const itemText = (name: string, to: string, scopes: string): string =>
+  `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: 0s }\n    secret: ${to}\n`;
+const write = (to: string, { name = "a", file = "integ.yaml", scopes = "entity:read" } = {}): void =>
+  writeFileSync(home.path(file), `version: 1\nunmanaged: ignore\noauth_clients:\n${itemText(name, to, scopes)}`);
+const writeKey = (to: string): void =>
+  writeFileSync(
+    home.path("integ.yaml"),
+    `version: 1\nunmanaged: ignore\naccess_keys:\n  k:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    expires_in: 30d\n    secret: ${to}\n`,
+  );
+
+interface Row {
+  readonly action: string;
+  readonly result: string;
+  readonly message: string;
+}
+const rowOf = ({ stdout }: Ended): Row => (JSON.parse(stdout) as { data: Row[] }).data[0]!;
+
+async function opens(file = "a.json"): Promise<boolean> {
+  const held = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
+  return account.opens(held.client_id, held.client_secret);
+}
+
+describe.each(Object.entries(destinations))("a destination (%s) that has a secret", (_kind, to) => {
+  beforeEach(async () => {
+    write(to);
+    expect((await apply()).code).toBe(0);
+  });
+
+  /** What else would go there, and how its row ends. */
+  const others: Readonly<Record<string, { readonly words: string[]; readonly action: string; make(): void }>> = {
+    "of an item that was renamed": { words: [], action: "adopt", make: () => write(to, { name: "renamed" }) },
+    "of an item of another policy": {
+      words: ["-f", "other.yaml"],
+      action: "adopt",
+      make: () => write(to, { name: "other", file: "other.yaml" }),
+    },
+    "of an item that is replaced by a new one with other scopes": {
+      words: [],
+      action: "adopt",
+      make: () => write(to, { name: "new", scopes: "organization:read" }),
+    },
+  };
+
+  it.each(Object.entries(others))("%s keeps it", async (_what, { words, action, make }) => {
+    make();
+    const before = readFileSync(home.path("a.json"), "utf8");
+    const ended = await apply(...words);
+    expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action, result: "left" })]);
+    expect(ended.stderr).toContain("integ adopt oauth-client");
+    expect([readFileSync(home.path("a.json"), "utf8"), await opens(), (await account.live()).length]).toEqual([
+      before,
+      true,
+      1,
+    ]);
+    // As it says: the client comes under its new name, and nothing is created.
+    const { next_command: step } = (JSON.parse(ended.stderr) as { error: { next_command: string } }).error;
+    expect((await integ(...step.split(" ").slice(1), "--yes")).code).toBe(0);
+    expect((await apply(...words)).code).toBe(0);
+    expect([await opens(), (await account.live()).length]).toEqual([true, 1]);
+  });
+});
+
+describe("a file with the secret of a client", () => {
+  beforeEach(async () => {
+    write(destinations["file"]!);
+    expect((await apply()).code).toBe(0);
+  });
+
+  it("is not replaced by a key's", async () => {
+    writeKey("{ file: a.json }");
+    const ended = await apply();
+    expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
+    expect(ended.stderr).toContain("Name another destination for k in the policy file, or revoke the client");
+    expect(await opens()).toBe(true);
+  });
+
+  it("is replaced once that client is revoked, or the file is moved away", async () => {
+    write(destinations["file"]!, { name: "b" });
+    expect((await apply()).code).toBe(10);
+    renameSync(home.path("a.json"), home.path("kept.json"));
+    expect(rowOf(await apply())).toMatchObject({ action: "create", result: "done" });
+    expect([await opens(), await opens("kept.json")]).toEqual([true, true]);
+    write(destinations["file"]!, { name: "c" });
+    const held = JSON.parse(readFileSync(home.path("a.json"), "utf8")) as { client_id: string };
+    const newest = (await account.live()).find(({ client_id }) => client_id === held.client_id);
+    expect(rowOf(await apply())).toMatchObject({ action: "adopt", result: "left" });
+    expect((await integ("oauth-clients", "revoke", newest!.id, "--yes")).code).toBe(0);
+    expect(rowOf(await apply())).toMatchObject({ action: "create", result: "done" });
+  });
+
+  it("is kept by a plan that was made before it came there", async () => {
+    renameSync(home.path("a.json"), home.path("away.json"));
+    write(destinations["file"]!, { name: "b" });
+    expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+    renameSync(home.path("away.json"), home.path("a.json"));
+    const ended = await apply("plan.json");
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("Changed: b")]);
+  });
+});
+
+it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {
+  const file = destinations["command"]!;
+  write(file, { name: "a", file: "a.yaml" });
+  write(file, { name: "b", file: "b.yaml" });
+  const ended = await Promise.all(
+    ["a", "b"].map((name) => home.spawned(["apply", "--yes", "--json", "-f", `${name}.yaml`])),
+  );
+  const codes = ended.map(({ code }) => code).sort((one, other) => one! - other!);
+  // 5: both planned before one was admitted. 10: one planned later.
+  expect(codes[0]).toBe(0);
+  expect([5, 10]).toContain(codes[1]);
+  expect([await opens(), (await account.live()).length]).toEqual([true, 1]);
+});

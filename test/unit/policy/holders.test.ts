@@ -1,0 +1,223 @@
+// A secret at the destination of an item that is not the item's own: whoever has it, whatever the destination is, and whatever
+// the item needs, no plan overwrites one that works.
+import { describe, expect, it } from "vitest";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
+import { holdersOf, placeOf } from "../../../src/policy/holders.ts";
+import type { SeenCredential } from "../../../src/policy/observed.ts";
+import { planPolicy } from "../../../src/policy/plan.ts";
+import type { ClientItem, ItemDestination, Policy } from "../../../src/policy/policy.ts";
+import { worksByName } from "../../../src/policy/works.ts";
+import { commandMark } from "../../../src/secrets/destination.ts";
+
+const now = Date.parse("2026-11-22T03:00:00.000Z");
+const scope = { baseUrl: "https://us.example", organizationId: null };
+const longAgo = new Date(now - 100 * 86_400_000).toISOString();
+
+/** A destination as a policy has it, and as the journal does. */
+const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDestination]>> = {
+  file: [
+    { file: "/s/a", format: "json" },
+    { kind: "file", path: "/s/a", as: "env", force: true },
+  ],
+  profile: [{ profile: "other" }, { kind: "profile", name: "other", profileId: "p" }],
+  store: [{ store: "vault:kv/a#f" }, { kind: "store", to: "vault:kv/a#f", facts: {} }],
+  "store in another case": [
+    { store: "github:Acme/App#client_secret" },
+    { kind: "store", to: "github:acme/app#CLIENT_SECRET", facts: {} },
+  ],
+  command: [{ command: "deploy" }, { kind: "command", mark: commandMark({ command: "deploy" }) }],
+};
+
+let number = 0;
+const entry = (over: Partial<Entry>): Entry => {
+  number += 1;
+  return {
+    id: `e${String(number).padStart(4, "0")}`,
+    operation: "oauth_client.create",
+    state: "done",
+    idempotency_key: null,
+    profile: "prod",
+    profile_id: "p",
+    organization_id: null,
+    region: "us",
+    base_url: scope.baseUrl,
+    service_version: "2026-07-01",
+    request_text: '{"service_account_id":"sa","scopes":["entity:read"]}',
+    fingerprint: "",
+    replaces: null,
+    parent: null,
+    created_at: longAgo,
+    updated_at: longAgo,
+    resource_id: "oc_other",
+    attempts: 1,
+    request_ids: [],
+    clock_offset_ms: null,
+    last_error: null,
+    destination: null,
+    replaced_by: null,
+    detail: {},
+    sequence: 1,
+    format: 2,
+    ...over,
+  };
+};
+const client = (id: string, over: Partial<SeenCredential> = {}): SeenCredential => ({
+  id,
+  status: "active",
+  serviceAccount: "sa",
+  scopes: ["entity:read"],
+  createdAt: longAgo,
+  ownership: "other",
+  ...over,
+});
+const item = (name: string, ...to: ItemDestination[]): ClientItem => ({
+  kind: "oauth_client",
+  name,
+  serviceAccount: "sa",
+  scopes: ["entity:read"],
+  rotate: { everyMs: 60 * 86_400_000, overlapMs: 0, unknownAge: "report" },
+  destinations: to,
+});
+
+interface Holder {
+  readonly over: Partial<Entry>;
+  readonly seen?: Partial<SeenCredential>;
+  /** It is a step of other work, or another follows it. */
+  readonly more?: (of: Entry) => readonly Partial<Entry>[];
+  /** Of an item that has nothing yet, and of one that is due. */
+  readonly create: "adopt" | "occupied" | "free";
+  readonly rotate: "occupied" | "free";
+}
+
+const held = { create: "occupied", rotate: "occupied" } as const;
+const free = { create: "free", rotate: "free" } as const;
+const adoptable = { create: "adopt", rotate: "occupied" } as const;
+const rotated: Partial<Entry> = {
+  operation: "oauth_client.rotate",
+  detail: { policy_name: "renamed", old_client: "oc_before" },
+};
+
+const holders: Readonly<Record<string, Holder>> = {
+  "a client that was made by hand": { over: {}, ...adoptable },
+  "the same item under another name": { over: { detail: { policy_name: "renamed" } }, ...adoptable },
+  "the same item under another name, in an overlap": { over: { ...rotated, state: "waiting" }, ...adoptable },
+  "an item of the same file": { over: { detail: { policy_name: "b" } }, ...held },
+  "an unfinished creation": { over: { state: "unknown", resource_id: null, detail: { policy_name: "c" } }, ...held },
+  "an unfinished creation by hand": { over: { state: "open", resource_id: null }, ...held },
+  "a creation whose secret is kept": { over: { state: "undelivered" }, ...held },
+  "a client of another organization": { over: { organization_id: "o2" }, ...held },
+  "a client of another region": { over: { base_url: "https://eu.example" }, ...held },
+  "a client of another region that was revoked": {
+    over: { base_url: "https://eu.example" },
+    more: ({ resource_id, base_url }) => [{ operation: "oauth_client.revoke", resource_id, base_url }],
+    ...free,
+  },
+  "a revoked client": { over: {}, seen: { status: "revoked" }, ...free },
+  "a client that the journal saw revoked": {
+    over: {},
+    more: ({ resource_id }) => [{ operation: "oauth_client.revoke", resource_id }],
+    ...free,
+  },
+  "an expired client": { over: {}, seen: { expiresAt: longAgo }, ...free },
+  "a client that was not found": { over: {}, seen: { status: "absent" }, ...free },
+  "a refused creation": { over: { state: "refused", resource_id: null }, ...free },
+  "a client that was adopted as this item": {
+    over: {},
+    more: ({ resource_id }) => [{ operation: "oauth_client.adopt", resource_id, detail: { policy_name: "a" } }],
+    create: "free",
+    rotate: "free",
+  },
+};
+
+const results = { adopt: "not_adopted", occupied: "occupied", free: undefined };
+
+function holdOf(
+  to: readonly ItemDestination[],
+  at: SingleDestination,
+  { holder, own }: { holder: Holder; own: boolean },
+) {
+  const other = entry({ destination: at, ...holder.over });
+  const entries = [
+    ...(own ? [entry({ resource_id: "oc_own", detail: { policy_name: "a" } })] : []),
+    other,
+    ...(holder.more?.(other) ?? []).map(entry),
+  ];
+  const a = item("a", ...to);
+  const policy: Policy = {
+    items: [a, item("b", { file: "/s/b" })],
+    maxFailures: 3,
+    changesPerRun: 20,
+    keepFreeSlots: 0,
+    unmanaged: "report",
+  };
+  const works = worksByName(entries, scope);
+  const places = new Set(to.map((one) => placeOf(one, a)));
+  const clients = [client("oc_other", holder.seen), ...(own ? [client("oc_own")] : [])];
+  const found = planPolicy(
+    policy,
+    {
+      nowMs: now,
+      works,
+      clients: new Map(clients.map((one) => [one.id, one])),
+      keys: new Map(),
+      unresolved: new Map(),
+      holders: holdersOf(entries, { scope, works, places, isHere: () => true }),
+    },
+    { only: new Set(["a"]), retry: new Set(), finish: new Set(), includeOwn: false },
+  );
+  return found.items[0]!;
+}
+
+describe.each(Object.entries(destinations))("a destination (%s) that has the secret of", (_kind, [to, at]) => {
+  it.each(Object.entries(holders))("%s", (_what, holder) => {
+    for (const places of [[to], [{ file: "/s/first" }, to]]) {
+      const begun = holdOf(places, at, { holder, own: false });
+      expect(begun.decision.hold).toBe(results[holder.create]);
+      if (holder.create === "adopt")
+        expect(begun.row).toMatchObject({ action: "adopt", resource_id: "oc_other", state: "active" });
+      const due = holdOf(places, at, { holder, own: true });
+      expect([due.decision.hold, due.row.action]).toEqual([results[holder.rotate], "rotate"]);
+    }
+  });
+});
+
+describe("a command", () => {
+  it("may choose the place by the service account: another account's client is elsewhere", () => {
+    const [to, at] = destinations["command"]!;
+    const request_text = '{"service_account_id":"sb","scopes":["entity:read"]}';
+    const holder: Holder = { over: { request_text }, ...free };
+    expect(holdOf([to], at, { holder, own: false }).decision.hold).toBeUndefined();
+  });
+});
+
+describe("a reason", () => {
+  const [to, at] = destinations["file"]!;
+  it.each([
+    [
+      "a client that was made by hand",
+      "the secret of oc_other is at its destination: adopt it, or choose another destination",
+    ],
+    [
+      "the same item under another name",
+      "the secret of oc_other (item renamed) is at its destination: adopt it if you renamed the item, or choose another destination",
+    ],
+    ["an item of the same file", "it does not exist yet; the secret of oc_other of item b is at its destination"],
+    ["an unfinished creation", / of item c delivers to the same destination$/],
+    ["a client of another region", /the secret of oc_other, issued by https:\/\/eu\.example, is at its destination$/],
+  ] as const)("of %s", (what, reason) => {
+    expect(holdOf([to], at, { holder: holders[what]!, own: false }).row.reason).toMatch(
+      typeof reason === "string" ? new RegExp(`^${reason.replaceAll(/[().]/g, "\\$&")}$`) : reason,
+    );
+  });
+});
+
+it("a new item that is like one that left the file says so, wherever its secret goes", () => {
+  const over = { detail: { policy_name: "renamed" } };
+  const [, at] = destinations["file"]!;
+  const { decision, row } = holdOf([{ file: "/s/new" }], at, { holder: { over, ...free }, own: false });
+  expect([decision.hold, row.action]).toEqual([undefined, "create"]);
+  expect(row.reason).toBe(
+    "it does not exist yet; oc_other of renamed, which is not in the file, is alike: adopt it if you renamed the item",
+  );
+});
