@@ -65,7 +65,10 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
       // Of a file alone: names are not asked for over the network.
       const place = journalPlace(path);
       const team = { env, home: machine.home, requestMs: 0, leaseMs: 0 };
-      return (await openJournal({ place, now: () => Date.now(), actor: actorOf(env), team })).select(filter);
+      const journal = await openJournal({ place, now: () => Date.now(), actor: actorOf(env), team });
+      const entries = await journal.select(filter);
+      journal.close();
+      return entries;
     },
   });
 }

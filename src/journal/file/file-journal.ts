@@ -2,6 +2,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { HeldLock } from "../../disk/kernel-lock.ts";
 import type { OwnedLock } from "../../disk/process-lock.ts";
+import { errorCode } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
@@ -23,7 +24,8 @@ import type {
 } from "../journal.ts";
 import type { EntryRecords, Merged } from "../merge.ts";
 import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
-import { JournalFile, type Reading } from "./journal-file.ts";
+import { JournalFile } from "./journal-file.ts";
+import type { Reading } from "./reading.ts";
 import type { Summarize } from "./scan.ts";
 import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
 
@@ -266,7 +268,15 @@ export class FileJournal implements Journal {
     return [...this.#held].every((lock) => lock.isHeld());
   }
 
-  close(): void {}
+  /** A reader leaves an index too: else each one would read a long journal as a whole until the next change. No one is waited for. */
+  close(): void {
+    if (!this.#file.lacksIndex) return;
+    try {
+      this.#underLock(() => this.#file.keepIndex());
+    } catch (error) {
+      if (errorCode(error) === undefined && !(error instanceof Failure)) throw error;
+    }
+  }
 
   async *records(): AsyncIterable<EntryRecords> {
     yield* (await import("./transfer.ts")).recordsOf(this.#read());

@@ -9,10 +9,11 @@ import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
-import { type Damage, type Found, type LineStart, readBytes, readPieces, type Summarize } from "./scan.ts";
+import type { Beginning, Known, OpenFile, Reading } from "./reading.ts";
+import { type Damage, type Found, readBytes, readPieces, type Summarize } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
-import { type IndexedPart, indexBehind, takeFacts, type Watcher } from "./index/journal-index.ts";
-import { assertCurrent, assertOurs, checkFile, prepareFolder, SetAside } from "./safety.ts";
+import { type IndexedPart, indexBehind, JournalIndex, takeFacts, Unfit, type Watcher } from "./index/journal-index.ts";
+import { assertCurrent, assertOurs, checkFile, longBytes, prepareFolder, SetAside } from "./safety.ts";
 import { shell } from "../../next-step.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -22,26 +23,6 @@ const newline = 10;
 const longestHead = 4096;
 /** So much is read faster than it is looked up: a journal, or the end of one, that is no longer needs no index. */
 const readAtOnce = 512 * 1024;
-
-/** What was read so far. The last record read is found again before anything behind it is believed. */
-interface Known {
-  readonly fold: Fold;
-  readonly head: Buffer;
-  readonly anchor: LineStart & { readonly bytes: Buffer; readonly isChained: boolean };
-}
-
-type Beginning = Pick<Known, "fold"> & { readonly anchor?: Known["anchor"] };
-
-export interface Reading {
-  readonly fold: Fold;
-  /** Damage behind the last sound record. */
-  readonly damage: readonly Damage[];
-  /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
-  readonly torn: Damage | undefined;
-  readonly size: number;
-  /** There is a file, and nothing in it. */
-  readonly isEmptied: boolean;
-}
 
 export class JournalFile {
   readonly path: string;
@@ -71,6 +52,26 @@ export class JournalFile {
     this.#summarize = summarize;
     this.#aside = new SetAside(path, now);
     this.#index = new IndexFiles(path);
+  }
+
+  /** Long enough was read that the next reader should find an index of it: `keepIndex`, by who has the journal's lock. */
+  get lacksIndex(): boolean {
+    return this.#unindexed > longBytes;
+  }
+
+  /** How much of what is known no sound index on disk covers. */
+  get #unindexed(): number {
+    if (this.#known === undefined) return 0;
+    const { anchor, fold } = this.#known;
+    return anchor.offset - (fold.earlier instanceof JournalIndex && fold.earlier.isMended ? 0 : this.#indexed);
+  }
+
+  /** Writes the index of all that is there, if that can be. */
+  keepIndex(): void {
+    this.#withOpen((fd) => {
+      this.#refresh(fd);
+      this.#keepIndex(fd);
+    });
   }
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
@@ -195,7 +196,7 @@ export class JournalFile {
    */
   #keepIndex(fd: number): void {
     const known = this.#known;
-    if (!known?.anchor.isChained || known.anchor.offset - this.#indexed <= readAtOnce || known.fold.isNewer) return;
+    if (!known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
     const { offset, bytes } = known.anchor;
     this.#indexed = offset; // whatever the outcome, not again for a while
     try {
@@ -204,7 +205,8 @@ export class JournalFile {
       this.#kept.add(fd);
       this.#known = { ...known, fold: new Fold(this.#index.save(index, known)) };
     } catch (error) {
-      if (errorCode(error) === undefined) throw error;
+      if (error instanceof Unfit) this.#index.remove();
+      else if (errorCode(error) === undefined) throw error;
     }
   }
 
@@ -382,13 +384,6 @@ export class JournalFile {
       throw this.#noteFailedSync(error);
     }
   }
-}
-
-interface OpenFile {
-  readonly fd: number;
-  /** How it begins. */
-  readonly head: Buffer;
-  readonly size: number;
 }
 
 function anchorAt({ offset, line, text, record }: Found): Known["anchor"] {

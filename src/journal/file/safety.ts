@@ -147,7 +147,8 @@ export function takenAway(id: string, meaning: string): Failure {
   });
 }
 
-const longBytes = 16 * 1024 * 1024;
+/** What is longer takes a part of a second to read. */
+export const longBytes = 16 * 1024 * 1024;
 
 /** Whether reading it as a whole takes so much time that other threads should help. A guess: nothing depends on it. */
 export function isLong(path: string): boolean {

@@ -8,7 +8,7 @@ import type { Damage, LineStart, Piece } from "./scan.ts";
 import type { PieceFacts } from "./piece-facts.ts";
 import { ChainCheck } from "./chain.ts";
 import { EntriesCheck } from "./entries-check.ts";
-import type { Reading } from "./journal-file.ts";
+import type { Reading } from "./reading.ts";
 import type { Watcher } from "./index/journal-index.ts";
 import { octal } from "./safety.ts";
 

@@ -70,6 +70,15 @@ export class IndexFiles {
    * @param file.head how the file begins
    */
   load(file: { readonly fd: number; readonly head: Buffer }): LoadedIndex | undefined {
+    try {
+      return this.#loadFor(file);
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error;
+      return undefined; // what the disk cannot give is not there
+    }
+  }
+
+  #loadFor(file: { readonly fd: number; readonly head: Buffer }): LoadedIndex | undefined {
     const list = this.#readList();
     if (list === undefined) return undefined;
     const { anchor, head } = list;

@@ -83,7 +83,12 @@ export class JournalIndex implements Earlier {
     const { facts: before } = this.#parts;
     const { count, first, last, updated, newest, unsettled, lastSum } = facts;
     const records = rowsIn(facts.table);
-    if (before.newest !== undefined && count > 0 && idOf(first) <= before.newest && this.#hasAny(records))
+    if (
+      before.newest !== undefined &&
+      count > 0 &&
+      idOf(first) <= before.newest &&
+      this.#mending(() => this.#hasAny(records))
+    )
       return undefined;
     const isNewest = before.newest === undefined || newest > before.newest;
     const all = {
@@ -147,6 +152,11 @@ export class JournalIndex implements Earlier {
   }
   get unsettled(): readonly string[] {
     return this.#parts.facts.unsettled;
+  }
+
+  /** What it was loaded from is not what the file says. */
+  get isMended(): boolean {
+    return this.#isMended;
   }
 
   records(id: string): PlacedRecord[] {

@@ -12,12 +12,18 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { hash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import type { Journal } from "../../../../src/journal/journal.ts";
 import { idAt, longJournal, writeJournal } from "../../../support/long-journal.ts";
-import { sampled } from "../../../support/sample.ts";
-import { intent, journalAt as at, journalPath } from "../intent.ts";
+import { isFull, sampled } from "../../../support/sample.ts";
+import { newEntry } from "../../../../src/journal/admission.ts";
+import { recordContent, seal, sumIn } from "../../../../src/journal/record.ts";
+import { loadKernelLock } from "../../../../src/disk/kernel-lock.ts";
+import { identify } from "../../../../src/disk/lock-owner.ts";
+import { tryLock } from "../../../../src/disk/process-lock.ts";
+import { ada, intent, journalAt as at, journalPath } from "../intent.ts";
 
 const entries = 400;
 let lines: string[] = [];
@@ -107,6 +113,25 @@ async function indexed(): Promise<void> {
   made = [basename(path), ...beside()].map((name) => [name, readFileSync(fileOf(name))] as const);
 }
 
+/** By so much that the index takes it in, together with what it has of before. */
+async function grow(journal: Journal): Promise<void> {
+  const detail = { differs: "x".repeat(60_000) };
+  for (let times = 0; times < 12; times += 1) {
+    const { lease } = await journal.admit(intent({ fingerprint: `more ${times}` }));
+    await lease.record({ state: "done", detail });
+    await lease.release();
+  }
+}
+
+/** Changes what the list says, and makes its checksum right. */
+function rewriteList(file: string, from: RegExp, to: string): void {
+  const text = readFileSync(file, "utf8");
+  const list = text.slice(text.indexOf("\n") + 1);
+  const changed = list.replace(from, to);
+  expect(changed).not.toBe(list);
+  writeFileSync(file, `${hash("sha256", changed, "hex")}\n${changed}`);
+}
+
 test("a short journal has no index, a long one has it with its next change", async () => {
   writeJournal(path, lines.slice(0, 300));
   await change(at(path), "first");
@@ -129,17 +154,52 @@ test("what comes behind the index is read besides, and taken into it in the end"
   expect(await answers(at(path))).toEqual(await withoutIndex());
   expect((await at(path).select({ all: true, resource: "oac_late" })).map(({ id }) => id)).toEqual([idAt(57)]);
   const journal = at(path);
-  const detail = { differs: "x".repeat(60_000) };
-  for (let times = 0; times < 12; times += 1) {
-    const { lease: more } = await journal.admit(intent({ fingerprint: `more ${times}` }));
-    await more.record({ state: "done", detail });
-    await more.release();
-  }
+  await grow(journal);
   expect(beside()).not.toEqual(before);
   expect(beside().length).toBeLessThan(5);
   expect(await answers(at(path))).toEqual(await withoutIndex());
   expect(await answers(journal)).toEqual(await withoutIndex());
   expect(await at(path).verify()).toEqual([]);
+});
+
+test("who only reads a very long journal leaves an index too, unless someone changes it at the moment", async () => {
+  const long = [...lines];
+  for (let number = 0; number < 280; number += 1) {
+    const made = { id: idAt(1000 + number), key: `key-${1000 + number}`, at: "2026-07-01T00:00:00.000Z" };
+    const entry = {
+      ...newEntry(intent({ fingerprint: `long ${number}` }), made),
+      detail: { differs: "x".repeat(65_000) },
+    };
+    long.push(seal(recordContent(entry, { by: ada }), sumIn(long.at(-1)!)));
+  }
+  writeJournal(path, long);
+  const asked = async (journal: Journal): Promise<unknown> => [
+    await journal.find(idAt(1200)),
+    await journal.unsettled(),
+  ];
+  const truth = await asked(at(path));
+  const reader = at(path);
+  expect(await reader.count()).toBe(entries + 280);
+  expect(beside()).toEqual([]);
+  const { lease } = await at(path).admit(intent({ fingerprint: "long 7" }));
+  await lease.release();
+  for (const name of beside()) rmSync(fileOf(name));
+  const lock = tryLock(`${path}.lock`, { self: identify(process.pid), kernel: loadKernelLock() }).held;
+  reader.close();
+  expect(beside()).toEqual([]);
+  lock?.release();
+  reader.close();
+  expect(beside()).toHaveLength(2);
+  expect(await asked(at(path))).toEqual(truth);
+  // A page that is wrong is found out by the first reader alone.
+  const segment = fileOf(beside()[1]!);
+  const bytes = readFileSync(segment);
+  writeFileSync(segment, bytes.fill(7, 4096 * 2));
+  const second = at(path);
+  expect(await asked(second)).toEqual(truth);
+  second.close();
+  expect(readFileSync(fileOf(beside()[1]!)).includes(Buffer.alloc(4096, 7))).toBe(false);
+  expect(await asked(at(path))).toEqual(truth);
 });
 
 test("a key that only the index knows has its entry, and a resumed request its key", async () => {
@@ -171,18 +231,65 @@ const harm: readonly (readonly [string, (file: string) => void])[] = [
   ],
 ];
 
-test.each(["list", "segment"].flatMap((which) => harm.map(([what, break_]) => [which, what, break_] as const)))(
-  "the answers are the same if the %s %s, and the next change is safe",
+const harmOfList: typeof harm = [
+  ["is of a later version", (file) => rewriteList(file, /"v":\d+/, '"v":99')],
+  [
+    "is of another journal",
+    (file) => rewriteList(file, /"head":\{"length":(\d+),"digest":"../, '"head":{"length":$1,"digest":"zz'),
+  ],
+  ["ends at another record", (file) => rewriteList(file, /"anchor":\{"offset":/, '"anchor":{"offset":1')],
+  ["names a segment that is not there", (file) => rewriteList(file, /"tag":"../, '"tag":"zz')],
+  ["says that its segment is longer", (file) => rewriteList(file, /"records":/, '"records":9')],
+];
+
+/** Pages at the beginning and at the end of each table are wrong ones. */
+const harmOfPages: typeof harm = [0, 0.4, 0.6, 1].map((part) => [
+  `has a wrong page at ${100 * part} %`,
+  (file) => {
+    const bytes = readFileSync(file);
+    const page = Math.min(Math.floor((part * bytes.length) / 4096), bytes.length / 4096 - 1);
+    bytes[page * 4096 + 9]! ^= 1;
+    writeFileSync(file, bytes);
+  },
+]);
+
+const harmed = [
+  ...[...harm, ...harmOfList].map(([what, break_]) => ["list", what, break_] as const),
+  ...[...harm, ...harmOfPages].map(([what, break_]) => ["segment", what, break_] as const),
+];
+
+test.each(isFull ? harmed : harmed.filter((_, place) => place % 6 === 1))(
+  "an index whose %s %s is whole again after the changes that extend it, by one process and by several",
   async (which, _, break_) => {
     await indexed();
-    break_(fileOf(beside()[which === "list" ? 0 : 1]!));
-    expect(await answers(at(path))).toEqual(await withoutIndex());
-    const id = await change(at(path), "next");
-    expect(await at(path).find(id)).toMatchObject({ state: "done" });
-    expect(await answers(at(path))).toEqual(await withoutIndex());
-    expect(await at(path).verify()).toEqual([]);
+    const fixed = readFileSync(path);
+    const more = longJournal(2 * entries).slice(lines.length); // so many that segments are merged
+    for (const readsFirst of isFull ? [false, true] : [false]) {
+      writeFileSync(path, fixed);
+      for (const name of beside()) rmSync(fileOf(name), { recursive: true });
+      await change(at(path), "again");
+      break_(fileOf(beside()[which === "list" ? 0 : 1]!));
+      const journal = at(path);
+      if (readsFirst) expect(await answers(journal)).toEqual(await withoutIndex());
+      appendFileSync(path, more.join(""));
+      await change(journal, "much later");
+      expect(await answers(journal)).toEqual(await withoutIndex());
+      expect(await answers(at(path))).toEqual(await withoutIndex());
+      await change(at(path), "the last");
+      expect(await answers(at(path))).toEqual(await withoutIndex());
+    }
   },
 );
+
+test.each(harmed)("the answers are the same if the %s %s, and the next change is safe", async (which, _, break_) => {
+  await indexed();
+  break_(fileOf(beside()[which === "list" ? 0 : 1]!));
+  expect(await answers(at(path))).toEqual(await withoutIndex());
+  const id = await change(at(path), "next");
+  expect(await at(path).find(id)).toMatchObject({ state: "done" });
+  expect(await answers(at(path))).toEqual(await withoutIndex());
+  expect(await at(path).verify()).toEqual([]);
+});
 
 test("the answers are the same with any bit of the index flipped", async () => {
   await indexed();
