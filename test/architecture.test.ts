@@ -310,6 +310,19 @@ describe("the house", () => {
     expect(spelled).toEqual([]);
   });
 
+  it("revokes a client or a key in one file, behind its gate, and reads this machine's time of day in few", () => {
+    const calling = (call: RegExp): string[] =>
+      files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
+    const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
+    expect(revoking).toEqual(["changes/revocation.ts"]);
+    const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds\);/;
+    expect(readFileSync(join(source, revoking[0]!), "utf8")).toMatch(gate);
+    // What waits or limits a time has the clock that no one can set: these read what a response says in a date, or both clocks.
+    const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];
+    const outside = calling(/\bDate\.now\(/).filter((name) => !/^(edge|sandbox)\//.test(name));
+    expect(outside.toSorted()).toEqual(dated);
+  });
+
   it("leaves argv, environment, streams and the exit code to the edge, and never exits the process", () => {
     const reaching = files
       .filter((file) => !/^(main\.ts|edge\/)/.test(relative(source, file)))

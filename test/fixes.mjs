@@ -1,7 +1,8 @@
 // What to break to have a defect of findings.md back: put-back-findings.mjs does it, one at a time.
 
 /**
- * Number of the defect, a test of it, and what has to be broken: the file below `src/` (below the project if it begins with `/`), what it says, what it said before.
+ * Number of the defect, a test of it, and what has to be broken: the file below `src/` (below the project if it begins with
+ * `/`), what it says, what it said before.
  * A test is a file below `test/`; of one that runs the built program, a part of its name too, since the others take long.
  */
 /** @type {[number: string, test: string, ...changes: [file: string, now: string, before: string][]][]} */
