@@ -3,9 +3,12 @@ import { type EntryFilter, isOfUnsettled, itemName } from "../lookup.ts";
 import { plain } from "./columns.ts";
 import type { Tables } from "./schema.ts";
 
+/** What the server cannot read of JSON, in any text of an entry, would fail the whole question: U+0000 and half a character. */
+const readable = String.raw`regexp_replace('{' || content || '}', '\\u(0000|d[89a-f][0-9a-f]{2})', '\\ufffd', 'gi')`;
+
 /** Only these requests are known to be JSON. */
 const serviceAccountIn = `CASE WHEN operation IN ('oauth_client.create', 'oauth_client.adopt') THEN
-  (('{' || content || '}')::jsonb #>> '{intent,request_text}')::jsonb ->> 'service_account_id' END`;
+  (${readable}::jsonb #>> '{intent,request_text}')::jsonb ->> 'service_account_id' END`;
 
 /** @param page so many of them, those below an id: of a list that is read in parts */
 export function selectionOf(

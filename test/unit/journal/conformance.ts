@@ -489,8 +489,15 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, serviceAccount: "sa_2" })).toEqual([adopted]);
     expect(await ids({ all: true, serviceAccount: "sa_1" })).toEqual([other, step, first]);
     expect(await ids({ all: true, serviceAccount: "sa" })).toEqual([]);
-    expect(await ids({ all: true, limit: 1 })).toEqual([revoked]);
-    expect(await store.open().count()).toBe(6);
+    // Text that a service may give, and that not every database reads.
+    const strange = await made(
+      { request_text: '{"service_account_id":"sa_3","scopes":["\\u0000","\\ud800"]}' },
+      { last_error: { kind: "failed", message: "\0 \ud800" } },
+    );
+    expect(await ids({ all: true, serviceAccount: "sa_2" })).toEqual([adopted]);
+    expect(await ids({ all: true, serviceAccount: "sa_3" })).toEqual([strange]);
+    expect(await ids({ all: true, limit: 2 })).toEqual([strange, revoked]);
+    expect(await store.open().count()).toBe(7);
     for await (const entry of store.open().each({ all: true, parent: rotation })) {
       expect(entry.id).toBe(other);
       break;
