@@ -13,7 +13,7 @@ const ahead = 8;
 const mostThreads = 3;
 /** For objects that live no longer than a piece: with less a thread is slower, with more hardly faster. */
 const youngMegabytes = 16;
-/** A thread that gives nothing for so long is not waited for: what it took is done here. */
+/** Threads that give nothing for so long are not waited for again: the rest is done here. */
 const patienceMs = 2000;
 
 /** What threads share: the next piece that no one has taken, the one that is wanted, and how many came back. */
@@ -47,7 +47,7 @@ class SummariesAhead implements Summaries {
   readonly #known = new Map<number, PieceFacts | undefined>();
   readonly #cells = new CellStore();
   readonly #buffer = new PieceBuffer();
-  readonly #helpers: readonly Helper[];
+  #helpers: readonly Helper[];
 
   constructor(part: FilePart, { count, isVerified }: { readonly count: number; readonly isVerified: boolean }) {
     this.#part = part;
@@ -67,7 +67,7 @@ class SummariesAhead implements Summaries {
       this.#receive();
       if (this.#known.has(number)) break;
       if (this.#helpers.length === 0) this.#summarize(number);
-      else if (Atomics.wait(this.#counters, shared.done, done, patienceMs) === "timed-out") this.#summarize(number);
+      else if (Atomics.wait(this.#counters, shared.done, done, patienceMs) === "timed-out") this.#doWithoutHelpers();
     }
     const facts = this.#known.get(number);
     this.#known.delete(number);
@@ -87,6 +87,11 @@ class SummariesAhead implements Summaries {
   #summarize(number: number): void {
     const about = { number, isVerified: this.#isVerified, buffer: this.#buffer };
     this.#known.set(number, summaryOf(this.#part, about));
+  }
+
+  #doWithoutHelpers(): void {
+    this.end();
+    this.#helpers = [];
   }
 
   /** No piece is taken any more. */
@@ -125,7 +130,13 @@ function startHelpers(work: Omit<PieceWork, "port">): Helper[] {
   const program = summaryProgram();
   const count = Math.min(availableParallelism(), mostThreads);
   if (count < 2 || program === undefined) return [];
-  return Array.from({ length: count }, () => startHelper(program, work));
+  try {
+    return Array.from({ length: count }, () => startHelper(program, work));
+  } catch (error) {
+    // Where Node may start none, as with --permission.
+    if (!(error instanceof Error && "code" in error)) throw error;
+    return [];
+  }
 }
 
 function startHelper(program: string, work: Omit<PieceWork, "port">): Helper {
