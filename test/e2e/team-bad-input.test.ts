@@ -106,7 +106,10 @@ describe("without a server", () => {
     ].map((journal) => ({ what: journal, journal: () => journal, code: 2, says: "does not begin with postgresql://" })),
     ...[
       ['"postgresql://integ:canary@127.0.0.1:9/integ"', "it is in quotation marks"],
-      ["postgresql://integ:canary@127.0.0.1:9/integ\n", "a space or a line break at its beginning or end"],
+      [
+        "postgresql://integ:canary@127.0.0.1:9/integ\n",
+        "it begins or ends with a space, or has a tab or a line break in it",
+      ],
       ["jdbc:postgresql://integ:canary@127.0.0.1:9/integ", "does not begin with postgresql://"],
       ["url=postgresql://integ:canary@127.0.0.1:9/integ", "does not begin with postgresql://"],
     ].map(([journal = "", says = ""]) => ({ what: JSON.stringify(journal), journal: () => journal, code: 2, says })),

@@ -82,7 +82,8 @@ export function readAddress(
   text: string,
   { env, service }: { readonly env: Environment; readonly service?: (name: string) => Said },
 ): Address {
-  if (/^\s|\s$|[\r\n\t]/.test(text)) throw wrong(text, "it has a space or a line break at its beginning or end");
+  if (/^\s|\s$|[\r\n\t]/.test(text))
+    throw wrong(text, "it begins or ends with a space, or has a tab or a line break in it");
   const parts = pattern.exec(text);
   if (parts === null) throw wrong(text, shapeComplaint(text));
   const [, userinfo = "", authority = "", path = "", query = ""] = parts;
