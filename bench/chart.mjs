@@ -57,7 +57,7 @@ export function isReached({ bar = {}, ratio, seconds, megabytes = 0 }) {
   return ratio.median <= most && ratio.median >= least && isFast && megabytes < mostMegabytes;
 }
 
-function number(value) {
+export function number(value) {
   if (value === undefined) return "?";
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value < 0.1 ? 3 : 2);
 }

@@ -110,6 +110,7 @@ async function bench() {
       workplace.use(node);
       results.push(await measureAll(chosen, { workplace, plan }));
     }
+    console.log("In bench/README.md: node bench/report.mjs");
     const missed = results.flatMap(missedOf);
     for (const line of missed) console.log(line);
     if (plan.isWhole && missed.length === 0) console.log("Every promised figure was reached.");
@@ -129,9 +130,15 @@ async function measureAll(chosen, { workplace, plan }) {
   );
   console.log(`load of the machine at the beginning: ${machine.load}\n`);
   const sections = {};
-  for (const name of chosen) sections[name] = await show(name, { workplace, plan });
-  const result = { ...begun, load_at_end: loadOf(), sections };
-  keep(result);
+  let result = { ...begun, sections };
+  for (const name of chosen) {
+    const from = performance.now();
+    sections[name] = await show(name, { workplace, plan });
+    console.log(`  ${((performance.now() - from) / 1000).toFixed(0)} s\n`);
+    // A run that is ended keeps what it measured.
+    result = { ...begun, load_at_end: loadOf(), sections };
+    keep(result);
+  }
   return result;
 }
 
@@ -153,7 +160,6 @@ async function show(name, { workplace, plan }) {
   // What is promised is promised of the whole sizes.
   if (!plan.isWhole) for (const line of lines) delete line.bar;
   for (const line of lines) console.log(`  ${chartLine(line)}`);
-  console.log("");
   return lines;
 }
 
@@ -208,5 +214,4 @@ function keep(result) {
   const file = flags.result ?? join(root, "bench", "results", `node-${result.machine.node.split(".")[0]}.json`);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
-  console.log(`written: ${file}\n`);
 }
