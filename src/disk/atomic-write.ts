@@ -111,6 +111,30 @@ function proveWhole(path: string, expected: Buffer): void {
 }
 
 /**
+ * Creates a file that did not exist, its owner's alone, of more than should be in memory: it has its name once it is whole and
+ * synced. A killed process leaves what it has written beside it, under a name of its own.
+ */
+export async function createWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "open");
+  const temporary = temporaryName(path);
+  const fd = openSync(temporary, newFile, 0o600);
+  try {
+    let size = 0;
+    for await (const piece of pieces) {
+      const bytes = Buffer.from(piece);
+      writeAll(fd, bytes, size);
+      size += bytes.length;
+    }
+    fsyncSync(fd);
+    nameFile(temporary, path, { replace: false });
+  } finally {
+    closeSync(fd);
+    removeFile(temporary);
+  }
+  syncFolder(dirname(path));
+}
+
+/**
  * Gives a finished file its name. Without `replace` not over another one: `link` fails if the name exists, in one step,
  * and leaves the old name; a file system without hard links needs a look before the move. The caller syncs the folder.
  */

@@ -58,6 +58,8 @@ export interface Output extends Questions {
    * A file for a list. @throws Failure `usage` if it is in the way or belongs to another walk; nothing is written yet
    */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
+  /** Writes a file that did not exist, readable by its owner alone: it has its name once it is whole and synced. */
+  newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
   /**
    * Prints text as it is, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
@@ -140,7 +142,10 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "assertFields"> {
+): Pick<
+  Output,
+  "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "assertFields" | "newFile"
+> {
   const { terminal, format } = options;
   let mistaken: string | undefined;
   const target = stdoutTarget(options, { note, tellMissing: ({ what }) => warn(what) });
@@ -181,6 +186,10 @@ function createPrinting(
     async file(path, chosen) {
       const { OutFile } = await import("./out-file.ts");
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
+    },
+    async newFile(path, pieces) {
+      const { createWhole } = await import("../disk/atomic-write.ts");
+      await createWhole(path, pieces);
     },
     assertFields() {
       if (mistaken !== undefined) throw noSuchField(mistaken);

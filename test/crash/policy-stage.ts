@@ -7,7 +7,7 @@ import { type Service, startService } from "../support/service.ts";
 import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 import { applyWords, brokenFiles, homeWith, resultsIn, wrongsOf } from "./policy-scenes.ts";
 
-const names = ["first", "second"];
+export const names = ["first", "second"];
 
 export interface PolicyWork {
   readonly name: string;
@@ -23,7 +23,7 @@ export const recoverApply: PolicyWork = {
   lost: 2,
 };
 
-class PolicyStage implements Stage {
+export class PolicyStage implements Stage {
   readonly at: Home;
   readonly words: readonly string[];
   readonly #account: Account;

@@ -3,6 +3,7 @@ import { createInLongJournal } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import {
   clientWork,
+  exported,
   outFile,
   profileAdd,
   profileEdit,
@@ -21,4 +22,5 @@ powerCuts("files", [
   profileRemove,
   prune,
   outFile,
+  exported,
 ]);

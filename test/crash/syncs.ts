@@ -84,6 +84,20 @@ export const syncs: readonly Sync[] = [
     scenes: "^profiles edit$",
   },
   {
+    file: "disk/atomic-write.ts",
+    call: "fsyncSync(fd);",
+    nth: 2,
+    keeps: "the content of an export before its name",
+    scenes: "^journal export$",
+  },
+  {
+    file: "disk/atomic-write.ts",
+    call: "syncFolder(dirname(path));",
+    nth: 2,
+    keeps: "the name of an export",
+    scenes: "^journal export$",
+  },
+  {
     file: "profiles/credentials.ts",
     call: "syncFolder(this.folder);",
     keeps: "the removal of a credential that was replaced",
@@ -178,12 +192,5 @@ export const syncs: readonly Sync[] = [
     call: "await folderSynced(dirname(reserved));",
     keeps: "the removal of the reserved name beside a delivered secret",
     scenes: "^oauth-clients create to a file$",
-  },
-  {
-    file: "commands/journal/export.ts",
-    call: "fsyncSync(fd);",
-    keeps: "an export that was reported as written",
-    scenes: "^journal prune$",
-    unseen: "no scene exports: what is copied stays in the journal, and the export can be made again",
   },
 ];

@@ -1,4 +1,3 @@
-import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -37,18 +36,16 @@ async function* linesOf(context: Context, counted: (entries: number) => void = (
   counted(entries);
 }
 
-/** @throws Failure `usage` if there is a file already; nothing is left of one that could not be finished */
+/** @throws Failure `usage` if there is a file already; no file has the name before it is whole */
 async function writeTo(path: string, context: Context): Promise<number> {
   let entries = 0;
-  let fd: number | undefined;
   try {
-    fd = openSync(path, "wx", 0o600);
-    for await (const text of linesOf(context, (count) => (entries = count))) writeFileSync(fd, text);
-    fsyncSync(fd);
-    closeSync(fd);
+    await context.output.newFile(
+      path,
+      linesOf(context, (count) => (entries = count)),
+    );
     return entries;
   } catch (error) {
-    if (fd !== undefined) unlinkSync(path);
     if (error instanceof Failure) throw error;
     if (isThereAlready(error))
       throw new Failure("usage", `The file ${path} already exists.`, {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
   createFile,
+  createWhole,
   linkTarget,
   removeTemporaries,
   replaceByCandidate,
@@ -22,6 +23,45 @@ test.each(["name", "content", "none"] as const)("a file is created and replaced 
   replaceFile(path, Buffer.from("new"), { durable, secret: true });
   expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["new", "600"]);
   expect(readdirSync(folder)).toEqual(["x"]);
+});
+
+test("a file of many pieces has its name once it is whole", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "x");
+  const seen: string[][] = [];
+  async function* pieces(): AsyncIterable<string> {
+    for (const piece of ["één ", "two", ""]) {
+      yield piece;
+      seen.push(readdirSync(folder));
+    }
+  }
+  await createWhole(path, pieces());
+  expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["één two", "600"]);
+  expect(seen).toEqual(Array.from({ length: 3 }, () => [expect.stringMatching(/^x\.new-[0-9a-f]{12}$/)]));
+  expect(readdirSync(folder)).toEqual(["x"]);
+});
+
+test("a file of many pieces replaces none, and leaves nothing if a piece is missing", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "x");
+  async function* broken(): AsyncIterable<string> {
+    yield "one";
+    throw new Error("no second piece");
+  }
+  await expect(createWhole(path, broken())).rejects.toThrow("no second piece");
+  expect(readdirSync(folder)).toEqual([]);
+  async function* raced(): AsyncIterable<string> {
+    writeFileSync(path, "another's");
+    yield "one";
+  }
+  await expect(createWhole(path, raced())).rejects.toThrow("EEXIST");
+  let isAsked = false;
+  async function* unasked(): AsyncIterable<string> {
+    isAsked = true;
+    yield "one";
+  }
+  await expect(createWhole(path, unasked())).rejects.toThrow("EEXIST");
+  expect([isAsked, readFileSync(path, "utf8"), readdirSync(folder)]).toEqual([false, "another's", ["x"]]);
 });
 
 test("a replacement whose temporary name is fixed takes the place of what a killed one left", () => {
