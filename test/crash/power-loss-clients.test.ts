@@ -2,7 +2,10 @@
 // replaces a client.
 import { create, createTo, createToProfile, replace, rotate } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
-import { clientWork } from "./power-loss-scenes.ts";
+import { clientWork, together } from "./power-loss-scenes.ts";
 import { fileAndProfile } from "./secret-places.ts";
 
-powerCuts("clients", [create, createToProfile, createTo(fileAndProfile), rotate, replace].map(clientWork));
+powerCuts("clients", [
+  ...[create, createToProfile, createTo(fileAndProfile), rotate, replace].map(clientWork),
+  together,
+]);

@@ -73,7 +73,8 @@ function* statesOf(
   const sameState = moments.map(({ state }) => moments.findIndex((other) => other.state === state));
   const start = after?.start ?? image;
   const operations: FileOperation[] = [...(after?.operations ?? [])];
-  let sent = 0;
+  const places = placesOf(steps, moments);
+  const sent = new Set<number>();
   let answered = 0;
   for (let done = 0; ; done += 1) {
     const isEnded = done === steps.length;
@@ -81,8 +82,8 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // A request on its way may have arrived.
-      for (let met = answered; met <= sent; met += 1) {
+      // A request on its way may have arrived, in the order in which the service answered.
+      for (let met = answered; met === answered || sent.has(met); met += 1) {
         const moment = moments[met]!;
         const fingerprint = `${disk} ${sameState[met]} ${rest}`;
         if (seen.has(fingerprint)) continue;
@@ -94,8 +95,8 @@ function* statesOf(
     const step = steps[done];
     if (step === undefined) return;
     if (!("nth" in step)) operations.push(step);
-    else if (step.kind === "sent") sent = step.nth;
-    else answered = step.nth;
+    else if (step.kind === "sent") sent.add(places.get(step.nth)!);
+    else answered = Math.max(answered, places.get(step.nth)!);
   }
 }
 

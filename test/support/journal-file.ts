@@ -26,7 +26,8 @@ export function readJournal(path: string): ReadEntry[] {
   if (!existsSync(path)) return [];
   const entries = new Map<string, ReadEntry>();
   for (const line of readFileSync(path, "utf8").split("\n")) {
-    const record = soundRecord(line);
+    // What a power cut lost of a file is zeros, on the line of what follows it.
+    const record = soundRecord(line.replace(/^\0+/, ""));
     if (record) entries.set(record.id, record);
   }
   return [...entries.values()];
