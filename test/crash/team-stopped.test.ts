@@ -152,7 +152,9 @@ async function start({ crossing }: Lane, { at, words }: Begun, point?: number) {
 
 /** Everything in files and profiles that may be a secret. */
 function secretsIn(at: Home): string[] {
-  const files = ["s", "t", "again", "claimed", "s.json", "t.json"].map((name) => at.path(name));
+  const files = ["s", "t", "again", "claimed0", "claimed1", "claimed2", "s.json", "t.json"].map((name) =>
+    at.path(name),
+  );
   const folder = join(at.env.INTEG_CONFIG_DIR ?? "", "credentials");
   const credentials = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
   const texts = [...files, ...credentials].filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8"));
@@ -211,14 +213,18 @@ async function finish(at: Home, profile: string, words: readonly string[]): Prom
   const to = (name: string): string[] => ["--secret-file", name, "--force", "-p", profile];
   const { code } = await at.integ(["journal", "recover", ...words, ...to("again")], options);
   if (code !== 12) return;
-  for (const { id, state } of unsettledIn(journalOf(at)))
-    if (state === "undelivered") await at.integ(["journal", "claim", id, ...to("claimed")], options);
+  const kept = unsettledIn(journalOf(at)).filter(({ state }) => state === "undelivered");
+  for (const [index, { id }] of kept.entries())
+    await at.integ(["journal", "claim", id, ...to(`claimed${index}`)], options);
   await at.integ(["journal", "recover", ...words, "-p", profile], options);
 }
 
 /** Nothing was begun, or what was begun was proven never sent. */
 function isWithoutEffect({ goesOn }: Work, { at, words }: Begun): boolean {
-  if (goesOn === true || words[0] === "journal") return false;
+  if (goesOn === true) return false;
+  // A key in another's place whose request never arrived: the person is told that none was created.
+  if (words[0] === "journal")
+    return journalOf(at).some(({ state, replaces }) => replaces !== null && state === "refused");
   const root = journalOf(at).findLast(({ parent, replaces }) => parent === null && replaces === null);
   return root === undefined || root.state === "refused";
 }
