@@ -235,7 +235,9 @@ async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: read
       nextCommand: shell`integ journal recover ${id}`,
     });
   await recordAfterwards(bench, lease, { state: "refused", detail: { ...detail, in_flight: false } });
-  bench.tell.note("No key of that name is in the list: none was created. Run the same command again to create it.");
+  bench.tell.note(
+    "No key of that name is in the list: none was created. To create it, run the command that requested it again.",
+  );
   return { kind: "nothing_made", entry: lease.entry };
 }
 
