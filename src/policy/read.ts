@@ -28,7 +28,7 @@ export function readPolicy({ text, file, folder, nowMs }: PolicySource): Policy 
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: false, stringKeys: true });
   const positions = new Positions(document, lines);
-  refuse(file, [...yamlDefects(document, positions), ...foreignNodes(document, positions)]);
+  refuse(file, [...yamlDefects(document, { positions, source }), ...foreignNodes(document, positions)]);
   const parsed = policySchema.safeParse(document.toJS());
   const locate = ({ path, message, isKey }: Defect): LocatedDefect => ({
     message,
@@ -77,18 +77,29 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
   });
 }
 
-/** What is not YAML, or has a key twice. */
-function yamlDefects(document: Document, positions: Positions): LocatedDefect[] {
-  return [...document.errors, ...document.warnings].map((error) => ({
-    ...positions.at(error.pos[0]),
-    message: messageOf(error),
-  }));
+interface YamlSource {
+  readonly positions: Positions;
+  readonly source: string;
 }
 
-function messageOf({ code, message }: YAMLError): string {
+/** What is not YAML, or has a key twice. One defect of the syntax makes others of the lines after it: the first is said. */
+function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
+  const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
+  const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
+  const first = hasTab ? undefined : errors.find(({ code }) => !independent.has(code));
+  return errors
+    .filter((error) => independent.has(error.code) || error === first)
+    .map((error) => ({ ...positions.at(error.pos[0]), message: messageOf(error, source.slice(error.pos[0])) }));
+}
+
+/** Errors that follow from no other. */
+const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
+
+/** @param rest the text from there on */
+function messageOf({ code, message }: YAMLError, rest: string): string {
   switch (code) {
     case "DUPLICATE_KEY":
-      return "the key is used twice in this map. Allowed: each key once";
+      return `the key ${/^[^\s:]{1,100}/.exec(rest)?.[0] ?? ""} is used twice in this map. Allowed: each key once`;
     case "TAB_AS_INDENT":
       return "a tab indents the line. Allowed: spaces";
     case "MULTIPLE_DOCS":
@@ -96,8 +107,23 @@ function messageOf({ code, message }: YAMLError): string {
     case "NON_STRING_KEY":
       return "the key is not a text. Allowed: a name";
     default:
-      return `not valid YAML: ${message.replace(/\.$/, "")}`;
+      return `not valid YAML: ${syntaxWords(code, { message, rest })}`;
   }
+}
+
+/** The library's words are those of the grammar; most people mistype one of a few things. */
+function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
+  const [, closing] = /end with a (\S)/.exec(message) ?? [];
+  if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
+  if (/closing ["']/.test(message)) return "a quotation mark is missing before this. Allowed: both, or none";
+  if (/^(Implicit (map )?keys|All mapping items)/.test(message))
+    return message.startsWith("All")
+      ? "the key has not as many spaces in front of it as the key above. Allowed: the same number"
+      : "a colon is missing after the key. Allowed: <key>: <value>";
+  if (code === "BAD_SCALAR_START")
+    return `a value cannot begin with ${rest.slice(0, 1)}. Allowed: the value in quotation marks`;
+  if (code === "BAD_ALIAS") return "a value cannot begin with *. Allowed: the value in quotation marks";
+  return message.replace(/\.$/, "");
 }
 
 /** Anchors, aliases and tags: a policy says what it means where it stands. */
@@ -111,7 +137,8 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
       found.push({ ...at, message: `the character ${codeOf(sign)}. Allowed: text without control characters` });
     else if (isScalar(node) && node.value === "__proto__")
       found.push({ ...at, message: 'the name "__proto__". Allowed: another name' });
-    else if (isAlias(node)) found.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
+    else if (isAlias(node) && node.source !== "")
+      found.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
     else if (node.anchor !== undefined)
       found.push({ ...at, message: `the anchor "&${node.anchor}". Allowed: values without anchors` });
     else if (node.tag !== undefined)
@@ -142,7 +169,9 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
       return issue.keys.map((key) => ({
         path: [...path, key],
         isKey: true,
-        message: `unknown key "${key}" in ${nameOf(path)}. ${meantBy(key, keysAllowed(path))}Allowed: ${keysAllowed(path)}`,
+        message: keysAllowed(path).split(", ").includes(key)
+          ? `${nameOf(path)} has "${key}" together with another destination. Allowed: one, or a list of several`
+          : `unknown key "${key}" in ${nameOf(path)}. ${meantBy(key, keysAllowed(path))}Allowed: ${keysAllowed(path)}`,
       }));
     if (issue.code === "invalid_union") {
       const inner = closest(issue.errors as Issue[][], valueAt(document, path));

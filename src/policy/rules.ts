@@ -172,7 +172,8 @@ class Rules {
     for (const [index, scope] of scopes.entries()) {
       const at = [...path, "scopes", index];
       const message = validationMessage(() => check([scope]));
-      if (message !== undefined) this.#say(at, message);
+      const allowed = `one scope by its name, such as ${path[0] === "access_keys" ? '"push-ingest:*"' : "entity:read"}`;
+      if (message !== undefined) this.#say(at, `${message.replace(/\.$/, "")}. Allowed: ${allowed}`);
       else if (first.has(scope)) this.#add(at, scope, "each scope once", "scope");
       isSound &&= message === undefined;
       first.set(scope, index);
@@ -188,13 +189,22 @@ class Rules {
   }
 
   #destination(path: Path, secret: DestinationFile): ItemDestination {
-    if (typeof secret !== "string")
-      return "file" in secret ? { ...secret, file: resolve(this.#about.folder, secret.file) } : secret;
+    if (typeof secret !== "string") return "file" in secret ? this.#fileAt(path, secret) : secret;
     const kind = storeKindOf(secret);
     const known = kind === undefined ? Object.values(storeKinds) : [kind];
     if (kind?.pattern.test(secret) !== true)
       this.#add(path, secret, `the address of a store: ${known.map(({ form }) => form).join(" or ")}`);
     return { store: secret };
+  }
+
+  #fileAt(path: Path, secret: Extract<ItemDestination, { file: string }>): ItemDestination {
+    if (secret.file.startsWith("~"))
+      this.#add(
+        [...path, "file"],
+        secret.file,
+        "a path, absolute or relative to the policy file; ~ stands for no folder here",
+      );
+    return { ...secret, file: resolve(this.#about.folder, secret.file) };
   }
 
   /** A name, or a destination, of two items: the one would take the place of the other. */

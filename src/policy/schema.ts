@@ -49,7 +49,9 @@ const window = z.optional(
 const client = z
   .strictObject({
     service_account: text("the id of a service account"),
-    scopes: z.array(text("a scope")).check(z.minLength(1), z.maxLength(100), z.describe("a list of 1 to 100 scopes")),
+    scopes: z
+      .array(text("a scope"))
+      .check(z.minLength(1), z.maxLength(100), z.describe("a list of 1 to 100 scopes, such as [entity:read]")),
     rotate: z.optional(
       z
         .strictObject({ every: duration("60d"), overlap, unknown_age: unknownAge })

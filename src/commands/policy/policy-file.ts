@@ -27,6 +27,11 @@ export interface LoadedPolicy {
 /** @throws Failure `usage` if the file cannot be read or is not a valid policy: before anything is read from the network */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
+  if (file === "")
+    throw new Failure("usage", "--file names no policy file.", {
+      meaning: "Nothing was read from the network, nothing was sent.",
+      hint: "Name one with --file <path>, or leave the option out for integ.yaml.",
+    });
   const path = resolve(settings.cwd, file);
   const read = readTextFile(path, longestPolicy);
   if ("why" in read) {
@@ -34,7 +39,7 @@ export async function loadPolicy({ settings, clock }: Context, file: string): Pr
       meaning: "Nothing was read from the network, nothing was sent.",
       ...(read.isMissing && file === standardFile
         ? { nextCommand: shell`integ policy init` }
-        : { hint: "Name another one with --file <path>." }),
+        : { hint: read.isText === false ? "Write the file in UTF-8." : "Name another one with --file <path>." }),
     });
   }
   const { text } = read;

@@ -2,7 +2,9 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
 
-export type ReadText = { readonly text: string } | { readonly why: string; readonly isMissing: boolean };
+export type ReadText =
+  | { readonly text: string }
+  | { readonly why: string; readonly isMissing: boolean; readonly isText?: false };
 
 /** @param longest in bytes, of UTF-8 */
 export function readTextFile(path: string, longest: number): ReadText {
@@ -23,7 +25,7 @@ export function readTextFile(path: string, longest: number): ReadText {
       closeSync(fd);
     }
   } catch (error) {
-    if (error instanceof TypeError) return { why: "it is not UTF-8", isMissing: false };
+    if (error instanceof TypeError) return { why: "it is not UTF-8", isMissing: false, isText: false };
     const isMissing = errorCode(error) === "ENOENT";
     return { why: isMissing ? "it does not exist" : systemWords(error), isMissing };
   }

@@ -89,7 +89,28 @@ unmanaged: ignore
   it.each<readonly [what: string, text: string, at: string, ...words: string[]]>([
     ["nothing", "", "1:1", "the file is empty", "a map with version: 1"],
     ["no map", "- 1\n", "1:1", "the file is [1]"],
-    ["no YAML", "version: [1\n", "2:1", "not valid YAML"],
+    ["no YAML", "version: [1\n", "2:1", "not valid YAML", "a ] is missing", "lists as [a, b]"],
+    ["a quotation mark that is missing", client().replace("sa_1", '"sa_1'), "7:1", "quotation mark is missing"],
+    ["a colon that is missing", client().replace("service_account:", "service_account"), "4:5", "a colon is missing"],
+    ["a star without quotes", key().replace('"*"', "*"), "5:14", "cannot begin with *"],
+    ["a reserved character", client().replace("sa_1", "@sa"), "4:22", "cannot begin with @"],
+    ["a key that is used twice", `${client()}version: 1\n`, "7:1", "the key version is used twice"],
+    ["a home folder", client("", "{ file: ~/a }"), "6:21", '"~/a"', "~ stands for no folder here"],
+    [
+      "two destinations in one",
+      client("", "{ file: a, command: b }"),
+      "6:24",
+      '"command" together with another',
+      "a list of several",
+    ],
+    [
+      "a wildcard of a client",
+      client().replace("entity:read", '"*"'),
+      "5:14",
+      '"*"',
+      "one scope by its name, such as entity:read",
+    ],
+    ["one scope without a list", client().replace("[entity:read]", "entity:read"), "5:13", "such as [entity:read]"],
     ["another version", "version: 2\n", "1:10", "version is 2", "Allowed: 1."],
     ["no version", "unmanaged: report\n", "1:1", "version is missing"],
     ["an unknown key", "version: 1\nlimit: {}\n", "2:1", 'unknown key "limit"', "limits"],
@@ -228,6 +249,14 @@ unmanaged: ignore
     expect(refusal(`${client("", one)}${second}`)).toContain(
       ":10:13: the secrets of b and a go to the same destination",
     );
+  });
+
+  it.each([
+    ["a tab", client().replace("    scopes", "\tscopes"), "a tab indents the line"],
+    ["other spaces in front of a key", client().replace("    scopes", "   scopes"), "not as many spaces"],
+  ])("is told of %s alone, not of the lines that it makes invalid", (_what, text, words) => {
+    const told = refusal(text).split("\n");
+    expect([told.length, told[0]]).toEqual([2, expect.stringContaining(words)]);
   });
 
   it("is told of all its defects at once, in their order", () => {
