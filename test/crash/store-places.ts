@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
-import { type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
+import { briefKubectl, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { type Place, rawFile, three } from "./secret-places.ts";
@@ -67,7 +67,7 @@ export class Stores {
     cluster.through(await this.#leadTo("k8s", cluster));
     const config = join(this.#config, "config");
     writeFileSync(config, cluster.config);
-    at.env.KUBECONFIG = config;
+    Object.assign(at.env, briefKubectl, { KUBECONFIG: config });
   }
 
   get cluster(): KubernetesServer {

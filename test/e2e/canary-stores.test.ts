@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
-import { kubectlAbsent, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
+import { briefKubectl, kubectlAbsent, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
@@ -66,7 +66,7 @@ const rows: Readonly<Record<string, Row>> = {
     token: () => cluster!.token,
     env: () => {
       writeFileSync(world.tool("kubeconfig"), cluster!.config);
-      return { KUBECONFIG: world.tool("kubeconfig") };
+      return { ...briefKubectl, KUBECONFIG: world.tool("kubeconfig") };
     },
     absent: kubectlAbsent,
   },

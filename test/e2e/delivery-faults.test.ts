@@ -10,7 +10,7 @@ import { recordFigure } from "../support/figures.mjs";
 import { startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
 import { keyringAbsent, startKeyring } from "../support/keyring.ts";
-import { kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
+import { briefKubectl, kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
 import { waitNoRealTime } from "../support/no-waits.ts";
 import { Home, isOtherBinary, stayInThisProcess } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -82,6 +82,7 @@ async function homeOf(target: Target): Promise<Home> {
     VAULT_TOKEN: stores.vault.root,
     GITHUB_API_URL: stores.github.origin,
     GH_TOKEN: stores.github.token,
+    ...briefKubectl,
     KUBECONFIG: join(folder, "config"),
     ...(target.needs === "keyring" && { DBUS_SESSION_BUS_ADDRESS: stores.keyring!.env.DBUS_SESSION_BUS_ADDRESS! }),
   });

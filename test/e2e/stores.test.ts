@@ -8,7 +8,7 @@ import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
-import { kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
+import { briefKubectl, kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
 import { keyringAbsent, startKeyring } from "../support/keyring.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
@@ -229,7 +229,7 @@ describe.skipIf(kubectlAbsent !== undefined)("Kubernetes", () => {
     try {
       const at = home();
       writeFileSync(at.path("kubeconfig"), cluster.config);
-      at.env.KUBECONFIG = at.path("kubeconfig");
+      Object.assign(at.env, briefKubectl, { KUBECONFIG: at.path("kubeconfig") });
       const key = ["--secret-to", "k8s:apps/my-app#client-secret"];
       const held = (): string | undefined => cluster.secret("apps/my-app")?.["client-secret"];
       const created = await run(at, [...creation(), ...key]);

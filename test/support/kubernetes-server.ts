@@ -11,6 +11,9 @@ export const kubectlAbsent: string | undefined = spawnSync("kubectl", ["version"
   ? "kubectl is not installed"
   : opensslAbsent;
 
+/** Each kubectl is one process for a moment: it needs neither threads nor a collector of garbage. */
+export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
+
 interface Held {
   /** Base64, by key. */
   readonly data: Record<string, string>;

@@ -6,7 +6,7 @@ import type { StoreScheme } from "../../src/secrets/destination.ts";
 import { Account } from "./account.ts";
 import { type GitHubServer, startGitHub } from "./github-server.ts";
 import { keyringAbsent, startKeyring } from "./keyring.ts";
-import { kubectlAbsent, startKubernetes } from "./kubernetes-server.ts";
+import { briefKubectl, kubectlAbsent, startKubernetes } from "./kubernetes-server.ts";
 import { Home, isOtherBinary } from "./program.ts";
 import { startService, type Service } from "./service.ts";
 import { sodiumAbsent } from "./sodium.ts";
@@ -81,7 +81,7 @@ export class StoreWorld {
     k8s: async () => {
       const cluster = await startKubernetes();
       writeFileSync(this.at.path("kubeconfig"), cluster.config);
-      this.at.env.KUBECONFIG = this.at.path("kubeconfig");
+      Object.assign(this.at.env, briefKubectl, { KUBECONFIG: this.at.path("kubeconfig") });
       const secretAt = (address: string): string | undefined => {
         const [secret, key] = parts(address);
         return cluster.secret(secret)?.[key];

@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
-import { kubectlAbsent, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
+import {
+  briefKubectl,
+  kubectlAbsent,
+  type KubernetesServer,
+  startKubernetes,
+} from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary } from "./a-secret.ts";
 import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
@@ -18,8 +23,6 @@ const to = `k8s:${name}#client-secret`;
 const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
-/** Each kubectl is one process for a moment: it needs neither threads nor a collector of garbage. */
-const brief = { GOMAXPROCS: "1", GOGC: "off" };
 
 /** Puts a kubectl into a folder that runs `lines` of a shell before the real one. */
 function putTool(folder: string, lines: string): void {
@@ -67,7 +70,7 @@ describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
   });
 
   const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreDesk =>
-    desk({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...brief, ...env });
+    desk({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env });
 
   it("is exactly the secret; others stay, each with a manager of its own, and no annotation has it", async () => {
     cluster.put(name, "other", "kept", "somebody");
