@@ -34,10 +34,10 @@ function syncsOf(points: readonly Point[]): Point[] {
 
 describe.runIf(isTraced)("a disk that fails under a command", () => {
   it.each([
-    // Every kind of call fails under a creation, and under one of the two that have more of them.
+    // Every kind of call fails under a creation, and every second one under one of the two that have more of them.
     { scene: client(clients.create), sample: { where: 0, first: 0, of: 1 } },
-    { scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 2 } },
-    { scene: client(clients.rotate), sample: { where: 1, first: 1, of: 2 } },
+    { scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 4 } },
+    { scene: client(clients.rotate), sample: { where: 1, first: 2, of: 4 } },
   ])("$scene.name", { timeout: 7_200_000 }, async ({ scene, sample }) => {
     const points = await pointsOf(scene);
     expect(syncsOf(points).length).toBeGreaterThan(9);

@@ -128,7 +128,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     "a process killed at any of them loses nothing that was sent, %s",
     async (kind, native) => {
       const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
-      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 19);
+      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 29);
       let killed = 0;
       for (const point of points) killed += await killAt(point, () => newTask(native));
       recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, kind);
@@ -149,7 +149,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
         return task;
       };
       const names = "openat,read,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx".split(",");
-      const points = pointsOf(countCalls(left(), names), isFull ? 1 : 23);
+      const points = pointsOf(countCalls(left(), names), isFull ? 1 : 37);
       let killed = 0;
       for (const point of points) killed += await killAt(point, left);
       recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, `second kill, ${kind}`);
@@ -170,7 +170,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       return task;
     };
     const names = "openat,read,pread64,write,pwrite64,fsync,link,unlink,rename,close,statx".split(",");
-    const points = pointsOf(countCalls(await keeps(), names, '"{\\"removed\\"'), isFull ? 1 : 11);
+    const points = pointsOf(countCalls(await keeps(), names, '"{\\"removed\\"'), isFull ? 1 : 17);
     let killed = 0;
     for (const { call, nth } of points) {
       const where = `killed at ${call} ${nth}`;
@@ -263,7 +263,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       for (const [name, errors] of faults) {
         const calls = counts.get(name);
         if (!calls) throw new Error(`no ${name} in the trace`);
-        for (const { nth: number } of pointsOf(new Map([[name, calls]]), isFull ? 1 : 11)) {
+        for (const { nth: number } of pointsOf(new Map([[name, calls]]), isFull ? 1 : 17)) {
           for (const error of isFull ? errors : [errors[number % errors.length]]) {
             for (const forever of [false, true]) {
               const where = `${error} at ${name} ${number}${forever ? " and ever after" : ""}`;

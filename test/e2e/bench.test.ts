@@ -13,8 +13,8 @@ if (absent.length > 0) console.warn(`skipped: the benchmark: ${absent.join(" and
 it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, () => {
   const home = new Home();
   const result = home.path("result.json");
-  // What takes longest, lists, growth, policies and the team's journal, is left to a full run.
-  const sample = ["startUp", "walk", "latency", "memory", "table", "journal"];
+  // What takes longest, lists, growth, policies and the journals, is left to a full run.
+  const sample = ["startUp", "walk", "latency", "memory", "table"];
   const only = isFull ? [] : ["--only", sample.join(",")];
   const words = [join(root, "bench", "run.mjs"), "--quick", "--no-build", "--result", result, ...only];
   const { status, stderr } = spawnSync(process.execPath, words, { env: home.env, encoding: "utf8" });

@@ -53,13 +53,13 @@ describe.each(Object.entries(linters))("the man pages, read by %s", (name, [prog
   it.skipIf(absent)("are clean", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
-      const found = manPages(surface).flatMap(({ file, text }) => {
-        writeFileSync(join(folder, file), text);
-        const { stdout, stderr, status } = spawnSync(program, [...words, file], { cwd: folder, encoding: "utf8" });
-        const said = name === "mandoc" ? `${stdout}${stderr}` : stderr;
-        return said === "" && status === 0 ? [] : [`${file}: ${status} ${said}`];
-      });
-      expect(found).toEqual([]);
+      const pages = manPages(surface);
+      for (const { file, text } of pages) writeFileSync(join(folder, file), text);
+      const files = pages.map(({ file }) => file);
+      const { stdout, stderr, status } = spawnSync(program, [...words, ...files], { cwd: folder, encoding: "utf8" });
+      expect([status, name === "mandoc" ? `${stdout}${stderr}` : stderr]).toEqual([0, ""]);
+      // Every page was read: man writes them one after the other.
+      if (name === "man") expect(stdout.match(/^x init$/gm)).toHaveLength(files.length);
     } finally {
       rmSync(folder, { recursive: true });
     }
