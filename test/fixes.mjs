@@ -17,7 +17,7 @@ export const fixes = [
     "unit/changes/oauth-client/rotate",
     [
       "changes/overlap.ts",
-      "  await assertWorks(contract, newId);\n  return (await contract.statusOf",
+      "  await assertWorks(work, contract, newId);\n  return (await contract.statusOf",
       "  return (await contract.statusOf",
     ],
   ],

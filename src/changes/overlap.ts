@@ -15,10 +15,10 @@ import {
   WatchedDestination,
 } from "../secrets/destination.ts";
 import { assertProfileHasIt, type Proof, proofIn, type Successor } from "./revocation.ts";
-import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
+import { recordAfterwards, recoveryStep, rotatedTo, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
 import { releaseReserved } from "./secret-delivery.ts";
-import { type NextCommand, flags } from "../next-step.ts";
+import { type NextCommand, flags, shell } from "../next-step.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
@@ -313,10 +313,10 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
  * @returns true if the old one was revoked by hand: nothing is left to do
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
-async function settledMeanwhile({ lease }: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
-  const { overlap_ms: overlapMs = 0 } = lease.entry.detail;
+async function settledMeanwhile(work: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
+  const { overlap_ms: overlapMs = 0 } = work.lease.entry.detail;
   if (overlapMs === 0) return false;
-  await assertWorks(contract, newId);
+  await assertWorks(work, contract, newId);
   return (await contract.statusOf(contract.oldId)) === "revoked";
 }
 
@@ -344,18 +344,30 @@ async function successorOf(
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isJustMade = watched.secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
   if (isJustMade) return { id: newId, proof, seen: "just made", missing };
-  await assertWorks(contract, newId);
+  await assertWorks(work, contract, newId);
   return { id: newId, proof, seen: "looked at", missing };
 }
 
 /** @throws Failure `unusable` if the service says that the new one does not work */
-async function assertWorks({ noun, oldId, again, statusOf }: RotationContract, newId: string): Promise<void> {
+async function assertWorks(
+  { bench }: RotationWork,
+  { noun, oldId, again, statusOf }: RotationContract,
+  newId: string,
+): Promise<void> {
   const status = await statusOf(newId);
   if (status === undefined || status === "active") return;
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
+  const after = await rotatedTo(bench.journal, newId);
+  // What a later rotation put in its place works: another new one would be one too many.
+  const [meaning, nextCommand] = after
+    ? [
+        `It was rotated, and ${after} followed. If nothing uses ${oldId} any more, revoke it.`,
+        noun === "client" ? shell`integ oauth-clients revoke ${oldId}` : shell`integ keys revoke ${oldId}`,
+      ]
+    : [`Another rotation makes another new ${noun}.`, again];
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
-    meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. Another rotation makes another new ${noun}.`,
-    nextCommand: again,
+    meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
+    nextCommand,
   });
 }
 

@@ -144,6 +144,19 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   return `its lifetime is ${soLong(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
+/** What a finished rotation put in the place of a client or key; nothing if none did, or the journal cannot be read. */
+export async function rotatedTo(journal: Pick<Journal, "select">, id: string): Promise<string | undefined> {
+  const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
+    if (error instanceof Failure) return [];
+    throw error;
+  });
+  const by = done.find(
+    ({ operation, detail, resource_id }) =>
+      operation.endsWith(".rotate") && (detail.old_client ?? detail.old_key) === id && resource_id !== id,
+  );
+  return by?.resource_id ?? undefined;
+}
+
 /** Where else than here a secret of the entry may be kept: machines and folders. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);

@@ -8,6 +8,7 @@ import type { Entry, EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
 
 interface How {
+  readonly id?: string;
   readonly overlapMs?: number;
   readonly keepOld?: boolean;
   readonly agrees?: boolean;
@@ -23,9 +24,9 @@ function worldWithOld(setting: Setting = {}): AWorld {
 
 function rotate(
   world: AWorld,
-  { overlapMs = 0, keepOld = false, agrees = false, status = "active" }: How = {},
+  { id = "oc_old", overlapMs = 0, keepOld = false, agrees = false, status = "active" }: How = {},
 ): Promise<Ended<Rotated>> {
-  const old = { id: "oc_old", service_account_id: "sa_1", scopes: ["entity:read"], status };
+  const old = { id, service_account_id: "sa_1", scopes: ["entity:read"], status };
   return world.run((bench) =>
     rotateOAuthClient(
       bench,
@@ -261,6 +262,22 @@ describe("a rotation", () => {
     world.account.clients[1]!.status = "revoked";
     expect((await world.recover()).value![0]!.failure?.kind).toBe("unusable");
     expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_old"]);
+  });
+
+  it("whose new client was rotated meanwhile names the one that followed, and asks for no other", async () => {
+    const world = worldWithOld({ destination: "command" });
+    await rotate(world, { overlapMs: 36 * 3_600_000 });
+    world.mayGo.add("oc_2");
+    expect((await rotate(world, { id: "oc_2" })).kind).toBe("done");
+    const { failure } = (await world.recover()).value![0]!;
+    expect(failure).toMatchObject({
+      kind: "unusable",
+      details: {
+        meaning: expect.stringContaining("oc_3 followed"),
+        nextCommand: "integ oauth-clients revoke oc_old",
+      },
+    });
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_old", "oc_3"]);
   });
 
   it("begun again with another overlap is refused with both values", async () => {
