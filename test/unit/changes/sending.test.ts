@@ -1,0 +1,181 @@
+// When a request goes out again, what is kept of one that was too early, and how long a wait may be.
+import { describe, expect, it } from "vitest";
+import type { Attempt } from "../../../src/api/http/attempt.ts";
+import { assertQuiet, delayBeforeNext, isTooEarly, putOff, untilDue, wait } from "../../../src/changes/sending.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import { Failure } from "../../../src/errors.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
+import { shell } from "../../../src/next-step.ts";
+import { intent } from "../journal/intent.ts";
+
+const start = Date.parse("2026-11-21T02:00:00.000Z");
+const at = (ms: number): string => new Date(start + ms).toISOString();
+
+function entry(changes: Partial<Entry> = {}): Entry {
+  return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: at(0) }), ...changes };
+}
+
+interface Desk {
+  readonly bench: Workbench;
+  readonly slept: number[];
+  readonly said: string[];
+}
+
+function desk({ now = start, elapsed = 0, retryForMs = 60_000, offset = undefined as number | undefined } = {}): Desk {
+  const [slept, said] = [[] as number[], [] as string[]];
+  const clock = {
+    now: () => now,
+    elapsed: () => elapsed,
+    random: () => 0.5,
+    sleep: async (ms: number) => void slept.push(ms),
+  };
+  const tell = {
+    waiting: (label: string, ms: number) => {
+      said.push(`${label} ${ms}`);
+      return () => void said.push("done");
+    },
+  };
+  const account = { service: { clockOffset: () => offset } };
+  return { bench: { clock, tell, account, retryForMs } as unknown as Workbench, slept, said };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  return work.then(
+    () => expect.fail("it did not fail"),
+    (error: unknown) => error as Failure,
+  );
+}
+
+describe("the same request goes out again", () => {
+  const lasting = ["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"];
+  const rows: readonly (readonly [what: string, answer: object, delay: number | null])[] = [
+    ["after 429", { kind: "refused", status: 429 }, 250],
+    ["not after 403", { kind: "refused", status: 403 }, null],
+    ["not after 409", { kind: "refused", status: 409 }, null],
+    ["after a cut", { kind: "unknown", reason: "closed" }, 250],
+    ["after a refused connection", { kind: "not_sent", reason: "refused" }, 250],
+    ...lasting.flatMap((reason) => [
+      [`not after ${reason}, sent`, { kind: "unknown", reason }, null] as const,
+      [`not after ${reason}, not sent`, { kind: "not_sent", reason }, null] as const,
+    ]),
+    ["after a name that is missing for a moment", { kind: "not_sent", reason: "dns", temporary: true }, 250],
+    ["not after one that is missing", { kind: "not_sent", reason: "dns", temporary: false }, null],
+  ];
+
+  it.each(rows)("%s", (_what, answer, delay) => {
+    expect(delayBeforeNext(desk().bench, answer as Attempt<unknown>, { attempt: 1, startedAt: 0 })).toBe(delay);
+  });
+
+  it.each([
+    ["until --retry-for is over", 59_750, 250],
+    ["and not after", 59_751, null],
+  ])("%s", (_what, elapsed, delay) => {
+    const answer = { kind: "refused", status: 429 } as Attempt<unknown>;
+    const { bench } = desk({ elapsed: elapsed + 100 });
+    expect(delayBeforeNext(bench, answer, { attempt: 1, startedAt: 100 })).toBe(delay);
+  });
+});
+
+describe("a request that was too early", () => {
+  it.each([
+    ["is refused by the service", new Failure("rate_limited", "x"), true],
+    ["was sent, it says", new Failure("rate_limited", "x", { unsent: false }), true],
+    ["is not one that a token endpoint kept back", new Failure("rate_limited", "x", { unsent: true }), false],
+    ["is not one that was refused for good", new Failure("auth", "x"), false],
+  ])("%s", (_what, failure, isIt) => {
+    expect(isTooEarly(failure)).toBe(isIt);
+  });
+
+  it.each([
+    ["without a time", undefined, undefined, undefined],
+    ["with one", 7, undefined, at(7000)],
+    ["with a part of a second", 6.2, undefined, at(7000)],
+    ["by the service's clock", 7, 60_000, at(67_000)],
+    ["with one beyond all dates", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
+  ])("is kept %s", (_what, retryAfterSeconds, offset, until) => {
+    const failure = new Failure("rate_limited", "Too many.", { retryAfterSeconds });
+    const kept = putOff(desk({ offset }).bench, entry({ detail: { marked: true } }), failure);
+    expect(kept).toMatchObject({ state: "open", detail: { marked: true, put_off: true, put_off_until: until } });
+    expect(kept.last_error?.message).toBe("Too many.");
+  });
+});
+
+describe("a wait that the service asked for", () => {
+  const due = (ms: number, changes: Partial<Entry> = {}): Entry =>
+    entry({ detail: { put_off: true, put_off_until: at(ms) }, ...changes });
+
+  it.each([
+    ["is waited for", due(60_000), {}, [60_000]],
+    ["is over", due(0), {}, []],
+    ["was over long ago", due(-5), { now: start + 5 }, []],
+    ["is over a moment later", due(1), {}, [1]],
+    ["is that of no entry that was not put off", entry({ detail: { put_off_until: at(60_000) } }), {}, []],
+    ["without a time is none", entry({ detail: { put_off: true } }), {}, []],
+    ["is over by the service's clock", due(60_000), { offset: 60_000 }, []],
+    ["is longer by the service's clock", due(30_000), { offset: -10_000 }, [40_000]],
+    ["is judged by the clock that the entry remembers", due(30_000, { clock_offset_ms: 10_000 }), {}, [20_000]],
+    ["is judged by what the service says now", due(30_000, { clock_offset_ms: 10_000 }), { offset: 0 }, [30_000]],
+    ["says nothing after the clock was set back", due(60_000), { now: start - 1 }, []],
+  ])("%s", async (_what, one, setting, slept) => {
+    const at = desk(setting);
+    await untilDue(at.bench, one);
+    expect(at.slept).toEqual(slept);
+    expect(at.said).toEqual(slept.flatMap((ms) => [`The service asked for this wait ${ms}`, "done"]));
+  });
+
+  it.each([
+    [
+      "longer than --retry-for",
+      60_001,
+      {},
+      shell`integ journal recover 1rs6y1ys1e ${["--retry-for", "4m"]}`,
+      undefined,
+    ],
+    [
+      "of a step of larger work",
+      60_001,
+      { parent: "1rs0000000" },
+      shell`integ journal recover 1rs0000000 ${["--retry-for", "4m"]}`,
+      undefined,
+    ],
+    ["of a day", 86_400_000, {}, shell`integ journal recover 1rs6y1ys1e ${["--retry-for", "1442m"]}`, undefined],
+    [
+      "of more than a day",
+      86_400_001,
+      {},
+      shell`integ journal recover 1rs6y1ys1e`,
+      `Wait until ${at(86_400_001)}, then run the command.`,
+    ],
+  ])("%s ends the command", async (_what, ms, changes, nextCommand, hint) => {
+    const place = desk();
+    const failure = await failureOf(untilDue(place.bench, due(ms, changes)));
+    expect([failure.kind, failure.message]).toEqual(["rate_limited", `The service asked to wait until ${at(ms)}.`]);
+    expect(failure.details).toMatchObject({ unsent: true, entry: "1rs6y1ys1e", nextCommand });
+    expect(failure.details.hint).toBe(hint);
+    expect(place.slept).toEqual([]);
+  });
+
+  it("is said to be over even if it was interrupted", async () => {
+    const place = desk();
+    const clock = { ...place.bench.clock, sleep: () => Promise.reject(new Failure("failed", "Interrupted.")) };
+    await failureOf(wait({ ...place.bench, clock }, 5, "Waiting"));
+    expect(place.said).toEqual(["Waiting 5", "done"]);
+  });
+});
+
+describe("a request that another process may still send", () => {
+  it.each([
+    ["is quiet without such a process", { state: "unknown" }, undefined, true],
+    ["is unknown", { state: "unknown" }, at(9), false],
+    ["was in flight", { detail: { in_flight: true } }, at(9), false],
+    ["had come back", { detail: { in_flight: false } }, at(9), true],
+    ["was never sent", {}, at(9), true],
+  ] as const)("%s", (_what, changes, quietUntil, isQuiet) => {
+    const lease = { entry: entry(changes), quietUntil } as EntryLease;
+    const refusal = `Another process may still be sending the request of 1rs6y1ys1e, until ${at(9)} at the latest.`;
+    if (isQuiet) expect(() => assertQuiet(lease)).not.toThrow();
+    else expect(() => assertQuiet(lease)).toThrow(refusal);
+  });
+});

@@ -1,0 +1,92 @@
+// Which account an entry belongs to, and what a person is told whose profile, or environment, is another one.
+import { describe, expect, it } from "vitest";
+import { newEntry } from "../../../src/journal/admission.ts";
+import { otherAccount, setEnvironment } from "../../../src/journal/account.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import { shell } from "../../../src/next-step.ts";
+import { intent } from "./intent.ts";
+
+const organization = "7d4f7a2e-2d9c-4c1c-9b53-0a3c3f1f0b11";
+const own = { profileId: "prf_1", baseUrl: "https://eu.example.com", organizationId: organization };
+
+function entry(changes: Partial<Entry> = {}): Entry {
+  return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: "2026-11-21T02:00:00.000Z" }), ...changes };
+}
+
+const address = "points at https://us.example.com now, and the entry was made for https://eu.example.com";
+
+describe("a profile", () => {
+  it.each([
+    ["is the one", {}, {}, false, undefined],
+    ["is the one, in other letters", {}, { organizationId: organization.toUpperCase() }, false, undefined],
+    [
+      "is the one, both without organization",
+      { organization_id: null },
+      { organizationId: undefined },
+      false,
+      undefined,
+    ],
+    ["has another address", {}, { baseUrl: "https://us.example.com" }, false, address],
+    ["has another organization", {}, { organizationId: "other" }, false, "is bound to another organization now"],
+    ["has no organization", {}, { organizationId: null }, false, "is bound to another organization now"],
+    ["is another one", {}, { profileId: "prf_2" }, false, "is another profile of the same name"],
+    ["is another machine's, of a team", {}, { profileId: "prf_2" }, true, undefined],
+    ["acts as the same client, of a team", { principal: "c1" }, { principal: "c1" }, true, undefined],
+    [
+      "acts as another client, of a team",
+      { principal: "c1" },
+      { principal: "c2" },
+      true,
+      "is another profile of the same name",
+    ],
+    ["has no client of its own, of a team", { principal: "c1" }, {}, true, undefined],
+    ["has a client, and the entry none, of a team", {}, { principal: "c2" }, true, undefined],
+    ["acts as another client, on one machine", { principal: "c1" }, { principal: "c2" }, false, undefined],
+  ] as const)("%s", (_what, made, profile, isShared, moved) => {
+    const failure = otherAccount(entry(made), { ...own, ...profile }, isShared);
+    expect(failure?.message).toBe(moved && `Profile "prod" ${moved}.`);
+    expect(failure?.kind).toBe(moved && "auth");
+  });
+
+  it("is to be put back, or the entry given up", () => {
+    const failure = otherAccount(entry(), { ...own, profileId: "prf_2" }, false);
+    expect(failure?.details).toEqual({
+      meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
+      hint: "Put the profile back as it was, or stop tracking the change.",
+      nextCommand: shell`integ journal forget 1rs6y1ys1e`,
+    });
+  });
+});
+
+describe("an environment", () => {
+  it.each([
+    [
+      "with a client's credentials",
+      { principal: "c1" },
+      ` INTEG_ORGANIZATION_ID=${organization} and INTEG_CLIENT_ID=c1 with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT.`,
+    ],
+    ["with a key", {}, ` INTEG_ORGANIZATION_ID=${organization} and INTEG_API_KEY.`],
+    ["without an organization", { organization_id: null }, " and INTEG_API_KEY."],
+    [
+      "for access keys",
+      { operation: "access_key.rotate", principal: "c1" },
+      ` INTEG_ORGANIZATION_ID=${organization} and INTEG_ACCESS_TOKEN.`,
+    ],
+  ] as const)("%s is told by its variables", (_what, changes, rest) => {
+    const expected = {
+      hint: `Set INTEG_BASE_URL=https://eu.example.com INTEG_REGION=eu${rest}`,
+      nextCommand: shell`integ journal recover 1rs6y1ys1e`,
+    };
+    expect(setEnvironment(entry(changes))).toEqual(expected);
+    const failure = otherAccount(
+      entry({ ...changes, profile: "env" }),
+      { ...own, baseUrl: "https://us.example.com" },
+      false,
+    );
+    expect(failure?.details).toMatchObject(expected);
+  });
+
+  it("of a finished entry has no next step", () => {
+    expect(setEnvironment(entry({ state: "done" })).nextCommand).toBeUndefined();
+  });
+});
