@@ -109,15 +109,15 @@ function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, i
 /** @throws Failure `usage` for anything but a plan that this version wrote */
 export function readPlanDocument(text: string, file: string): PlanDocument {
   const read = parsed(text);
-  const isPlan = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
-  const isWhole = isPlan && typeof read.digest === "string" && typeof read.policy_file === "string";
+  const isDocument = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
+  const isWhole = isDocument && typeof read.digest === "string" && typeof read.policy_file === "string";
   if (!isWhole || typeof read.made_from !== "object" || read.made_from === null)
     throw notAPlan(file, `it is not a plan that integ plan ${flags.out} wrote`);
   if (read.version !== 1)
-    throw notAPlan(file, `it has version ${String(read.version)}, and this integ reads version 1`);
+    throw notAPlan(file, `it has version ${String(read.version)}, and this integ reads version 1`, true);
   const plan = read as unknown as PlanDocument;
   if (digestOf({ made_from: plan.made_from, base_url: plan.base_url }) !== plan.digest)
-    throw notAPlan(file, "its digest does not belong to its content");
+    throw notAPlan(file, "its digest does not belong to its content", true);
   return plan;
 }
 
@@ -130,11 +130,22 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-function notAPlan(file: string, why: string): Failure {
+/** The plan is made again in the place of an earlier one; anything else, a policy most likely, stays as it is. */
+function notAPlan(file: string, why: string, isEarlier = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
-    nextCommand: shell`integ plan ${flags.out} ${file}`,
+    ...(isEarlier
+      ? { nextCommand: shell`integ plan ${flags.out} ${file}` }
+      : {
+          hint: `Name a file that integ plan ${flags.out} wrote, or apply the policy file itself.`,
+          nextCommand: shell`integ apply -f ${file}`,
+        }),
   });
+}
+
+/** True of a plan of any version, and of one that was written in part. */
+export function beginsAsPlan(text: string): boolean {
+  return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
 /** @throws Failure `usage` that names what is not as it was when the plan was made */

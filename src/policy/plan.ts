@@ -82,7 +82,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
     items,
     refusals: slots.refusals,
     freeSlots: slots.free,
-    unmanaged: policy.unmanaged === "report" ? unmanagedIn(policy, observed) : [],
+    unmanaged: policy.unmanaged === "report" ? unmanagedIn(policy, observed, decisions) : [],
     opensAt: opens === undefined ? undefined : new Date(opens).toISOString(),
   };
 }
@@ -125,8 +125,13 @@ function nameOf(destination: ItemDestination): string {
   return "store" in destination ? destination.store : "a command";
 }
 
-function unmanagedIn({ items }: Policy, { works, clients, keys }: Observed): Unmanaged[] {
-  const managed = new Set<string>();
+function unmanagedIn(
+  { items }: Policy,
+  { works, clients, keys }: Observed,
+  decisions: readonly Decision[],
+): Unmanaged[] {
+  // An item that stands for a client or key says so itself.
+  const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
     const found = works.get(`${item.kind}/${item.name}`);
     for (const id of [found?.candidates[0], found?.waiting?.old, found?.unfinished?.old]) if (id) managed.add(id);

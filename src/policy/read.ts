@@ -9,6 +9,8 @@ import { shell, flags } from "../next-step.ts";
 
 /** The largest policy file, bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
+/** The largest plan: its rows say more than the items of the policy. */
+export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const mostShown = 20;
 

@@ -281,6 +281,22 @@ describe("a plan in a file", () => {
     expect(resultsOf(await apply())).toEqual({ a: "done", b: "none" });
   });
 
+  it("never takes the place of the policy, nor does the policy the place of a plan", async () => {
+    const text = policy(item("a"));
+    write(text);
+    const mistaken = await integ("apply", "integ.yaml", "--yes");
+    expect([mistaken.code, mistaken.stderr]).toEqual([2, expect.stringContaining("Next: integ apply -f integ.yaml")]);
+    const refused = await integ("plan", "--out", "integ.yaml");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("exists and is not a plan")]);
+    expect(readFileSync(home.path("integ.yaml"), "utf8")).toBe(text);
+    // An earlier plan is replaced, a part of one too.
+    for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
+      write(before, "plan.json");
+      expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+    }
+    expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
+  });
+
   it("is refused if the policy, or the plan itself, was edited", async () => {
     write(policy(item("a")));
     await integ("plan", "--out", "plan.json");

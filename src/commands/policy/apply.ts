@@ -128,9 +128,9 @@ async function chosenPolicy(
       meaning: "Nothing was sent.",
       hint: `Leave ${file === undefined ? "--only" : "--file"} out, or the plan.`,
     });
-  const { longestPolicy } = await import("../../policy/read.ts");
+  const { longestPlan } = await import("../../policy/read.ts");
   const { readPlanDocument } = await import("../../policy/digest.ts");
-  const read = readTextFile(resolve(context.settings.cwd, planFile), 16 * longestPolicy);
+  const read = readTextFile(resolve(context.settings.cwd, planFile), longestPlan);
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",

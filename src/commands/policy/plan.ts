@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -6,6 +6,7 @@ import type { PlanDocument } from "../../policy/digest.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import { readTextFile } from "./text-file.ts";
 import { actingFor, assertNames, missingForItems, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
@@ -30,6 +31,7 @@ export const command = defineVerb({
     const { policy, file } = await loadPolicy(given, options.file);
     const only = options.only ?? [];
     assertNames(policy, only, "--only");
+    if (options.out !== undefined) await assertReplaceable(given, options.out);
     const context = actingFor(given, policy);
     const account = await policyAccount(context);
     await mentionDamage(context);
@@ -94,4 +96,30 @@ function writePlan({ settings, output }: Context, path: string, document: PlanDo
     });
   }
   output.note(`The plan is in ${path} (digest ${document.digest.slice(0, 12)}).`);
+}
+
+/** @throws Failure `usage` for a file that exists and is not a plan: the policy itself, most likely */
+async function assertReplaceable(context: Context, path: string): Promise<void> {
+  const to = resolve(context.settings.cwd, path);
+  if (!isFilled(to)) return;
+  const [{ beginsAsPlan }, { longestPlan }] = await Promise.all([
+    import("../../policy/digest.ts"),
+    import("../../policy/read.ts"),
+  ]);
+  const read = readTextFile(to, longestPlan);
+  if ("text" in read && beginsAsPlan(read.text)) return;
+  throw new Failure("usage", `The plan cannot be written to ${path}: the file exists and is not a plan.`, {
+    meaning: "Nothing was sent, and the file was not changed.",
+    hint: "Name another file with --out <path>.",
+  });
+}
+
+/** What cannot be looked at is not written either, and says why. */
+function isFilled(path: string): boolean {
+  try {
+    const stats = statSync(path);
+    return stats.isFile() && stats.size > 0;
+  } catch {
+    return false;
+  }
 }
