@@ -4,7 +4,7 @@ import { formatVersion, isSettled } from "../entry.ts";
 import { digestOfName, idPattern, keyName, namesOf, numberOf } from "../lookup.ts";
 import { readEntry } from "../read-entry.ts";
 import { type EntryRecord, hashOfRecord, readLine, sameBytes, stateOf } from "../record.ts";
-import { type Cells, Table } from "./index/rows.ts";
+import { type Cells, type Rows, Table } from "./index/rows.ts";
 
 const newline = 10;
 
@@ -35,8 +35,8 @@ export interface PieceFacts {
   /** Entries that begin here; of each all records of the piece are in the tables. */
   readonly count: number;
   /** Rows as of an index. */
-  readonly table: Cells;
-  readonly names: Cells;
+  readonly table: Rows;
+  readonly names: Rows;
   readonly first: number;
   readonly last: number;
   /** When the last of these entries was touched. */
@@ -51,6 +51,12 @@ export interface PieceFacts {
   readonly named: ReadonlyMap<string, readonly string[]>;
   /** Digests of the entries' keys. */
   readonly keys: Cells;
+}
+
+/** The same as one thread hands them to another. */
+export interface SentFacts extends Omit<PieceFacts, "table" | "names"> {
+  readonly table: Cells;
+  readonly names: Cells;
 }
 
 interface Begun {
@@ -128,7 +134,7 @@ class Summary {
 export function factsOf(
   bytes: Buffer,
   { offset, isVerified }: { readonly offset: number; readonly isVerified: boolean },
-): PieceFacts | undefined {
+): SentFacts | undefined {
   const summary = new Summary(isVerified);
   let lines = 0;
   for (let start = 0; start < bytes.length; lines += 1) {
@@ -148,10 +154,7 @@ export function factsOf(
   return { ...chain, bytes: bytes.length, ...entries, count: summary.begun.size, table: table.cells() };
 }
 
-type EntriesFacts = Pick<
-  PieceFacts,
-  "names" | "first" | "last" | "updated" | "newest" | "unsettled" | "named" | "keys"
->;
+type EntriesFacts = Pick<SentFacts, "names" | "first" | "last" | "updated" | "newest" | "unsettled" | "named" | "keys">;
 
 /** @returns undefined if the newest record of one of them is not an entry */
 function entriesFacts(begun: ReadonlyMap<string, Begun>, isVerified: boolean): EntriesFacts | undefined {

@@ -1,8 +1,8 @@
 // Other threads summarize the pieces of a long file ahead of who reads it.
 import { availableParallelism } from "node:os";
 import type { MessagePort } from "node:worker_threads";
-import { CellStore } from "./index/rows.ts";
-import { type PieceFacts, factsOf } from "./piece-facts.ts";
+import { RowStore } from "./index/packed-rows.ts";
+import { factsOf, type PieceFacts, type SentFacts } from "./piece-facts.ts";
 import { type FilePart, PieceBuffer, readPiece, type Summaries, type Summarize } from "./scan.ts";
 import { summaryProgram } from "./summary-program.ts";
 
@@ -12,7 +12,7 @@ const fewPieces = 16;
 const ahead = 8;
 const mostThreads = 3;
 /** For objects that live no longer than a piece: with less a thread is slower, with more hardly faster. */
-const youngMegabytes = 16;
+const youngMegabytes = 12;
 /** Threads that give nothing for so long are not waited for again: the rest is done here. */
 const patienceMs = 2000;
 
@@ -30,7 +30,7 @@ export interface PieceWork extends FilePart {
 
 export interface PieceMessage {
   readonly number: number;
-  readonly facts: PieceFacts | undefined;
+  readonly facts: SentFacts | undefined;
 }
 
 /** See `Summarize`. */
@@ -45,7 +45,7 @@ class SummariesAhead implements Summaries {
   readonly #end: number;
   readonly #counters = new Int32Array(new SharedArrayBuffer(4 * shared.length));
   readonly #known = new Map<number, PieceFacts | undefined>();
-  readonly #cells = new CellStore();
+  readonly #rows = new RowStore();
   readonly #buffer = new PieceBuffer();
   #helpers: readonly Helper[];
 
@@ -80,13 +80,14 @@ class SummariesAhead implements Summaries {
         this.#known.set(one.number, one.facts && this.#kept(one.facts));
   }
 
-  #kept(facts: PieceFacts): PieceFacts {
-    return { ...facts, table: this.#cells.keep(facts.table), names: this.#cells.keep(facts.names) };
+  #kept(facts: SentFacts): PieceFacts {
+    return { ...facts, table: this.#rows.keep(facts.table), names: this.#rows.keep(facts.names) };
   }
 
   #summarize(number: number): void {
     const about = { number, isVerified: this.#isVerified, buffer: this.#buffer };
-    this.#known.set(number, summaryOf(this.#part, about));
+    const facts = summaryOf(this.#part, about);
+    this.#known.set(number, facts && this.#kept(facts));
   }
 
   #doWithoutHelpers(): void {
@@ -115,7 +116,7 @@ export function takePiece(counters: Int32Array, { end, reach }: { end: number; r
 export function summaryOf(
   part: FilePart,
   about: { readonly number: number; readonly isVerified: boolean; readonly buffer: PieceBuffer },
-): PieceFacts | undefined {
+): SentFacts | undefined {
   const { bytes, offset, isLast } = readPiece(part, about.number, about.buffer);
   return isLast ? undefined : factsOf(bytes, { offset, isVerified: about.isVerified });
 }

@@ -7,7 +7,7 @@ import { formatVersion } from "../../entry.ts";
 import type { EntryRecord } from "../../record.ts";
 import type { PieceFacts } from "../piece-facts.ts";
 import { type Found, type LineStart, type Piece, readBytes, type ReadPiece, readPieces, scanBytes } from "../scan.ts";
-import { Cursor, cursorAtEnd, cursorFrom, type Rows, rowsIn, Table, valuesOf } from "./rows.ts";
+import { Cursor, cursorAtEnd, cursorFrom, type Rows, Table, valuesOf } from "./rows.ts";
 
 /** What is in the index is not what is in the file. */
 export class Unfit extends Error {}
@@ -82,7 +82,7 @@ export class JournalIndex implements Earlier {
   extended(facts: PieceFacts, end: number): JournalIndex | undefined {
     const { facts: before } = this.#parts;
     const { count, first, last, updated, newest, unsettled, lastSum } = facts;
-    const records = rowsIn(facts.table);
+    const records = facts.table;
     if (
       before.newest !== undefined &&
       count > 0 &&
@@ -98,7 +98,7 @@ export class JournalIndex implements Earlier {
       newest: isNewest && count > 0 ? newest : before.newest,
       unsettled: unsettled.length === 0 ? before.unsettled : [...before.unsettled, ...unsettled],
     };
-    const segment = { records, names: rowsIn(facts.names), first, last, updated };
+    const segment = { records, names: facts.names, first, last, updated };
     const more = count === 0 ? [] : [segment];
     return new JournalIndex({ ...this.#parts, end, facts: all, segments: this.#segmentsWith(more) });
   }

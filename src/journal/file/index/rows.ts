@@ -147,34 +147,18 @@ function isBelow(one: Cursor, other: Cursor): boolean {
 /** Rows as one thread hands them to another: keys and values in turn, sorted. */
 export type Cells = Float64Array<ArrayBuffer>;
 
-/** Keeps what threads passed on side by side: thousands of arrays apart from each other would take twice the memory. */
-export class CellStore {
-  #slab = new Float64Array(0);
-  #used = 0;
-
-  keep(cells: Cells): Cells {
-    if (cells.length > this.#slab.length - this.#used) {
-      this.#slab = new Float64Array(Math.max(slabLength, cells.length));
-      this.#used = 0;
-    }
-    const kept = this.#slab.subarray(this.#used, this.#used + cells.length);
-    kept.set(cells);
-    this.#used += cells.length;
-    return kept;
-  }
-}
-
-const slabLength = 128 * 1024;
-
 export function rowsIn(cells: Cells): Rows {
   const page = 2 * rowsOfPage;
   return { count: cells.length / 2, page: (number) => cells.subarray(number * page, (number + 1) * page) };
 }
 
+/** Of an entry with more records behind a piece: a long journal has thousands of tables with no more rows. */
+const fewRows = 16;
+
 /** Rows in memory, to be filled in any order before the first of them is read. */
 export class Table implements Rows {
   /** Keys and values in turn. */
-  #cells = new Float64Array(2 * rowsOfPage);
+  #cells = new Float64Array(2 * fewRows);
   #filled = 0;
   #pages: Float64Array[] | undefined;
   #count = 0;
@@ -215,11 +199,11 @@ export class Table implements Rows {
     order.sort((a, b) => cells[2 * a]! - cells[2 * b]! || cells[2 * a + 1]! - cells[2 * b + 1]!);
     const pages: Float64Array[] = [];
     let [lastKey, lastValue] = [Number.NaN, Number.NaN];
-    for (const row of order) {
+    for (const [index, row] of order.entries()) {
       const [key, value] = [cells[2 * row]!, cells[2 * row + 1]!];
       if (key === lastKey && value === lastValue) continue;
       const at = this.#count % rowsOfPage;
-      if (at === 0) pages.push(new Float64Array(2 * rowsOfPage));
+      if (at === 0) pages.push(new Float64Array(2 * Math.min(rowsOfPage, order.length - index)));
       pages.at(-1)!.set([key, value], 2 * at);
       this.#count += 1;
       [lastKey, lastValue] = [key, value];

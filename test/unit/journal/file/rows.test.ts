@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cursorFrom, merge, type Rows, rowsOfPage, Table, valuesOf } from "../../../../src/journal/file/index/rows.ts";
+import { RowStore } from "../../../../src/journal/file/index/packed-rows.ts";
 import { sampled } from "../../../support/sample.ts";
 
 type Pair = readonly [number, number];
@@ -25,6 +26,29 @@ function sorted(pairs: readonly Pair[]): Pair[] {
 }
 
 const pair = fc.tuple(fc.oneof(fc.nat({ max: 9 }), fc.nat({ max: 2 ** 52 })), fc.nat({ max: 2 ** 52 }));
+
+test("rows that are kept for long are the same, however far their values are apart", () => {
+  const near = fc.tuple(fc.nat({ max: 2 ** 52 }), fc.integer({ min: 2 ** 40, max: 2 ** 40 + 2 ** 32 - 1 }));
+  const doubled = fc.array(fc.oneof(pair, near), { maxLength: 2 * rowsOfPage });
+  const lists = fc.array(fc.oneof(fc.array(near, { maxLength: 3 * rowsOfPage }), doubled), { maxLength: 4 });
+  fc.assert(
+    fc.property(lists, fc.integer({ min: 1, max: 4 }), (all, times) => {
+      const store = new RowStore();
+      const tables = all.map((pairs) =>
+        tableOf(
+          pairs.flatMap(([key, value]) => Array.from({ length: times }, (_, more) => [key, value - more] as const)),
+        ),
+      );
+      const kept = tables.map((table) => store.keep(table.cells()));
+      for (const [place, table] of tables.entries()) {
+        expect(pairsIn(kept[place]!)).toEqual(pairsIn(table));
+        for (const [key] of pairsIn(table).slice(0, 20))
+          expect(valuesOf(kept[place]!, key)).toEqual(valuesOf(table, key));
+      }
+    }),
+    { numRuns: sampled(120) },
+  );
+});
 
 test("a table has each row once, in order, however they were added", () => {
   fc.assert(
