@@ -344,8 +344,17 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect((await ada.integ(["journal", "prune", "--older-than", "0"], { env: old })).code).toBe(2);
     expect(await clientCount()).toBe(count);
     expect(await history(old)).toBe(before);
+    const stale = await ada.integ(["journal", "list", "--all"], { env: old });
+    expect([stale.code, stale.stderr]).toEqual([0, expect.stringContaining(`were moved to ${address}.`)]);
     expect((await ada.integ([...create().slice(0, -1), "s4"])).code).toBe(0);
-    const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL]);
+    // From a journal without them it would be in use beside the one that has them.
+    const other = { INTEG_JOURNAL: server.address(await team()) };
+    const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
+    expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);
+    expect((await ada.integ(create("--new"), { env: old })).code).toBe(2);
+    // Under another name of its address, which is not that of the mark.
+    const renamed = { INTEG_JOURNAL: `${address}&application_name=integ` };
+    const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: renamed });
     expect(back.code, back.stderr).toBe(0);
     const late2 = await ada.integ([...create().slice(0, -1), "s5"]);
     expect([late2.code, late2.stderr]).toEqual([2, expect.stringContaining("old.ndjson")]);

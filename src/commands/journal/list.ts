@@ -33,6 +33,9 @@ export const command = defineVerb({
   async run(context, { options }) {
     const journal = await context.journal();
     await mentionDamage(context);
+    const newPlace = await journal.movedTo();
+    if (newPlace !== undefined)
+      context.output.warn(`The entries of this journal were moved to ${newPlace}. What is shown is as it was then.`);
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const shown = await journal.select({ ...own, ...filterOf(context, options) });

@@ -59,8 +59,11 @@ async function move(context: Context, from: Journal, target: Journal): ReturnTyp
       hint: `Set INTEG_JOURNAL to ${before}, then run the command again.`,
     });
   // What came from here may be there, marked: it is written to only once this one is not.
-  const wasMarked = (await target.movedTo()) !== undefined;
-  if (wasMarked) await target.markMoved(undefined);
+  const mark = await target.movedTo();
+  if (mark !== undefined) {
+    if (mark !== from.path && !(await hasAll(from, target))) throw usedElsewhere(from, { path: target.path, mark });
+    await target.markMoved(undefined);
+  }
   const merged = await target.merge(await entriesOf(from));
   await from.markMoved(target.path);
   // What was recorded between the copy and the mark.
@@ -75,6 +78,27 @@ async function move(context: Context, from: Journal, target: Journal): ReturnTyp
   }
   context.output.note(`Compared ${merged.added + merged.extended + merged.unchanged} entries: the copy is whole.`);
   return { ...merged, extended: merged.extended + later.extended };
+}
+
+/** Two journals would be in use: the one that the mark names, and this one without what was recorded there. */
+function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
+  return new Failure(
+    "usage",
+    `The entries of ${path} were moved to ${mark}, and ${from.path} does not have them all.`,
+    {
+      meaning: "Nothing was changed.",
+      hint: `Set INTEG_JOURNAL to ${mark}, then run the command again.`,
+    },
+  );
+}
+
+/** Whether a journal has every record of another one: a copy under another name, or one that has more. */
+async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
+  const here = new Map<string, readonly string[]>();
+  for await (const { id, contents } of journal.records()) here.set(id, contents);
+  for await (const { id, contents } of other.records())
+    if (!contents.every((content, index) => here.get(id)?.[index] === content)) return false;
+  return true;
 }
 
 async function entriesOf(journal: Journal): Promise<EntryRecords[]> {
