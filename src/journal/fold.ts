@@ -327,11 +327,20 @@ function* merged(own: readonly string[], earlier: Iterable<string>): Iterable<st
   yield* own.slice(at);
 }
 
+/** @param ids the highest first: those below are not even looked at */
+function* newerThan(id: string, ids: Iterable<string>): Iterable<string> {
+  for (const one of ids) {
+    if (one <= id) return;
+    yield one;
+  }
+}
+
 /** Every entry that may fit, the newest first: as few as possible without reading them. */
 export function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
   if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
   const name = nameIn(filter);
   if (name !== undefined) return fold.named(name);
   if (isOfUnsettled(filter)) return fold.unsettled();
+  if (filter.after !== undefined) return fold.entriesOf(newerThan(filter.after, fold.ids()));
   return filter.since === undefined ? fold.entries() : fold.since(filter.since);
 }

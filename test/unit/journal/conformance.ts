@@ -483,6 +483,10 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, limit: 2 })).toEqual([other, step]);
     expect(await ids({ all: true, limit: 1, resource: "oc_1" })).toEqual([rotation]);
     expect(await ids({ limit: 1 })).toEqual([step]);
+    expect(await ids({ all: true, after: rotation })).toEqual([other, step]);
+    expect(await ids({ after: first })).toEqual([step, rotation]);
+    expect(await ids({ all: true, after: first, resource: "oc_1" })).toEqual([rotation]);
+    expect(await ids({ all: true, after: other })).toEqual([]);
     const request_text = '{"service_account_id":"sa_2","scopes":[]}';
     const adopted = await made({ operation: "oauth_client.adopt", request_text }, { state: "done" });
     const revoked = await made({ operation: "oauth_client.revoke", request_text: "" }, { state: "done" });
