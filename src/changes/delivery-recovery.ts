@@ -335,9 +335,9 @@ export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** The ids of what a creation replaces, of its lost one, and of the key that asks for it. */
-export async function formerIds({ account, journal }: Workbench, creation: Entry): Promise<readonly string[]> {
-  const { parent, replaces } = creation;
+/** The ids of what a creation replaces, of its lost one, and of the key that asked for it. */
+export async function formerIds({ journal }: Workbench, creation: Entry): Promise<readonly string[]> {
+  const { parent, replaces, detail: asked } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
   const others = ids.length === 0 ? [] : await journal.select({ all: true, ids });
   const known = others.flatMap(({ id, detail, resource_id }) => [
@@ -345,7 +345,7 @@ export async function formerIds({ account, journal }: Workbench, creation: Entry
     detail.old_key,
     id === replaces ? resource_id : undefined,
   ]);
-  return [account.keyId, ...known].filter((id) => typeof id === "string");
+  return [asked.asking_key, ...known].filter((id) => typeof id === "string");
 }
 
 /**

@@ -132,6 +132,8 @@ interface EntryDetails {
   "access_key.create": RequestDetail & {
     /** The name as it was asked for, without the mark. */
     readonly base_name?: string;
+    /** The key that asked for it, if it was known: a new one cannot be that. The profile may have the new one by now. */
+    readonly asking_key?: string;
     readonly marked?: boolean;
     readonly expiry?: string | null;
     readonly orphan_certain?: boolean;

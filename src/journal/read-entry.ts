@@ -86,6 +86,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   sent_at: "text",
   created_by: "text or null",
   base_name: "text",
+  asking_key: "text",
   marked: "flag",
   expiry: "text or null",
   orphan_certain: "flag",

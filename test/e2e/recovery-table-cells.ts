@@ -194,6 +194,10 @@ async function recovered(table: Table, at: Home, [words, how]: [readonly string[
   const { INTEG_JOURNAL = "" } = how.env ?? {};
   const entries = await rows(at, { INTEG_JOURNAL }).catch(() => []);
   const live = await table.live();
+  // The service is honest.
+  broken.push(
+    ...entries.filter(({ state }) => state === "unusable").map(({ operation }) => `${operation} is unusable`),
+  );
   return {
     code,
     stderr,

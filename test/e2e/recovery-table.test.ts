@@ -139,7 +139,7 @@ function faultsOf(
   plain: Outcome,
   { refuses, doubts, isElsewhere, undo }: Dimension,
 ): string[] {
-  const faults = [...first.broken];
+  const faults = [...plain.broken, ...first.broken];
   // What takes a profile away takes its secret too.
   const withProfiles = undo === undefined ? plain : { ...plain, secrets: first.secrets };
   const asPlain = faultsBetween(first, isElsewhere === true ? sentElsewhere(first, plain) : withProfiles);

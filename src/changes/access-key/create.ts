@@ -105,6 +105,7 @@ export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark:
   const sent = { ...request, name: markedName(request.name, mark) };
   const scopes = request.scopes === undefined ? null : [...new Set(request.scopes)].sort();
   const expiry = creation.expiry ?? request.expiresAt ?? null;
+  const { keyId } = bench.account;
   return {
     ...madeFor(bench.account),
     operation: "access_key.create",
@@ -113,7 +114,7 @@ export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark:
     request_text: accessKeyBody(sent),
     fingerprint: JSON.stringify([request.name, request.keyType ?? null, scopes, expiry, marked]),
     idempotent: false,
-    detail: { base_name: request.name, marked, expiry },
+    detail: { base_name: request.name, marked, expiry, ...(keyId !== undefined && { asking_key: keyId }) },
   };
 }
 
@@ -191,7 +192,7 @@ export async function sendKeyCreation(
   const { bench, lease, destination } = work;
   try {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
-    const former = await formerIds(bench, lease.entry);
+    const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),

@@ -14,7 +14,7 @@ const day = 24 * 60 * 60_000;
 
 interface Dimension {
   /** What is active when it is recovered. */
-  readonly account?: Partial<Account>;
+  readonly account?: Partial<Account> | ((world: AWorld) => Partial<Account>);
   /** What else is another by then. */
   readonly before?: (world: AWorld) => void;
   /** Nothing is sent: why. */
@@ -27,7 +27,7 @@ const elsewhere = { token_endpoint: "https://other.example/token", client_auth: 
 
 /** An entry as 0.1.0 left it: without what is recorded since. (Of a client that it called lost nothing else is known.) */
 function asBefore(entry: Entry): Entry {
-  const since = ["proof", "exchange", "kept_at", "put_off", "attempted_at", "differs", "own_key"];
+  const since = ["proof", "exchange", "kept_at", "put_off", "attempted_at", "differs", "own_key", "asking_key"];
   const detail = Object.fromEntries(Object.entries(entry.detail).filter(([key]) => !since.includes(key)));
   return { ...entry, detail, request_ids: [], clock_offset_ms: null, format: 1, sequence: 0 };
 }
@@ -42,6 +42,10 @@ const dimensions: Readonly<Record<string, Dimension>> = {
   "no exchange of keys": { account: { keyExchange: null } },
   "an own key that is another": { account: { keyId: "ak_somebody" }, mayDoubt: true },
   "an own key that is not known": { account: { keyId: undefined } },
+  "an own key that is the newest": {
+    account: (world) => ({ keyId: world.account.live("key").at(-1)?.id }),
+    mayDoubt: true,
+  },
   "another address": { account: { baseUrl: "https://other.example" }, refuses: /points at/ },
   "another organization": { account: { organizationId: "org_2" }, refuses: /another organization/ },
   "a profile added again": { account: { profileId: "p2" }, refuses: /another profile of the same name/ },
@@ -92,7 +96,7 @@ async function cell(operation: Operation, end: End, dimension: Dimension = {}): 
   world.now += 3_600_000;
   dimension.before?.(world);
   const before = world.account.requests.length;
-  const results = await recoverAs(world, dimension.account ?? {});
+  const results = await recoverAs(world, dimension.account);
   return {
     sent: world.account.requests.slice(before),
     states: world.entries.map(({ state }) => state),
@@ -103,7 +107,8 @@ async function cell(operation: Operation, end: End, dimension: Dimension = {}): 
   };
 }
 
-async function recoverAs(world: AWorld, account: Partial<Account>): Promise<readonly Recovered[]> {
+async function recoverAs(world: AWorld, as: Dimension["account"] = {}): Promise<readonly Recovered[]> {
+  const account = typeof as === "function" ? as(world) : as;
   let bench: Workbench | undefined;
   const benchFor = async (): Promise<Workbench> => bench!;
   // As `--yes` agrees.
@@ -118,6 +123,7 @@ async function recoverAs(world: AWorld, account: Partial<Account>): Promise<read
 /** What is wrong with a cell, in words; nothing if it is as a plain one, or refused. */
 function faultsOf(got: Outcome, plain: Outcome, { refuses, mayDoubt }: Dimension): string[] {
   const faults = [...got.broken];
+  if (got.failures.some((why) => why.includes("existed before"))) faults.push("a new key is called an old one");
   if (refuses) {
     if (got.sent.length > 0) faults.push(`sent ${got.sent.join()}`);
     if (plain.states.length > 0 && plain.sent.length > 0 && !got.failures.some((why) => refuses.test(why)))
