@@ -1,6 +1,7 @@
 // How every operation ends, whatever becomes of its requests, its destination and its journal: what a person reads, what the
 // journal says, what the account has, then the same after `journal recover` without and with a yes, or of the command typed
 // again. One file for each operation in ends/; `npm run docs` prints them again.
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -218,5 +219,5 @@ it.each(cases)("how %s ends, then %s", async (name, then, operation) => {
   const text = withoutTimes(different(ends).join("\n\n"));
   expect(text).not.toContain("BROKEN");
   const file = `${name.replace(/^a /, "").replace("'s", "")}, ${then}`.replaceAll(/\W+/g, "-");
-  await expect(`${text}\n`).toMatchFileSnapshot(`ends/${file}.txt`);
+  await expect(`${text}\n`).toMatchFileSnapshot(join(import.meta.dirname, "ends", `${file}.txt`));
 });

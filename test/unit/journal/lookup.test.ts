@@ -1,6 +1,18 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { idPattern, newEntryId, normalizeId } from "../../../src/journal/lookup.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import {
+  digestOfName,
+  findEntry,
+  idOf,
+  idPattern,
+  newEntryId,
+  normalizeId,
+  numberOf,
+  numbersBeginning,
+} from "../../../src/journal/lookup.ts";
+import { intent } from "./intent.ts";
 
 const now = Date.UTC(2026, 10, 21);
 
@@ -28,4 +40,53 @@ test("ids of different seconds sort by time without knowing each other", () => {
 test("what is misread for another digit finds its entry all the same", () => {
   expect(normalizeId(" 1RS6RSQKSJ ")).toBe("1rs6rsqksj");
   expect(normalizeId("olI")).toBe("011");
+});
+
+test.each([
+  ["", 3_338_908_027_751_811],
+  ["a", 7_929_297_801_672_961],
+  ["resource oc_1", 493_040_921_317_592],
+  ["é".repeat(40), 3_463_719_211_010_111],
+])("the digest of %j is the one that files of the index hold", (name, digest) => {
+  expect(digestOfName(name)).toBe(digest);
+});
+
+test.each([
+  ["of the first second", Date.UTC(2025, 0, 1), { random: 0 }, "0000000000"],
+  ["of an earlier one is that of the first", 0, { random: 5 }, "0000000005"],
+  ["of now", now, { random: 2 ** 20 - 1 }, "1rrpc0zzzz"],
+  ["takes the rest of too large a number", now, { random: 2 ** 20 + 7 }, "1rrpc00007"],
+  ["is above the newest of the same second", now, { random: 3, newest: "1rrpc0zzzz" }, "1rrpc10003"],
+  ["is right above one of later", now, { random: 1024 + 2, newest: "2000000000" }, "2000000003"],
+  ["is the clock's after an older one", now, { random: 3, newest: "1rrpc00000" }, "1rrpc00003"],
+  ["leaves what is no id alone", now, { random: 3, newest: "newest" }, "1rrpc00003"],
+])("an id %s", (_what, nowMs, options, id) => {
+  expect(newEntryId(nowMs, options)).toBe(id);
+  expect(idOf(numberOf(id))).toBe(id);
+});
+
+test.each([
+  ["", [0, 2 ** 50 - 1]],
+  ["1", [2 ** 45, 2 ** 46 - 1]],
+  ["000000000z", [31, 31]],
+  ["il", undefined],
+  ["00000000000", undefined],
+])("the ids that begin with %j lie between %j", (start, between) => {
+  expect(numbersBeginning(start)).toEqual(between);
+});
+
+test("an entry is meant by the whole id, or by a beginning that fits it alone", () => {
+  const known = (...ids: string[]): Entry[] =>
+    ids.map((id) => ({ ...newEntry(intent(), { id, key: null, at: "2026-11-21T02:00:00.000Z" }) }));
+  const all = known("1rs1m00001", "1rs1m00002", "2rs1m00001");
+  expect(findEntry(all, "2").id).toBe("2rs1m00001");
+  expect(findEntry(all, " 1RSIM00002 ").id).toBe("1rs1m00002");
+  expect(() => findEntry(all, "1")).toThrow(
+    '"1" fits 2 entries: 1rs1m00001 (oauth_client.create, open), 1rs1m00002 (oauth_client.create, open).',
+  );
+  for (const none of ["3", "", " "]) expect(() => findEntry(all, none)).toThrow(`Journal entry "${none}" not found.`);
+  const seven = known(...Array.from({ length: 7 }, (_, index) => `1rs1m0000${index}`));
+  expect(() => findEntry(seven, "1")).toThrow(
+    /^"1" fits 7 entries: (?:1rs1m0000[0-4] \([^)]*\)(?:, )?){5}, and 2 more\.$/,
+  );
 });

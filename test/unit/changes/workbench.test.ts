@@ -1,0 +1,108 @@
+// What every change works with: clocks that differ, places that sent an entry, and who works on it.
+import { expect, it } from "vitest";
+import {
+  beganAt,
+  isWorkedOn,
+  lifetimeDifference,
+  madeAs,
+  madeFor,
+  otherPlaces,
+  serviceTime,
+  type Account,
+  type Workbench,
+} from "../../../src/changes/workbench.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
+import { intent } from "../journal/intent.ts";
+
+const start = Date.parse("2026-11-21T02:00:00.000Z");
+const minute = 60_000;
+const at = (ms: number): string => new Date(start + ms).toISOString();
+
+function entry(changes: Partial<Entry> = {}): Entry {
+  return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: at(0) }), ...changes };
+}
+
+it.each([
+  [undefined, start],
+  [90_000, start + 90_000],
+  [-90_000, start - 90_000],
+])("the service's time, whose clock is %s ahead", (offset, expected) => {
+  const account = { service: { clockOffset: () => offset } };
+  expect(serviceTime({ clock: { now: () => start }, account } as unknown as Workbench)).toBe(expected);
+});
+
+it.each([
+  [null, start],
+  [90_000, start + 90_000],
+  [-90_000, start - 90_000],
+])("an entry whose clock was %s behind the service's began then", (clock_offset_ms, expected) => {
+  expect(beganAt(entry({ clock_offset_ms }))).toBe(expected);
+});
+
+it.each([
+  ["was not asked for", undefined, 10, 60, undefined],
+  ["was asked for as a date", at(60 * minute), 10, 60, undefined],
+  ["has no end", `in ${60 * minute} ms`, 10, undefined, undefined],
+  ["is that of a clock that agrees", `in ${60 * minute} ms`, 5, 60, undefined],
+  ["is that of a clock that was not compared", `in ${60 * minute} ms`, null, 60, undefined],
+  ["is as asked for by the service's clock", `in ${60 * minute} ms`, 10, 70, undefined],
+  ["differs by five minutes", `in ${60 * minute} ms`, 10, 65, undefined],
+  ["is shorter", `in ${60 * minute} ms`, 10, 60, ["10 minutes shorter", "behind"]],
+  ["is longer", `in ${60 * minute} ms`, -10, 60, ["10 minutes longer", "ahead of"]],
+] as const)("a lifetime that %s", (_what, expiry, offsetMinutes, endMinutes, words) => {
+  const one = entry({
+    detail: expiry === undefined ? {} : { expiry },
+    clock_offset_ms: offsetMinutes === null ? null : offsetMinutes * minute,
+  });
+  const expected =
+    words &&
+    `its lifetime is ${words[0]} than requested, because the clock of this machine is ${words[1]} the service's`;
+  expect(lifetimeDifference(one, endMinutes === undefined ? undefined : at(endMinutes * minute))).toBe(expected);
+});
+
+it("the account decides a part of the intent, and an entry's work stays as it was begun", () => {
+  const account = {
+    profile: "p",
+    profileId: "prf_2",
+    principal: "c1",
+    region: "us",
+    baseUrl: "https://us.example.com",
+  };
+  const made = { profile: "p", profile_id: "prf_2", principal: "c1", region: "us", base_url: "https://us.example.com" };
+  const rest = { organization_id: "org", service_version: "2026-07-01" };
+  expect(madeFor({ ...account, organizationId: "org", serviceVersion: "2026-07-01" } as Account)).toEqual({
+    ...made,
+    ...rest,
+  });
+  expect(madeAs(entry({ ...made, ...rest }))).toEqual({ ...made, ...rest });
+});
+
+it.each([
+  [undefined, []],
+  [["here"], []],
+  [
+    ["there", "here", "elsewhere"],
+    ["there", "elsewhere"],
+  ],
+])("of the places %j the others are %j", (attempted_at, others) => {
+  const one = entry({ detail: attempted_at === undefined ? {} : { attempted_at } });
+  expect(otherPlaces(one, "here")).toEqual(others);
+});
+
+it.each([
+  ["a file's, that a running process has", false, "held", true],
+  ["a file's, that is free", false, "free", false],
+  ["a team's, that someone has", true, "held", true],
+  ["a team's, that is free", true, "free", false],
+])("an entry of %s is worked on: %s", async (_what, isShared, id, expected) => {
+  let released = 0;
+  const journal = {
+    isShared,
+    holders: async () => new Map([["held", {}]]),
+    tryLease: async (wanted: string) => (wanted === "held" ? null : { release: async () => void (released += 1) }),
+  };
+  expect(await isWorkedOn(journal as unknown as Journal, id)).toBe(expected);
+  expect(released).toBe(!isShared && id === "free" ? 1 : 0);
+});
