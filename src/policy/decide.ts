@@ -152,6 +152,10 @@ function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOp
 function unlessOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
+  if (locksOut(decision, observed.profile)) {
+    const reason = `${decision.reason}; its secret would replace the credential of profile ${observed.profile}, which this run uses`;
+    return { ...decision, hold: "occupied", reason };
+  }
   const holder = item.destinations
     .map((destination) => observed.holders.get(placeOf(destination, item)))
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
@@ -172,6 +176,12 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
     };
   }
   return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder)}` };
+}
+
+/** True of another credential than the caller's own that would take its place in the profile. */
+function locksOut({ item: { destinations }, step }: Decision, profile: string): boolean {
+  const isOwn = step.do === "replace" && step.old.ownership === "own";
+  return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
 }
 
 function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, nowMs }: Observed): boolean {

@@ -25,6 +25,8 @@ export interface SeenCredential {
 export interface Observed {
   /** By the service's clock, milliseconds since 1970. */
   readonly nowMs: number;
+  /** The profile that the caller acts as. */
+  readonly profile: string;
   /** By `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;

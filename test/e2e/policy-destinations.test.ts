@@ -134,6 +134,17 @@ describe("a file with the secret of a client", () => {
   });
 });
 
+it("the credential that a run acts with is not replaced by one that it creates", async () => {
+  const { base_url, token_endpoint, api_key } = service.us;
+  const words = ["--base-url", base_url, "--region", "us", "--token-endpoint", token_endpoint, "--api-key-stdin"];
+  expect((await integHere(home, ["profiles", "add", "prod", ...words], { input: api_key })).code).toBe(0);
+  write("{ profile: prod }");
+  const ended = await apply("-p", "prod");
+  expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
+  expect(ended.stderr).toContain("Name another destination for a in the policy file.");
+  expect((await integ("plan", "-p", "prod")).code).toBe(10);
+});
+
 it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {
   const file = destinations["command"]!;
   write(file, { name: "a", file: "a.yaml" });

@@ -50,7 +50,7 @@ export async function observe(
     ? await seenKeys(context, account, rotatedInPlace(entries, scope))
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
-  return { entries, observed: { nowMs, works, clients, keys, unresolved, holders } };
+  return { entries, observed: { nowMs, profile: account.profile, works, clients, keys, unresolved, holders } };
 }
 
 function holdersIn(

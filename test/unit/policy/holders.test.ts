@@ -158,6 +158,7 @@ function holdOf(
     policy,
     {
       nowMs: now,
+      profile: "prod",
       works,
       clients: new Map(clients.map((one) => [one.id, one])),
       keys: new Map(),
@@ -209,6 +210,20 @@ describe("a reason", () => {
     expect(holdOf([to], at, { holder: holders[what]!, own: false }).row.reason).toMatch(
       typeof reason === "string" ? new RegExp(`^${reason.replaceAll(/[().]/g, "\\$&")}$`) : reason,
     );
+  });
+});
+
+describe("the profile that acts", () => {
+  const at: SingleDestination = { kind: "stdout" };
+  it.each([
+    ["created in its place", "prod", false, "occupied"],
+    ["rotated into its place", "prod", true, "occupied"],
+    ["created in another profile", "other", false, undefined],
+  ] as const)("is not locked out by what is %s", (_what, profile, own, hold) => {
+    const { decision, row } = holdOf([{ file: "/s/b1" }, { profile }], at, { holder: { over: {}, ...free }, own });
+    expect(decision.hold).toBe(hold);
+    if (hold !== undefined)
+      expect(row.reason).toMatch(/would replace the credential of profile prod, which this run uses$/);
   });
 });
 

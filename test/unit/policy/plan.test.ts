@@ -115,6 +115,7 @@ interface World {
 }
 const observed = ({ entries = [], clients = [], keys = [], of = [] }: World): Observed => ({
   nowMs: now,
+  profile: "prod",
   works: worksByName(entries, scope),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
