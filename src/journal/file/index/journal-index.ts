@@ -6,7 +6,16 @@ import { type Earlier, Fold, type FoldFacts, type PlacedRecord } from "../../fol
 import { formatVersion } from "../../entry.ts";
 import type { EntryRecord } from "../../record.ts";
 import type { PieceFacts } from "../piece-facts.ts";
-import { type Found, type LineStart, type Piece, readBytes, type ReadPiece, readPieces, scanBytes } from "../scan.ts";
+import {
+  type Found,
+  type LineStart,
+  NearReader,
+  type Piece,
+  readBytes,
+  type ReadPiece,
+  readPieces,
+  scanBytes,
+} from "../scan.ts";
 import { Cursor, cursorAtEnd, cursorFrom, type Rows, Table, valuesOf } from "./rows.ts";
 
 /** What is in the index is not what is in the file. */
@@ -55,6 +64,7 @@ export class JournalIndex implements Earlier {
   /** How many segments are its own. */
   #count: number;
   #isMended = false;
+  readonly #near = new NearReader();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -215,7 +225,7 @@ export class JournalIndex implements Earlier {
   #recordAt(offset: number, id: string): EntryRecord {
     const { fd } = this.#parts;
     for (let length = lineBytes; ; length *= 4) {
-      const bytes = readBytes(fd, offset, length);
+      const bytes = this.#near.read(fd, offset, length);
       const end = bytes.indexOf(10);
       if (end < 0 && bytes.length === length) continue; // a longer line
       const [found] = scanBytes(bytes.subarray(0, end < 0 ? bytes.length : end + 1), { offset, line: 1 }).found;

@@ -2,8 +2,10 @@
 import {
   appendFileSync,
   chmodSync,
+  closeSync,
   copyFileSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,9 +14,11 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { hash } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import fc from "fast-check";
 import { beforeAll, beforeEach, expect, test } from "vitest";
+import { NearReader, readBytes } from "../../../../src/journal/file/scan.ts";
 import type { Journal } from "../../../../src/journal/journal.ts";
 import { idAt, longJournal, writeJournal } from "../../../support/long-journal.ts";
 import { isFull, sampled } from "../../../support/sample.ts";
@@ -357,6 +361,33 @@ test("a record that is damaged under the index is told, and costs no more than w
   expect(await at(path).find(idAt(33))).toMatchObject({ state: "unknown" });
   expect(await answers(at(path))).toEqual(await withoutIndex());
   expect((await at(path).verify()).map(({ severity }) => severity)).toContain("problem");
+});
+
+test("what is read near the last place is what stands there, also while the file grows", () => {
+  const file = `${path}.bytes`;
+  mkdirSync(dirname(path), { recursive: true });
+  const step = fc.record({
+    offset: fc.nat({ max: 400_000 }),
+    by: fc.integer({ min: -9000, max: 9000 }),
+    length: fc.nat({ max: 70_000 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      writeFileSync(file, randomBytes(250_000));
+      const reader = new NearReader();
+      const fd = openSync(file, "r");
+      try {
+        for (const { offset, by, length } of steps)
+          for (const at of [offset, Math.max(0, offset + by), Math.max(0, offset + 2 * by)]) {
+            expect(reader.read(fd, at, length).equals(readBytes(fd, at, length))).toBe(true);
+            appendFileSync(file, randomBytes(3000));
+          }
+      } finally {
+        closeSync(fd);
+      }
+    }),
+    { numRuns: sampled(200) },
+  );
 });
 
 test("prune takes the index away with what it forgets", async () => {
