@@ -19,6 +19,7 @@ import {
   isInterruption,
   madeFor,
   recordAfterwards,
+  recoveryAfter,
   saysNothingWasDone,
   type Workbench,
   withReason,
@@ -159,7 +160,10 @@ function unfinishedClientRotation(
   // What a step of it says of itself leads to the step; the rotation is resumed by its own id.
   const isOwnStep = recovers === entry.id;
   const own = isSettled(state) || isOwnStep ? null : nextStep(entry);
-  const step = own === null ? { hint, nextCommand } : { hint: undefined, nextCommand: own };
+  // A credential that is missing or refused comes first: the recovery alone would end the same way again.
+  const next =
+    error.kind === "auth" ? recoveryAfter(error, entry.id) : { hint: undefined, nextCommand: own ?? undefined };
+  const step = own === null ? { hint, nextCommand } : next;
   const meaning = error.details.meaning ?? (isInterruption(error) && isDelivered ? "Both clients work." : undefined);
   const details = detailsOf(entry, { ...error.details, meaning, ...step });
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
