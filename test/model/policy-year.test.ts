@@ -5,7 +5,7 @@ import { rotationsOf, simulateYear, type YearFigures, type YearItem } from "../s
 import { isFull } from "../support/sample.ts";
 import { recordFigure } from "../support/figures.mjs";
 
-const nights = isFull ? 365 : 9;
+const nights = isFull ? 365 : 7;
 /** In a sample the limits are short, so that it sees rotations too. */
 const scale = isFull ? 1 : 16;
 
