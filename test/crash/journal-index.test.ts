@@ -1,6 +1,6 @@
 // A process killed at each call that makes or reads the journal's index, and each of these calls failing: nothing of the
 // journal is lost, and how the command ends is what it would have been without an index.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -44,6 +44,18 @@ async function behind(): Promise<Task> {
     const { lease } = await journal.admit(intent({ fingerprint: `more ${times}` }));
     await lease.record({ state: "done", detail: { differs: "x".repeat(60_000) } });
     await lease.release();
+  }
+  return task;
+}
+
+/** One whose index has a wrong page, found out while the command works. */
+async function harmed(): Promise<Task> {
+  const task = await behind();
+  const folder = dirname(task.path);
+  for (const name of readdirSync(folder).filter((one) => one.includes(".index-"))) {
+    const bytes = readFileSync(join(folder, name));
+    for (let page = 0; page < bytes.length; page += 4096) bytes[page + 9]! ^= 1;
+    writeFileSync(join(folder, name), bytes);
   }
   return task;
 }
@@ -106,6 +118,7 @@ function sampleOf(points: readonly Point[]): readonly Point[] {
 const stages = [
   ["made anew", without],
   ["read and extended", behind],
+  ...(isFull ? ([["with wrong pages", harmed]] as const) : []),
 ] as const;
 
 describe.runIf(hasStrace)("calls of the index", () => {
