@@ -73,7 +73,7 @@ export async function rotateOAuthClient(
         },
       );
     } else {
-      await refuseSecond(bench, lease, { oldId: old.id, settledBefore });
+      await refuseSecond(bench, lease, { old, settledBefore });
       if (old.status !== "active") throw await notActive(bench, lease, old);
     }
     return await finishClientRotation(bench, lease, options);
@@ -235,16 +235,22 @@ function isOver({ state }: Entry): boolean {
 async function refuseSecond(
   bench: Workbench,
   lease: EntryLease,
-  { oldId, settledBefore }: { readonly oldId: string; readonly settledBefore: ReadonlySet<string> },
+  { old, settledBefore }: { readonly old: OldClient; readonly settledBefore: ReadonlySet<string> },
 ): Promise<void> {
-  const others = (await rotationsOf(bench, oldId)).filter(({ id }) => id < lease.entry.id);
-  const first = others.find((other) => !isOver(other) || (other.state === "done" && !settledBefore.has(other.id)));
+  const { id: own } = lease.entry;
+  const others = (await rotationsOf(bench, old.id)).filter(({ id }) => id !== own);
+  // A client seen active though a rotation has revoked it was looked at before that: the other process was faster.
+  const wasFaster = ({ id, state, detail }: Entry): boolean =>
+    state === "done" && (!settledBefore.has(id) || (old.status === "active" && detail.keep_old !== true));
+  // In a team's journal one with a higher id may have looked before this entry was there, and have started.
+  const isAhead = ({ id, sequence }: Entry): boolean => id < own || sequence > 1;
+  const first = others.find((other) => (isOver(other) ? wasFaster(other) : isAhead(other)));
   if (first === undefined) return;
   await recordAfterwards(bench, lease, { state: "refused" });
   const how = isOver(first) ? "has just rotated" : "rotates";
   throw new Failure(
     "conflict",
-    `Another process ${how} the client ${oldId}${isOver(first) ? "" : " at this moment"}.`,
+    `Another process ${how} the client ${old.id}${isOver(first) ? "" : " at this moment"}.`,
     {
       ...detailsOf(lease.entry),
       meaning: `Nothing was sent: one rotation creates one new client, and the other process delivers its secret.`,
