@@ -3,7 +3,7 @@
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/http/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
-import type { ClientProof, KeyExchange, Entry, EntryProgress } from "../journal/entry.ts";
+import { type ClientProof, type Entry, type EntryProgress, isSettled, type KeyExchange } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
 import { soLong } from "../output/relative-time.ts";
@@ -313,4 +313,55 @@ function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): stri
 export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
   const { status, code, request_id } = failure.details.problem ?? {};
   return { kind: failure.kind, message: failure.message, status, code, request_id };
+}
+
+/** The rotations of a client or key that are in the journal, the newest first. */
+export async function rotationsOf({ journal }: Workbench, of: AnyRotation): Promise<Entry[]> {
+  const old = of.detail?.old_client ?? of.detail?.old_key;
+  const all = await journal.select({ all: true, operation: of.operation, resource: old });
+  return all.filter(
+    ({ base_url, detail }) => base_url === of.base_url && (detail.old_client ?? detail.old_key) === old,
+  );
+}
+
+type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
+
+/** Ids of those that are over before this process asks for admission. */
+export async function settledRotations(bench: Workbench, of: AnyRotation): Promise<ReadonlySet<string>> {
+  return new Set((await rotationsOf(bench, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
+}
+
+/**
+ * The entry is the lock: of two rotations of one client or key that start at the same time, the one admitted first continues. One
+ * that is unfinished there has a running process, or this one would have resumed it.
+ * @param about.wasActive whether the old one was seen active before
+ * @throws Failure `conflict`; nothing was sent
+ */
+export async function refuseSecond(
+  bench: Workbench,
+  lease: EntryLease,
+  about: { readonly noun: "client" | "key"; readonly wasActive: boolean; readonly settledBefore: ReadonlySet<string> },
+): Promise<void> {
+  const { id: own, detail: rotation } = lease.entry;
+  const { noun, wasActive, settledBefore } = about;
+  const others = (await rotationsOf(bench, lease.entry)).filter(({ id }) => id !== own);
+  // What was seen active though a rotation has revoked it was looked at before that: the other process was faster.
+  const wasFaster = ({ id, state, detail }: Entry): boolean =>
+    state === "done" && (!settledBefore.has(id) || (wasActive && detail.keep_old !== true));
+  // In a team's journal one with a higher id may have looked before this entry was there, and have started.
+  const isAhead = ({ id, sequence }: Entry): boolean => id < own || sequence > 1;
+  const first = others.find((other) => (isSettled(other.state) ? wasFaster(other) : isAhead(other)));
+  if (first === undefined) return;
+  await recordAfterwards(bench, lease, { state: "refused" });
+  const isOver = isSettled(first.state);
+  const old = rotation.old_client ?? rotation.old_key ?? "";
+  throw new Failure(
+    "conflict",
+    `Another process ${isOver ? "has just rotated" : "rotates"} the ${noun} ${old}${isOver ? "" : " at this moment"}.`,
+    {
+      ...detailsOf(lease.entry),
+      meaning: `Nothing was sent: one rotation creates one new ${noun}, and the other process delivers its secret.`,
+      nextCommand: shell`integ journal show ${first.id}`,
+    },
+  );
 }

@@ -190,6 +190,19 @@ describe("by replacement", () => {
       await desk.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
   });
 
+  it("started twice at the same time makes one new key", async () => {
+    const { at } = await desk.withProfile();
+    const name = "started twice";
+    const old = await desk.makeKey({ name });
+    const files = ["first.secret", "second.secret"];
+    const ends = await Promise.all(files.map((file) => rotate(at, old.id, "--by-replacement", "--secret-file", file)));
+    expect(ends.filter(({ code }) => code === 0)).toHaveLength(1);
+    const [slower] = ends.filter(({ code }) => code !== 0);
+    expect(slower?.stderr).toMatch(/Another process .*rotate|in use by|is revoked/);
+    expect(await desk.live(name)).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, files[ends.findIndex(({ code }) => code === 0)]!))).toBe(true);
+  });
+
   it("whose creation never arrived begins it again, once the list had time to show it", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "never-arrived" });

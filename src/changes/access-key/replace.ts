@@ -28,6 +28,8 @@ import {
   saysNothingWasDone,
   type Workbench,
   withReason,
+  refuseSecond,
+  settledRotations,
 } from "../workbench.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
@@ -60,6 +62,7 @@ export async function replaceAccessKey(
   const intent = keyReplacementIntent(bench, request);
   const { destination, fresh } = options;
   const about = { destination, fresh, creation: "access_key.create" } as const;
+  const settledBefore = await settledRotations(bench, intent);
   const { kind, lease, place } = await admitRotation(bench, intent, about);
   try {
     if (kind === "resumed") {
@@ -68,7 +71,7 @@ export async function replaceAccessKey(
         { bench, lease, creation: "access_key.create" },
         { place, differences: differencesOf(lease.entry, request), wayOut: `${flags.new} starts another` },
       );
-    }
+    } else if (fresh !== true) await refuseSecond(bench, lease, { noun: "key", wasActive: true, settledBefore });
     return await finishKeyReplacement(bench, lease, options);
   } finally {
     await lease.release();

@@ -23,6 +23,9 @@ import {
   saysNothingWasDone,
   type Workbench,
   withReason,
+  refuseSecond,
+  settledRotations,
+  rotationsOf,
 } from "../workbench.ts";
 import { readUntilAnswered } from "../sending.ts";
 import { creationIntent } from "./create.ts";
@@ -57,8 +60,8 @@ export async function rotateOAuthClient(
   { old, request }: { readonly old: OldClient; readonly request: ClientRotationRequest },
   options: ClientRotationOptions,
 ): Promise<Rotated> {
-  const settledBefore = new Set((await rotationsOf(bench, old.id)).filter(isOver).map(({ id }) => id));
   const intent = clientRotationIntent(bench, { old, request });
+  const settledBefore = await settledRotations(bench, intent);
   const { destination } = options;
   const { kind, lease, place } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
@@ -73,7 +76,7 @@ export async function rotateOAuthClient(
         },
       );
     } else {
-      await refuseSecond(bench, lease, { old, settledBefore });
+      await refuseSecond(bench, lease, { noun: "client", wasActive: old.status === "active", settledBefore });
       if (old.status !== "active") throw await notActive(bench, lease, old);
     }
     return await finishClientRotation(bench, lease, options);
@@ -217,52 +220,10 @@ function oldRequest(rotation: Entry): Pick<OldClient, "service_account_id" | "sc
   return JSON.parse(rotation.request_text) as OldClient;
 }
 
-async function rotationsOf({ journal, account }: Workbench, oldId: string): Promise<Entry[]> {
-  const all = await journal.select({ all: true, operation: "oauth_client.rotate", resource: oldId });
-  return all.filter(({ base_url, detail }) => base_url === account.baseUrl && detail.old_client === oldId);
-}
-
-function isOver({ state }: Entry): boolean {
-  return isSettled(state);
-}
-
-/**
- * The entry is the lock: of two rotations of one client that start at the same time, the one admitted first continues. One that is
- * unfinished there has a running process, or this one would have resumed it.
- * @param settledBefore what was over before this process asked for admission
- * @throws Failure `conflict`; nothing was sent
- */
-async function refuseSecond(
-  bench: Workbench,
-  lease: EntryLease,
-  { old, settledBefore }: { readonly old: OldClient; readonly settledBefore: ReadonlySet<string> },
-): Promise<void> {
-  const { id: own } = lease.entry;
-  const others = (await rotationsOf(bench, old.id)).filter(({ id }) => id !== own);
-  // A client seen active though a rotation has revoked it was looked at before that: the other process was faster.
-  const wasFaster = ({ id, state, detail }: Entry): boolean =>
-    state === "done" && (!settledBefore.has(id) || (old.status === "active" && detail.keep_old !== true));
-  // In a team's journal one with a higher id may have looked before this entry was there, and have started.
-  const isAhead = ({ id, sequence }: Entry): boolean => id < own || sequence > 1;
-  const first = others.find((other) => (isOver(other) ? wasFaster(other) : isAhead(other)));
-  if (first === undefined) return;
-  await recordAfterwards(bench, lease, { state: "refused" });
-  const how = isOver(first) ? "has just rotated" : "rotates";
-  throw new Failure(
-    "conflict",
-    `Another process ${how} the client ${old.id}${isOver(first) ? "" : " at this moment"}.`,
-    {
-      ...detailsOf(lease.entry),
-      meaning: `Nothing was sent: one rotation creates one new client, and the other process delivers its secret.`,
-      nextCommand: shell`integ journal show ${first.id}`,
-    },
-  );
-}
-
 /** A client that is revoked, disabled or expired: nothing of it can be passed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "refused" });
-  const successor = (await rotationsOf(bench, old.id)).find(
+  const successor = (await rotationsOf(bench, lease.entry)).find(
     ({ state, resource_id }) => state === "done" && resource_id !== null,
   )?.resource_id;
   if (successor)
