@@ -9,9 +9,8 @@ import { planPolicy } from "../../../src/policy/plan.ts";
 import type { ClientItem, ItemDestination, Policy } from "../../../src/policy/policy.ts";
 import { worksByName } from "../../../src/policy/works.ts";
 import { commandMark } from "../../../src/secrets/destination.ts";
+import { entry as anEntry, now, scope } from "./an-entry.ts";
 
-const now = Date.parse("2026-11-22T03:00:00.000Z");
-const scope = { baseUrl: "https://us.example", organizationId: null };
 const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 
 /** A destination as a policy has it, and as the journal does. */
@@ -29,39 +28,8 @@ const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDes
   command: [{ command: "deploy" }, { kind: "command", mark: commandMark({ command: "deploy" }) }],
 };
 
-let number = 0;
-const entry = (over: Partial<Entry>): Entry => {
-  number += 1;
-  return {
-    id: `e${String(number).padStart(4, "0")}`,
-    operation: "oauth_client.create",
-    state: "done",
-    idempotency_key: null,
-    profile: "prod",
-    profile_id: "p",
-    organization_id: null,
-    region: "us",
-    base_url: scope.baseUrl,
-    service_version: "2026-07-01",
-    request_text: '{"service_account_id":"sa","scopes":["entity:read"]}',
-    fingerprint: "",
-    replaces: null,
-    parent: null,
-    created_at: longAgo,
-    updated_at: longAgo,
-    resource_id: "oc_other",
-    attempts: 1,
-    request_ids: [],
-    clock_offset_ms: null,
-    last_error: null,
-    destination: null,
-    replaced_by: null,
-    detail: {},
-    sequence: 1,
-    format: 2,
-    ...over,
-  };
-};
+const entry = (over: Partial<Entry>): Entry =>
+  anEntry({ created_at: longAgo, updated_at: longAgo, resource_id: "oc_other", ...over });
 const client = (id: string, over: Partial<SeenCredential> = {}): SeenCredential => ({
   id,
   status: "active",

@@ -9,12 +9,11 @@ import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../.
 import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
 import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
 import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
+import { entry, now, scope } from "./an-entry.ts";
 
 const day = 86_400_000;
 const hour = 3_600_000;
-const now = Date.parse("2026-11-22T03:00:00.000Z");
 const at = (ms: number): string => new Date(ms).toISOString();
-const scope = { baseUrl: "https://us.example", organizationId: null };
 
 const rule = (over: Partial<RotationRule> = {}): RotationRule => ({
   everyMs: 60 * day,
@@ -50,39 +49,6 @@ const policy = (items: PolicyItem[], over: Partial<Policy> = {}): Policy => ({
   ...over,
 });
 
-let number = 0;
-const entry = (over: Partial<Entry>): Entry => {
-  number += 1;
-  return {
-    id: `e${String(number).padStart(4, "0")}`,
-    operation: "oauth_client.create",
-    state: "done",
-    idempotency_key: null,
-    profile: "prod",
-    profile_id: "p",
-    organization_id: null,
-    region: "us",
-    base_url: scope.baseUrl,
-    service_version: "2026-07-01",
-    request_text: '{"service_account_id":"sa","scopes":["entity:read"]}',
-    fingerprint: "",
-    replaces: null,
-    parent: null,
-    created_at: at(now - 61 * day),
-    updated_at: at(now - 61 * day),
-    resource_id: null,
-    attempts: 1,
-    request_ids: [],
-    clock_offset_ms: null,
-    last_error: null,
-    destination: null,
-    replaced_by: null,
-    detail: {},
-    sequence: 1,
-    format: 2,
-    ...over,
-  };
-};
 const made = (name: string, id: string | null, state: EntryState = "done", over: Partial<Entry> = {}): Entry =>
   entry({ resource_id: id, state, detail: { policy_name: name }, ...over });
 const rotation = (
