@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { join } from "node:path";
 import { spread } from "./measure.mjs";
 
 /** Clients that ask at the same time. */
@@ -46,7 +47,9 @@ export async function sandbox({ workplace, plan }) {
 }
 
 async function startSandbox(workplace) {
-  const { command, env } = workplace.integ(["sandbox", "start", "--json", "--entities", "2000"]);
+  // Another section may have made a sandbox of its own.
+  const own = { INTEG_STATE_DIR: join(workplace.folder, "sandbox-section") };
+  const { command, env } = workplace.integ(["sandbox", "start", "--json", "--entities", "2000"], { env: own });
   const child = spawn(command[0], command.slice(1), { env, stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
   const started = await new Promise((resolve, reject) => {
