@@ -16,7 +16,24 @@ export function comparePackages(given, made) {
   }
   const what =
     differences.length === 0 ? "only the archive's headers differ" : `files that differ: ${differences.length}`;
-  return { code: 1, lines: [...lines, ...differences, `The package is not what these sources make (${what}).`] };
+  const hint = hasManifestOfClone(files)
+    ? [
+        "Its package.json is that of a clone, as `npm pack` writes it: `npm run pack` makes the package that is published.",
+      ]
+    : [];
+  return {
+    code: 1,
+    lines: [...lines, ...differences, `The package is not what these sources make (${what}).`, ...hint],
+  };
+}
+
+/** Whether the clone itself was packed: only scripts/pack.mjs takes the development's fields out. */
+function hasManifestOfClone(files) {
+  try {
+    return "devDependencies" in JSON.parse(files.get("package/package.json")?.content.toString("utf8") ?? "");
+  } catch {
+    return false;
+  }
 }
 
 function differencesOf(given, made) {

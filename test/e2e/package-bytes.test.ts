@@ -136,6 +136,11 @@ describe.skipIf(isElse)("the package's bytes", () => {
       "files that differ: 3",
     ])
       expect(said).toContain(line);
+    const cloned = [...filesIn(elsewhere)].map(([path, { mode, content }]) => ({ path, mode, content }));
+    cloned.find(({ path }) => path === "package/package.json")!.content = readFileSync(join(root, "package.json"));
+    const byHand = comparePackages(tgzOf(cloned), elsewhere);
+    expect([byHand.code, byHand.lines.at(-1)]).toEqual([1, expect.stringContaining("`npm run pack`")]);
+    expect(said).not.toContain("npm run pack");
     expect(verify(Buffer.from("no archive"))).toEqual([2, expect.stringMatching(/^verify-build: /)]);
   });
 });
