@@ -124,7 +124,7 @@ function isExchange(value: unknown): boolean {
 
 const typesByKey = new Map(Object.entries(detailTypes));
 
-function isDetail(value: unknown): value is EntryDetail {
+export function isDetail(value: unknown): value is EntryDetail {
   if (!isObject(value)) return false;
   for (const key in value) {
     const type = typesByKey.get(key);
@@ -134,7 +134,7 @@ function isDetail(value: unknown): value is EntryDetail {
 }
 
 /** Whether the detail has what work of that operation cannot do without. */
-function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
+export function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
   if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
   if (operation === "access_key.revoke" || operation === "access_key.adopt") return detail.key_id !== undefined;
   if (operation !== "access_key.rotate") return true;

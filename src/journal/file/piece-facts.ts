@@ -2,8 +2,9 @@
 // one thread to another. Only lines as this version writes them are summarized; a piece with any other is read as it is.
 import { formatVersion, isSettled } from "../entry.ts";
 import { digestOfName, idPattern, keyName, namesOf, numberOf } from "../lookup.ts";
+import { plainEntry } from "../plain-entry.ts";
 import { readEntry } from "../read-entry.ts";
-import { type EntryRecord, hashOfRecord, readLine, sameBytes, stateOf } from "../record.ts";
+import { type EntryRecord, hashOfRecord, readLine, recordStart, sameBytes, stateBehind, sumDigits } from "../record.ts";
 import { type Cells, type Rows, Table } from "./index/rows.ts";
 
 const newline = 10;
@@ -59,11 +60,42 @@ export interface SentFacts extends Omit<PieceFacts, "table" | "names"> {
   readonly names: Cells;
 }
 
+/** An entry that begins in the piece. Numbers, not records: a collector that meets them does not copy what they hold. */
 interface Begun {
+  readonly id: string;
   readonly number: number;
-  newest: EntryRecord;
-  readonly intent: NonNullable<EntryRecord["intent"]>;
+  /** Of its first record. */
+  readonly intentStart: number;
+  readonly intentEnd: number;
+  /** Where its newest record is. */
+  start: number;
+  end: number;
+  /** Where the `intent` of that one ends. */
+  newestIntentEnd: number;
+  sequence: number;
   count: number;
+}
+
+/** The checksums of a piece, side by side: as strings, a collector would copy each of them. */
+class Sums {
+  #bytes = Buffer.allocUnsafeSlow(32 * 1024);
+  #used = 0;
+
+  /** Of the record that begins there. */
+  add(bytes: Buffer, start: number): void {
+    if (this.#used + sumDigits > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * this.#bytes.length);
+      this.#bytes.copy(larger);
+      this.#bytes = larger;
+    }
+    const from = start + recordStart.length;
+    for (let at = 0; at < sumDigits; at += 1) this.#bytes[this.#used + at] = bytes[from + at]!;
+    this.#used += sumDigits;
+  }
+
+  toString(): string {
+    return this.#bytes.toString("latin1", 0, this.#used);
+  }
 }
 
 class Summary {
@@ -71,121 +103,142 @@ class Summary {
   readonly table = new Table();
   readonly strays: LinePlace[] = [];
   readonly #strayed = new Set<string>();
-  readonly #isVerified: boolean;
+  readonly #bytes: Buffer;
+  readonly #offset: number;
+  /** Of a piece that is verified. */
+  readonly #sums: Sums | undefined;
   readonly broken: number[] = [];
   readonly gaps = new Map<string, number>();
   records = 0;
-  sums = "";
   after: string | undefined;
   firstLine = 0;
   lastSum = "";
-  lastPlace: LinePlace | undefined;
+  #lastLine = 0;
+  #lastStart = 0;
+  #lastEnd = 0;
 
-  constructor(isVerified: boolean) {
-    this.#isVerified = isVerified;
+  constructor(bytes: Buffer, { offset, isVerified }: PieceAbout) {
+    this.#bytes = bytes;
+    this.#offset = offset;
+    this.#sums = isVerified ? new Sums() : undefined;
   }
 
   /** @returns false if the record is not one that can be summarized */
-  add(record: EntryRecord, place: LinePlace): boolean {
+  add(record: EntryRecord, line: number): boolean {
     const { id, sum, after, format } = record;
+    const { start, end } = record.line;
     if (format !== formatVersion || after === undefined) return false;
-    if (this.lastPlace === undefined) [this.after, this.firstLine] = [after, place.line];
-    else if (after !== this.lastSum) this.broken.push(place.line);
+    if (this.records === 0) [this.after, this.firstLine] = [after, line];
+    else if (after !== this.lastSum) this.broken.push(line);
+    this.#sums?.add(this.#bytes, start);
     this.records += 1;
-    if (this.#isVerified) this.sums += sum;
     this.lastSum = sum;
-    this.lastPlace = place;
+    [this.#lastLine, this.#lastStart, this.#lastEnd] = [line, start, end];
     const known = this.begun.get(id);
-    return known === undefined ? this.#addFirst(record, place) : this.#addNext(known, record, place.offset);
+    return known === undefined ? this.#addFirst(record, line) : this.#addNext(known, record);
   }
 
-  #addFirst(record: EntryRecord, place: LinePlace): boolean {
+  #addFirst(record: EntryRecord, line: number): boolean {
     const { id, sequence, prev, intent } = record;
     if (sequence === undefined || intent === undefined) return false;
+    const { start, end } = record.line;
+    const offset = this.#offset + start;
     if (sequence > 1) {
       this.#strayed.add(id);
-      this.strays.push(place);
+      this.strays.push({ offset, length: end - start, line });
       return true;
     }
     if (prev !== undefined || !idPattern.test(id) || this.#strayed.has(id)) return false;
     const number = numberOf(id);
-    this.begun.set(id, { number, newest: record, intent, count: 1 });
-    this.table.add(number, place.offset);
+    const [intentStart, intentEnd] = [intent.start, intent.end];
+    this.begun.set(id, {
+      id,
+      number,
+      intentStart,
+      intentEnd,
+      start,
+      end,
+      newestIntentEnd: intentEnd,
+      sequence,
+      count: 1,
+    });
+    this.table.add(number, offset);
     return true;
   }
 
-  #addNext(known: Begun, record: EntryRecord, offset: number): boolean {
-    const { id, sequence = 0, prev, intent } = record;
-    const { newest, count } = known;
-    if (sequence <= (newest.sequence ?? 0) || intent === undefined || !sameBytes(known.intent, intent)) return false;
-    if (this.#isVerified && prev !== hashOfRecord(newest.line) && !this.gaps.has(id)) this.gaps.set(id, count);
-    known.newest = record;
+  #addNext(known: Begun, { id, sequence = 0, prev, intent, line }: EntryRecord): boolean {
+    const bytes = this.#bytes;
+    const first = { bytes, start: known.intentStart, end: known.intentEnd };
+    if (sequence <= known.sequence || intent === undefined || !sameBytes(first, intent)) return false;
+    if (this.#sums && prev !== hashOfRecord({ bytes, start: known.start, end: known.end }) && !this.gaps.has(id))
+      this.gaps.set(id, known.count);
+    [known.start, known.end, known.newestIntentEnd, known.sequence] = [line.start, line.end, intent.end, sequence];
     known.count += 1;
-    this.table.add(known.number, offset);
+    this.table.add(known.number, this.#offset + line.start);
     return true;
+  }
+
+  get sums(): string {
+    return this.#sums?.toString() ?? "";
+  }
+
+  get lastPlace(): LinePlace {
+    const [start, end] = [this.#lastStart, this.#lastEnd];
+    return { offset: this.#offset + start, length: end - start, line: this.#lastLine };
   }
 }
 
-/**
- * @param about.offset where the bytes begin in the file: the start of a line
- * @param about.isVerified whether every chain is checked; entries are not looked for by name then
- * @returns undefined of lines that have to be read with what is before them
- */
-export function factsOf(
-  bytes: Buffer,
-  { offset, isVerified }: { readonly offset: number; readonly isVerified: boolean },
-): SentFacts | undefined {
-  const summary = new Summary(isVerified);
+interface PieceAbout {
+  /** Where the bytes begin in the file: the start of a line. */
+  readonly offset: number;
+  /** Whether every chain is checked; entries are not looked for by name then. */
+  readonly isVerified: boolean;
+}
+
+/** @returns undefined of lines that have to be read with what is before them */
+export function factsOf(bytes: Buffer, about: PieceAbout): SentFacts | undefined {
+  const summary = new Summary(bytes, about);
   let lines = 0;
   for (let start = 0; start < bytes.length; lines += 1) {
     const end = bytes.indexOf(newline, start);
     if (end < 0) return undefined;
     if (end > start) {
       const record = readLine({ bytes, start, end });
-      const place = { offset: offset + start, length: end - start, line: lines };
-      if (record?.kind !== "entry" || !summary.add(record, place)) return undefined;
+      if (record?.kind !== "entry" || !summary.add(record, lines)) return undefined;
     }
     start = end + 1;
   }
-  const entries = entriesFacts(summary.begun, isVerified);
-  const { after, firstLine, lastPlace, records, sums, lastSum, broken, strays, gaps, table } = summary;
-  if (entries === undefined || after === undefined || lastPlace === undefined) return undefined;
+  const { after, firstLine, lastPlace, records, sums, lastSum, broken, strays, gaps, table, begun } = summary;
+  const entries = entriesFacts(bytes, begun.values(), about.isVerified);
+  if (entries === undefined || after === undefined) return undefined;
   const chain = { lines, records, sums, after, firstLine, lastSum, lastPlace, broken, strays, gaps };
-  return { ...chain, bytes: bytes.length, ...entries, count: summary.begun.size, table: table.cells() };
+  return { ...chain, bytes: bytes.length, ...entries, count: begun.size, table: table.cells() };
 }
 
 type EntriesFacts = Pick<SentFacts, "names" | "first" | "last" | "updated" | "newest" | "unsettled" | "named" | "keys">;
 
 /** @returns undefined if the newest record of one of them is not an entry */
-function entriesFacts(begun: ReadonlyMap<string, Begun>, isVerified: boolean): EntriesFacts | undefined {
+function entriesFacts(bytes: Buffer, begun: Iterable<Begun>, isVerified: boolean): EntriesFacts | undefined {
   const names = new Table();
   const [unsettled, keys]: [string[], number[]] = [[], []];
   const named = new Map<string, readonly string[]>();
-  let [first, last, updated, newestId] = [Number.POSITIVE_INFINITY, 0, "", ""];
-  for (const [id, { number, newest }] of begun) {
-    const entry = readEntry(newest.line, { record: formatVersion, entry: formatVersion });
-    const state = stateOf(newest);
-    if (entry === undefined || state === undefined || entry.id !== id) return undefined;
+  let [first, last, updated, newest] = [Number.POSITIVE_INFINITY, 0, "", ""];
+  for (const { id, number, start, end, newestIntentEnd } of begun) {
+    const line = { bytes, start, end };
+    const plain = isVerified ? plainEntry(line) : undefined;
+    const whole = plain === undefined ? readEntry(line, { record: formatVersion, entry: formatVersion }) : undefined;
+    const entry = plain ?? whole;
+    if (entry === undefined || entry.id !== id) return undefined;
     [first, last] = [Math.min(first, number), Math.max(last, number)];
-    if (id > newestId) newestId = id;
+    if (id > newest) newest = id;
     if (entry.updated_at > updated) updated = entry.updated_at;
-    if (!isSettled(state)) unsettled.push(id);
-    if (!isVerified) {
-      for (const name of namesOf(entry)) names.add(digestOfName(name), number);
-      continue;
-    }
-    const others = [entry.parent, entry.replaces, entry.replaced_by].filter((other) => other !== null);
-    if (others.length > 0) named.set(id, others);
-    if (entry.idempotency_key !== null) keys.push(digestOfName(keyName(entry.base_url, entry.idempotency_key)));
+    if (!isSettled(stateBehind({ bytes, start, end: newestIntentEnd }, end))) unsettled.push(id);
+    if (isVerified) {
+      const others = [entry.parent, entry.replaces, entry.replaced_by].filter((other) => other !== null);
+      if (others.length > 0) named.set(id, others);
+      if (entry.idempotency_key !== null) keys.push(digestOfName(keyName(entry.base_url, entry.idempotency_key)));
+    } else if (whole) for (const name of namesOf(whole)) names.add(digestOfName(name), number);
   }
-  return {
-    names: names.cells(),
-    first,
-    last,
-    updated,
-    newest: newestId,
-    unsettled,
-    named,
-    keys: Float64Array.from(keys),
-  };
+  const tables = { names: names.cells(), keys: Float64Array.from(keys) };
+  return { first, last, updated, newest, unsettled, named, ...tables };
 }

@@ -3,8 +3,9 @@
 import { describe, expect, it, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
-import { entryOfContent } from "../../../src/journal/read-entry.ts";
-import { recordContent } from "../../../src/journal/record.ts";
+import { plainEntry } from "../../../src/journal/plain-entry.ts";
+import { entryOfContent, readEntry } from "../../../src/journal/read-entry.ts";
+import { recordContent, seal, type Slice } from "../../../src/journal/record.ts";
 import { ada, intent } from "./intent.ts";
 
 const full: Entry = {
@@ -29,11 +30,28 @@ const full: Entry = {
 type Fields = Record<string, unknown>;
 type Record_ = { intent: Fields; now: Fields } & Fields;
 
-/** The entry of that record after a change. */
+/** The entry of that record after a change. What is plain of it is the same. */
 function read(change: (record: Record_) => void, entry: Entry = full): Entry | undefined {
   const record = JSON.parse(`{${recordContent(entry, { by: ada })}}`) as Record_;
   change(record);
-  return entryOfContent(JSON.stringify(record).slice(1, -1));
+  const content = (): string => JSON.stringify(record).slice(1, -1);
+  const found = entryOfContent(content());
+  if (record.now?.last_error) record.now.last_error = null;
+  agreed(lineOf(content()));
+  return found;
+}
+
+function lineOf(content: string): Slice {
+  const bytes = Buffer.from(seal(content, "0123456789abcdef"));
+  return { bytes, start: 0, end: bytes.length - 1 };
+}
+
+/** @returns whether the line was plain: then it says the same as all that is read of it */
+function agreed(line: Slice): boolean {
+  const plain = plainEntry(line);
+  if (plain !== undefined)
+    expect(readEntry(line, { record: formatVersion, entry: formatVersion })).toMatchObject(plain);
+  return plain !== undefined;
 }
 
 const withDetail = (detail: object, operation = full.operation): Entry | undefined =>
@@ -44,6 +62,46 @@ const withDetail = (detail: object, operation = full.operation): Entry | undefin
 
 test("what was written is read", () => {
   expect(read(() => {})).toEqual(full);
+});
+
+describe("a plain entry", () => {
+  const settled: Entry = {
+    ...full,
+    state: "done",
+    last_error: null,
+    detail: { client_id: "c", attempted_at: ["here"] },
+  };
+  const rotation = { operation: "oauth_client.rotate", detail: { old_client: "oc_0", keep_old: false } } as const;
+  const bare = { principal: undefined, method: undefined, path: undefined, request_ids: [], clock_offset_ms: null };
+  const escaped = { request_text: '"\\/\b\u0001\u2028ü', profile: "größer 👍", twin: "\\" };
+  it.each<[name: string, changes: Partial<Entry>]>([
+    ["with every member", {}],
+    ["with few members", { ...bare, idempotency_key: null, destination: null, replaces: null, parent: null }],
+    ["of a rotation", rotation],
+    ["with any text", escaped],
+  ])("%s is what the program writes", (_, changes) => {
+    expect(agreed(lineOf(recordContent({ ...settled, ...changes }, { by: ada, prev: "a".repeat(64) })))).toBe(true);
+  });
+
+  it.each<[name: string, changes: Partial<Entry>]>([
+    ["an error", { last_error: { kind: "auth", message: "no" } }],
+    ["an address beyond ASCII", { base_url: "https://ü.example" }],
+    ["a key with a quotation mark", { idempotency_key: 'a"b' }],
+    ["a detail of objects", { detail: { exchange: { kind: "command" } } }],
+    ["a rotation of nothing", { operation: "oauth_client.rotate", detail: {} }],
+  ])("is none with %s", (_, changes) => {
+    expect(agreed(lineOf(recordContent({ ...settled, ...changes }, { by: ada })))).toBe(false);
+  });
+
+  it("agrees whatever one byte is replaced by", () => {
+    const line = lineOf(recordContent({ ...settled, ...escaped, detail: { client_id: "c" } }, { by: ada }));
+    for (let at = 0; at < line.end; at += 1)
+      for (const other of [0, 10, 34, 44, 48, 58, 92, 125, 195]) {
+        const bytes = Buffer.from(line.bytes);
+        bytes[at] = other;
+        agreed({ ...line, bytes });
+      }
+  });
 });
 
 describe("of this format", () => {

@@ -195,21 +195,37 @@ export class Table implements Rows {
   #sort(): Float64Array[] {
     if (this.#pages) return this.#pages;
     const cells = this.#cells;
-    const order = Uint32Array.from({ length: this.#filled / 2 }, (_, row) => row);
-    order.sort((a, b) => cells[2 * a]! - cells[2 * b]! || cells[2 * a + 1]! - cells[2 * b + 1]!);
+    const rows = this.#filled / 2;
     const pages: Float64Array[] = [];
+    let page = new Float64Array(0);
     let [lastKey, lastValue] = [Number.NaN, Number.NaN];
-    for (const [index, row] of order.entries()) {
+    const order = isSorted(cells, rows) ? undefined : sortedOrder(cells, rows);
+    for (let index = 0; index < rows; index += 1) {
+      const row = order?.[index] ?? index;
       const [key, value] = [cells[2 * row]!, cells[2 * row + 1]!];
       if (key === lastKey && value === lastValue) continue;
       const at = this.#count % rowsOfPage;
-      if (at === 0) pages.push(new Float64Array(2 * Math.min(rowsOfPage, order.length - index)));
-      pages.at(-1)!.set([key, value], 2 * at);
+      if (at === 0) pages.push((page = new Float64Array(2 * Math.min(rowsOfPage, rows - index))));
+      page[2 * at] = lastKey = key;
+      page[2 * at + 1] = lastValue = value;
       this.#count += 1;
-      [lastKey, lastValue] = [key, value];
     }
     this.#cells = new Float64Array(0);
     this.#pages = pages;
     return pages;
   }
+}
+
+/** Mostly rows were added in order, and sorting takes many times as long as looking. */
+function isSorted(cells: Float64Array, rows: number): boolean {
+  for (let row = 1; row < rows; row += 1) if (compareRows(cells, row - 1, row) > 0) return false;
+  return true;
+}
+
+function sortedOrder(cells: Float64Array, rows: number): Uint32Array {
+  return Uint32Array.from({ length: rows }, (_, row) => row).sort((one, other) => compareRows(cells, one, other));
+}
+
+function compareRows(cells: Float64Array, one: number, other: number): number {
+  return cells[2 * one]! - cells[2 * other]! || cells[2 * one + 1]! - cells[2 * other + 1]!;
 }
