@@ -61,14 +61,18 @@ describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that 
       }
       const env = { INTEG_JOURNAL: await machines.journalOf(one) };
       const ends: Ended[] = [];
+      // The last messages pass when the first one has ended: the other one is waited for here too.
+      let met: Promise<void> | undefined;
       const act = async (): Promise<Verdict> => {
-        ends.push(await other.integ(words(old)));
+        met = other.integ(words(old)).then((end) => void ends.push(end));
+        await met;
         return "pass";
       };
       machines.crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
       const child = one.start(words(old), { env });
       ends.push(await ended(child));
       const messages = machines.crossing.passed().length;
+      await met;
       const isMet = ends.length === 2;
       for (const { code, stderr } of ends) if (code !== 0 && !gaveWay.test(stderr)) wrong.push(`${code}: ${stderr}`);
       for (const { id, state } of unsettledIn(journalOf(one))) {
