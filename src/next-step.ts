@@ -60,6 +60,7 @@ export const flags = {
   serviceAccount: "--service-account",
   serviceVersion: "--service-version",
   timeout: "--timeout",
+  to: "--to",
   tokenEndpoint: "--token-endpoint",
   type: "--type",
   updateProfile: "--update-profile",

@@ -4,8 +4,8 @@ import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
-import type { Finding, Step } from "./record.ts";
-import type { EntryRecords, Merged } from "./merge.ts";
+import type { Finding, Moved, Step } from "./record.ts";
+import type { EntryRecords, Merged, MergeOptions } from "./merge.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Finding } from "./record.ts";
@@ -62,12 +62,15 @@ export interface Journal {
   holdsLeases(): boolean;
   /** Each entry with its records, the oldest first: to be carried to another journal. */
   records(): AsyncIterable<EntryRecords>;
-  /** Takes in entries of another journal: all, or none. @throws Failure `conflict` if one contradicts what is here */
-  merge(entries: readonly EntryRecords[]): Promise<Merged>;
-  /** Where its entries were moved to: it is read, and never changed. */
-  movedTo(): Promise<string | undefined>;
-  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one */
-  markMoved(to: string | undefined): Promise<void>;
+  /**
+   * Takes in entries of another journal: all, or none.
+   * @throws Failure `conflict` if one contradicts what is here; `usage` if this journal is marked, unless they are moved back
+   */
+  merge(entries: readonly EntryRecords[], options?: MergeOptions): Promise<Merged>;
+  /** Where its entries were moved to, or are being moved to: it is read, and never changed. */
+  movedTo(): Promise<Moved | undefined>;
+  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
+  markMoved(moved: Moved | undefined): Promise<void>;
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;

@@ -18,6 +18,11 @@ export interface Merged {
   readonly unchanged: number;
 }
 
+export interface MergeOptions {
+  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
+  readonly isMove?: boolean;
+}
+
 /** What of an entry is to be appended. */
 export interface MergeStep {
   readonly id: string;

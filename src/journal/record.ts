@@ -91,8 +91,16 @@ export function sumIn(line: string): string {
  * @param about.file a random name of this file: a rewritten journal has another one
  */
 export function headerLine(about: HeaderFacts): string {
-  const { file, createdAt, kept, movedTo } = about;
-  return seal(contentOf({ v: formatVersion, journal: "integ", moved_to: movedTo, file, created_at: createdAt, kept }));
+  const { file, createdAt, kept, moved } = about;
+  const mark = moved && { moved_to: moved.to, ...(moved.isUnfinished ? { is_unfinished: true } : {}) };
+  return seal(contentOf({ v: formatVersion, journal: "integ", ...mark, file, created_at: createdAt, kept }));
+}
+
+/** What the mark of a journal says whose entries are elsewhere. */
+export interface Moved {
+  readonly to: string;
+  /** They are being copied: neither journal may have all of them. */
+  readonly isUnfinished: boolean;
 }
 
 interface HeaderFacts {
@@ -100,7 +108,7 @@ interface HeaderFacts {
   readonly createdAt: string;
   readonly kept?: KeptPart | undefined;
   /** Where the entries of the file are now. */
-  readonly movedTo?: string | undefined;
+  readonly moved?: Moved | undefined;
 }
 
 /** Whether the first line of a file, or its first 100 bytes, says that its entries are elsewhere. */
@@ -109,9 +117,11 @@ export function isMoved(head: string): boolean {
 }
 
 /** Where the header of a file says that its entries are now. @param head the beginning of the file */
-export function movedToIn(head: string): string | undefined {
-  const [, text] = /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":("(?:[^"\\]|\\.)*")/.exec(head) ?? [];
-  return text === undefined ? undefined : (JSON.parse(text) as string);
+export function movedToIn(head: string): Moved | undefined {
+  const mark =
+    /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":("(?:[^"\\]|\\.)*")(,"is_unfinished":true)?/;
+  const [, to, unfinished] = mark.exec(head) ?? [];
+  return to === undefined ? undefined : { to: JSON.parse(to) as string, isUnfinished: unfinished !== undefined };
 }
 
 /** A record of an entry, without what belongs to the place where it stands. */

@@ -317,10 +317,9 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const ada = await administrator(schema);
     const address = server.address(schema);
     const old = { INTEG_JOURNAL: ada.path("old.ndjson") };
-    for (const name of ["s1", "s2"]) {
-      const made = await ada.integ([...create("--new").slice(0, -2), name, "--new"], { env: old });
-      expect(made.code, made.stderr).toBe(0);
-    }
+    expect((await ada.integ([...create().slice(0, -1), "s1"], { env: old })).code).toBe(0);
+    const kept = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: old });
+    expect(kept.code, kept.stderr).toBe(12);
     const history = async (env: Record<string, string>): Promise<string> => {
       const { stdout } = await ada.integ(["journal", "list", "--all", "--json"], { env });
       const ids = (JSON.parse(stdout) as { data: Row[] }).data.map(({ id }) => id);
@@ -344,9 +343,19 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect((await ada.integ(["journal", "prune", "--older-than", "0"], { env: old })).code).toBe(2);
     expect(await clientCount()).toBe(count);
     expect(await history(old)).toBe(before);
+    const imported = await ada.integ(["journal", "import", "-"], {
+      env: old,
+      input: (await ada.integ(["journal", "export"], { env: old })).stdout,
+    });
+    expect([imported.code, imported.stderr]).toEqual([2, expect.stringContaining("were moved to")]);
     const stale = await ada.integ(["journal", "list", "--all"], { env: old });
     expect([stale.code, stale.stderr]).toEqual([0, expect.stringContaining(`were moved to ${address}.`)]);
-    expect((await ada.integ([...create().slice(0, -1), "s4"])).code).toBe(0);
+    expect((await ada.integ([...create("--new").slice(0, -2), "s4", "--new"])).code).toBe(0);
+    // Typed again, although the journal there has gone on.
+    const [{ id }] = (await rows(ada, "--state", "undelivered")) as [Row];
+    expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
+    const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
+    expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
     // From a journal without them it would be in use beside the one that has them.
     const other = { INTEG_JOURNAL: server.address(await team()) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
@@ -360,6 +369,30 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect([late2.code, late2.stderr]).toEqual([2, expect.stringContaining("old.ndjson")]);
     expect((await ada.integ([...create().slice(0, -1), "s6"], { env: old })).code).toBe(0);
     expect((await ada.integ(["journal", "verify"], { env: old })).code).toBe(0);
+  });
+
+  it("a move takes encrypted secrets along, and none into a file, which cannot hold them", async () => {
+    const [one, other] = [await team(), await team()];
+    const ada = await administrator(one);
+    const identity = await generateIdentity();
+    const escrow = { INTEG_ESCROW: await identityToRecipient(identity) };
+    const made = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: escrow });
+    expect(made.code, made.stderr).toBe(12);
+    const [{ id }] = (await rows(ada)) as [Row];
+    const exported = await ada.integ(["journal", "export", "--out", ada.path("e")]);
+    expect([exported.code, exported.stderr]).toEqual([0, expect.stringContaining(id)]);
+    const toFile = await ada.integ(["journal", "move", "--to", ada.path("j.ndjson")]);
+    expect([toFile.code, toFile.stderr]).toEqual([2, expect.stringContaining("a file cannot hold them")]);
+    expect((await ada.integ(["journal", "verify"])).code).toBe(0);
+    const moved = await ada.integ(["journal", "move", "--to", server.address(other)]);
+    expect(moved.code, moved.stderr).toBe(0);
+    expect(await server.sql(`SELECT entry FROM ${one}.integ_escrow`, role.name)).toEqual([]);
+    const eve = await administrator(other, { name: "eve" });
+    writeFileSync(eve.path("identity"), identity);
+    const opened = { env: { INTEG_ESCROW_IDENTITY: eve.path("identity") } };
+    const claimed = await eve.integ(["journal", "claim", id, "--secret-file", "s"], opened);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect(await server.sql(`SELECT entry FROM ${other}.integ_escrow`, role.name)).toEqual([]);
   });
 
   it("exports and imports by id, and imports nothing of what contradicts", async () => {

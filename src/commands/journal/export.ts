@@ -14,6 +14,7 @@ export const command = defineVerb({
   more: "NDJSON with one record per line, each with its checksum. integ journal import merges it into another journal.",
   async run(context, { options }) {
     const { out } = options;
+    await mentionSecrets(context);
     if (out === undefined) {
       for await (const text of linesOf(context)) await context.output.text(text);
       return;
@@ -23,6 +24,13 @@ export const command = defineVerb({
     context.output.note(`Wrote ${count === 1 ? "1 entry" : `${count} entries`} to ${path}.`);
   },
 });
+
+/** Who moves house with an export would forget them. */
+async function mentionSecrets(context: Context): Promise<void> {
+  const ids = [...((await (await context.journal()).escrow?.ids()) ?? [])];
+  if (ids.length === 0) return;
+  context.output.warn(`Secrets that are encrypted in this journal are not in the export: ${ids.sort().join(", ")}.`);
+}
 
 async function* linesOf(context: Context, counted: (entries: number) => void = () => {}): AsyncIterable<string> {
   const journal = await context.journal();

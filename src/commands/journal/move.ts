@@ -1,9 +1,10 @@
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { EntryRecords } from "../../journal/merge.ts";
+import type { EntryRecords, Merged } from "../../journal/merge.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
-import { recordHash } from "../../journal/record.ts";
+import { type Moved, recordHash } from "../../journal/record.ts";
+import { shell } from "../../next-step.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -16,7 +17,7 @@ export const command = defineVerb({
     { line: "integ journal move --to postgresql://integ@db.example.com/integ", does: "from this machine to the team" },
     { line: "integ journal move --to ./journal.ndjson", does: "back into a file" },
   ],
-  more: "integ copies every entry with its records, compares the copy, and marks the old journal, which then refuses changes and names the new one. You can repeat an interrupted move.",
+  more: "integ marks the old journal, which refuses changes from then on and names the new one, copies every entry with its records, and compares the copy. Repeat an interrupted move: until it is finished, the old journal takes no changes.",
   async run(context, { options: { to, dryRun } }) {
     if (shownAddress(to) !== to)
       throw invalidValue("--to", undefined, {
@@ -46,38 +47,88 @@ async function showMove(context: Context, from: Journal, target: Journal): Promi
   const { showSteps } = await import("../running/dry-run.ts");
   const { length } = await entriesOf(from);
   return showSteps(context, [
-    { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} from ${from.path} to ${target.path}` },
-    { what: `compare the copy, then mark ${from.path} as moved to ${target.path}` },
+    { what: `mark ${from.path}: it takes no changes from then on` },
+    { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} to ${target.path}, and compare the copy` },
   ]);
 }
 
-async function move(context: Context, from: Journal, target: Journal): ReturnType<Journal["merge"]> {
+async function move(context: Context, from: Journal, target: Journal): Promise<Merged> {
   const before = await from.movedTo();
-  if (before !== undefined && before !== target.path)
-    throw new Failure("usage", `The entries of ${from.path} were moved to ${before} before.`, {
+  if (before !== undefined && before.to !== target.path)
+    throw new Failure("usage", `The entries of ${from.path} were moved to ${before.to} before.`, {
       meaning: "Nothing was changed.",
-      hint: `Set INTEG_JOURNAL to ${before}, then run the command again.`,
+      hint: `Set INTEG_JOURNAL to ${before.to}, then run the command again.`,
     });
-  // What came from here may be there, marked: it is written to only once this one is not.
   const mark = await target.movedTo();
-  if (mark !== undefined) {
-    if (mark !== from.path && !(await hasAll(from, target))) throw usedElsewhere(from, { path: target.path, mark });
-    await target.markMoved(undefined);
-  }
-  const merged = await target.merge(await entriesOf(from));
-  await from.markMoved(target.path);
-  // What was recorded between the copy and the mark.
-  const later = await target.merge(await entriesOf(from));
-  const wrong = await differences(from, target);
-  if (wrong.length > 0) {
-    await from.markMoved(undefined);
-    throw new Failure("failed", `The copy does not hold what the journal holds: ${wrong.slice(0, 5).join(", ")}.`, {
-      meaning: "The old journal stays the one in use.",
-      hint: "Run the command again.",
-    });
-  }
+  if (mark !== undefined) await assertNotElsewhere(from, target, { mark, isDone: before?.isUnfinished === false });
+  const secrets = await secretsIn(from, target);
+  // From here on at most one of the two takes changes, whatever interrupts this.
+  if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
+  const merged = await copy(from, target, secrets).catch((error: unknown) => undo(error, from, before));
+  if (mark !== undefined) await target.markMoved(undefined);
+  if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
+  for (const id of secrets) await from.escrow?.remove(id);
   context.output.note(`Compared ${merged.added + merged.extended + merged.unchanged} entries: the copy is whole.`);
-  return { ...merged, extended: merged.extended + later.extended };
+  return merged;
+}
+
+async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
+  const merged = await target.merge(await entriesOf(from), { isMove: true });
+  // One that was claimed there since an earlier try is not brought back.
+  const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
+  for (const { id } of open) {
+    const ciphertext = await from.escrow?.get(id);
+    if (ciphertext !== undefined) await target.escrow?.put(id, ciphertext);
+  }
+  const wrong = await differences(from, target);
+  if (wrong.length === 0) return merged;
+  throw new Failure("failed", `The copy does not hold what the journal holds: ${wrong.slice(0, 5).join(", ")}.`, {
+    meaning: "The old journal stays the one in use.",
+    hint: "Run the command again.",
+  });
+}
+
+/** The old journal takes changes again, unless the entries may have arrived: then two journals would. */
+async function undo(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
+  const mayBeThere = error instanceof Failure && error.kind === "unreachable";
+  if (before !== undefined) throw error;
+  if (!mayBeThere) {
+    await from.markMoved(undefined);
+    throw error;
+  }
+  const { message, details } = error;
+  throw new Failure("unreachable", message, {
+    ...details,
+    meaning: `The move is not finished: until it is, ${from.path} takes no changes.`,
+    hint: "Run the command again.",
+    nextCommand: undefined,
+  });
+}
+
+/** The entries whose secrets are encrypted in a journal. @throws Failure `usage` if the other cannot hold them */
+async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
+  const kept = from.escrow === undefined ? [] : [...(await from.escrow.ids())];
+  const ids = kept.length === 0 ? [] : (await from.select({ ids: kept })).map(({ id }) => id);
+  const [first] = ids;
+  if (first === undefined || target.escrow !== undefined) return ids;
+  throw new Failure("usage", `Secrets are encrypted in ${from.path}, and a file cannot hold them: ${ids.join(", ")}.`, {
+    meaning: "Nothing was changed.",
+    hint: "Claim each of them, then run the command again.",
+    nextCommand: shell`integ journal claim ${first}`,
+  });
+}
+
+/**
+ * A marked journal is written to only if what it had is here: it came from here, or this one has it all.
+ * @param about.isDone the entries of `from` are not in use either
+ */
+async function assertNotElsewhere(
+  from: Journal,
+  target: Journal,
+  { mark, isDone }: { readonly mark: Moved; readonly isDone: boolean },
+): Promise<void> {
+  const isOurs = mark.to === from.path || (await hasAll(from, target));
+  if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
 }
 
 /** Two journals would be in use: the one that the mark names, and this one without what was recorded there. */
@@ -107,12 +158,16 @@ async function entriesOf(journal: Journal): Promise<EntryRecords[]> {
   return entries;
 }
 
-/** Ids of entries that are not in the copy as they are here. */
+/** Ids of entries that are not in the copy, or not with all the records that they have here. */
 async function differences(from: Journal, target: Journal): Promise<string[]> {
-  const digest = ({ contents }: EntryRecords): string => recordHash(contents.map((one) => recordHash(one)).join(""));
-  const there = new Map<string, string>();
-  for await (const entry of target.records()) there.set(entry.id, digest(entry));
-  const wrong: string[] = [];
-  for await (const entry of from.records()) if (there.get(entry.id) !== digest(entry)) wrong.push(entry.id);
-  return wrong;
+  const digest = (contents: readonly string[]): string => recordHash(contents.map((one) => recordHash(one)).join(""));
+  const lengths = new Map<string, number>();
+  const here = new Map<string, string>();
+  for await (const { id, contents } of from.records()) {
+    lengths.set(id, contents.length);
+    here.set(id, digest(contents));
+  }
+  for await (const { id, contents } of target.records())
+    if (here.get(id) === digest(contents.slice(0, lengths.get(id)))) here.delete(id);
+  return [...here.keys()];
 }

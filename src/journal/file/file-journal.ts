@@ -9,7 +9,7 @@ import * as admission from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { entryMeant, newEntryId, type EntryFilter, fits, keyName } from "../lookup.ts";
 import { type Fold, candidates } from "../fold.ts";
-import { type Step, recordContent } from "../record.ts";
+import { type Moved, type Step, recordContent } from "../record.ts";
 import type {
   Admission,
   AdmissionChoice,
@@ -22,7 +22,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import type { EntryRecords, Merged } from "../merge.ts";
+import type { EntryRecords, Merged, MergeOptions } from "../merge.ts";
 import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
 import { JournalFile } from "./journal-file.ts";
 import type { Reading } from "./reading.ts";
@@ -162,6 +162,7 @@ export class FileJournal implements Journal {
     { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
   ): Admission | Busy | undefined {
     assertCurrent(fold, this.path);
+    this.#file.assertHere();
     const key = admission.keyOf(intent, options);
     if (key !== undefined) {
       const holders = [...fold.named(keyName(intent.base_url, key))];
@@ -177,7 +178,6 @@ export class FileJournal implements Journal {
   }
 
   #take(kind: Admission["kind"], entry: Entry): Admission | Busy {
-    this.#file.assertHere();
     const lock = this.#locks.tryEntry(entry.id);
     return lock instanceof Busy ? lock : { kind, lease: this.#lease(entry, lock) };
   }
@@ -282,19 +282,19 @@ export class FileJournal implements Journal {
     yield* (await import("./transfer.ts")).recordsOf(this.#read());
   }
 
-  async merge(entries: readonly EntryRecords[]): Promise<Merged> {
+  async merge(entries: readonly EntryRecords[], options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./transfer.ts");
-    return this.#transfer((parts) => mergeInto(parts, entries));
+    return this.#transfer((parts) => mergeInto(parts, entries, options));
   }
 
-  async movedTo(): Promise<string | undefined> {
+  async movedTo(): Promise<Moved | undefined> {
     return this.#file.movedTo();
   }
 
-  async markMoved(to: string | undefined): Promise<void> {
-    if (this.#isEmpty()) return;
+  async markMoved(moved: Moved | undefined): Promise<void> {
+    if (moved === undefined && this.#isEmpty()) return;
     const { markMoved } = await import("./transfer.ts");
-    this.#transfer((parts) => markMoved(parts, to));
+    this.#transfer((parts) => markMoved(parts, moved));
   }
 
   #transfer<T>(work: (parts: { file: JournalFile; locks: JournalLocks }) => T): T {

@@ -8,7 +8,8 @@ import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
-import { headerLine, isMoved, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
+import { headerLine, isMoved, type KeptPart, type Moved, movedToIn, seal, sumIn } from "../record.ts";
+import type { MergeOptions } from "../merge.ts";
 import type { Beginning, Known, OpenFile, Reading } from "./reading.ts";
 import { type Damage, type Found, readBytes, readPieces, type Summarize } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
@@ -227,11 +228,12 @@ export class JournalFile {
   /**
    * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
    * @param make gives their contents, from what is in the file now
+   * @param options.isMove what was moved elsewhere comes back
    * @throws Failure, or the error of the file call.
    */
-  append(make: (fold: Fold) => readonly string[]): void {
+  append(make: (fold: Fold) => readonly string[], { isMove = false }: MergeOptions = {}): void {
     this.#assertTrusted();
-    const appended = this.#appended(make);
+    const appended = this.#appended(make, { isMove });
     if (this.#unsynced) this.#unsynced.push(appended);
     else this.#sync([appended]);
   }
@@ -247,13 +249,13 @@ export class JournalFile {
     }
   }
 
-  #appended(make: (fold: Fold) => readonly string[]): Appended {
+  #appended(make: (fold: Fold) => readonly string[], options: MergeOptions): Appended {
     let fd: number | undefined;
     let appended: Appended | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
       checkFile(fd, this.path, { repair: true });
-      const { size, fold } = this.#readyToAppend(fd);
+      const { size, fold } = this.#readyToAppend(fd, options);
       const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
       const start = `${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}`;
       let after = size === 0 ? sumIn(start) : fold.lastSum;
@@ -296,10 +298,10 @@ export class JournalFile {
   }
 
   /** Sets aside what is damaged or torn. @returns what stays, and its size */
-  #readyToAppend(fd: number): { size: number; fold: Fold } {
+  #readyToAppend(fd: number, { isMove }: MergeOptions): { size: number; fold: Fold } {
     const reading = this.#refresh(fd);
     assertCurrent(reading.fold, this.path);
-    this.assertHere();
+    if (isMove !== true) this.assertHere();
     this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
     const { fold, torn } = reading;
     if (!torn) return { size: reading.size, fold };
@@ -308,20 +310,20 @@ export class JournalFile {
     return { size: torn.offset, fold };
   }
 
-  #header(kept?: KeptPart, movedTo?: string): string {
+  #header(kept?: KeptPart, moved?: Moved): string {
     const file = randomBytes(9).toString("base64url");
-    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept, movedTo });
+    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept, moved });
   }
 
   /** @throws Failure `usage` if the entries were moved elsewhere, as the beginning of the file said when it was read */
   assertHere(): void {
-    const to = isMoved(this.#head) ? this.movedTo() : undefined;
-    if (to !== undefined) throw movedAway(this.path, to);
+    const moved = isMoved(this.#head) ? this.movedTo() : undefined;
+    if (moved !== undefined) throw movedAway(this.path, moved);
   }
 
   /** Where the entries of the file are now, if that is not here. */
-  movedTo(): string | undefined {
-    const read = (fd: number): string | undefined => movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
+  movedTo(): Moved | undefined {
+    const read = (fd: number): Moved | undefined => movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
     return this.#withOpen(read, { isAnyones: true });
   }
 
@@ -367,7 +369,7 @@ export class JournalFile {
   replace(
     reading: Reading,
     written: (header: (kept: KeptPart) => string) => Iterable<Uint8Array>,
-    movedTo?: string,
+    moved?: Moved,
   ): void {
     this.#assertTrusted();
     try {
@@ -377,7 +379,7 @@ export class JournalFile {
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
       replaceFile(
         this.path,
-        written((kept) => this.#header(kept, movedTo)),
+        written((kept) => this.#header(kept, moved)),
       );
       this.#index.remove();
     } catch (error) {

@@ -1,10 +1,11 @@
 // Carrying entries into and out of a journal in a file. The caller holds the file's lock.
 import { Failure } from "../../errors.ts";
+import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import type { Fold } from "../fold.ts";
-import { assertOwnKeys, countMerged, type EntryRecords, type Merged, mergeStep } from "../merge.ts";
+import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeOptions, mergeStep } from "../merge.ts";
 import { keyName } from "../lookup.ts";
-import { contentIn, hashOfRecord } from "../record.ts";
+import { contentIn, hashOfRecord, type Moved } from "../record.ts";
 import type { JournalFile } from "./journal-file.ts";
 import type { JournalLocks } from "./locks.ts";
 import { writtenAnew } from "./rewriting.ts";
@@ -19,16 +20,21 @@ export function* recordsOf(fold: Fold): Iterable<EntryRecords> {
   for (const id of [...fold.ids()].reverse()) yield { id, contents: fold.lines(id).map(contentIn) };
 }
 
-export function mergeInto({ file, locks }: TransferParts, coming: readonly EntryRecords[]): Merged {
+export function mergeInto(
+  { file, locks }: TransferParts,
+  coming: readonly EntryRecords[],
+  { isMove = false }: MergeOptions,
+): Merged {
   locks.sweep();
   const { fold } = file.read();
+  if (!isMove) file.assertHere();
   const steps = coming.map((entry) => mergeStep(entry, (id) => fold.lines(id).map(hashOfRecord)));
   assertOwnKeys(steps, (entry) => holderOf(fold, entry));
   const leased = locks.leased();
   const held = steps.find(({ id, there, contents }) => there > 0 && contents.length > 0 && leased.has(id));
   if (held !== undefined) throw inUse(`entry ${held.id} is in use, and the import has new records for it`);
   const contents = steps.flatMap((step) => step.contents);
-  if (contents.length > 0) file.append(() => contents);
+  if (contents.length > 0) file.append(() => contents, { isMove });
   return countMerged(steps);
 }
 
@@ -39,15 +45,17 @@ function holderOf(fold: Fold, { base_url, idempotency_key }: Entry): string | un
 }
 
 /** Says in the file's first line where its entries are from now on. */
-export function markMoved({ file, locks }: TransferParts, to: string | undefined): void {
+export function markMoved({ file, locks }: TransferParts, moved: Moved | undefined): void {
   locks.sweep();
+  const before = file.movedTo();
+  if (before !== undefined && moved !== undefined && before.to !== moved.to) throw movedAway(file.path, before);
   const leased = locks.leased();
-  if (to !== undefined && leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
+  if (moved !== undefined && leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
   const others = locks.holdOthers(leased);
   try {
     const reading = file.readWhole();
     const all = { going: new Set<string>() };
-    file.replace(reading, (header) => writtenAnew(reading.fold, { ...all, header }), to);
+    file.replace(reading, (header) => writtenAnew(reading.fold, { ...all, header }), moved);
   } finally {
     others.release();
   }

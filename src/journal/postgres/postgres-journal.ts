@@ -7,7 +7,7 @@ import { movedAway } from "../admission.ts";
 import { type Entry, isOfAccount } from "../entry.ts";
 import { findEntry, newEntryId, normalizeId, type EntryFilter } from "../lookup.ts";
 import { entryOfContent } from "../read-entry.ts";
-import { type Step, stepOfContent, recordContent, recordHash } from "../record.ts";
+import { type Moved, type Step, stepOfContent, recordContent, recordHash } from "../record.ts";
 import type {
   Admission,
   AdmissionChoice,
@@ -21,7 +21,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import type { EntryRecords, Merged } from "../merge.ts";
+import type { EntryRecords, Merged, MergeOptions } from "../merge.ts";
 import { entryColumns, fingerprintOf, recordColumns } from "./columns.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
@@ -316,20 +316,20 @@ export class PostgresJournal implements Journal {
     return recordsIn(this.#parts);
   }
 
-  async merge(entries: readonly EntryRecords[]): Promise<Merged> {
-    return mergeInto(this.#parts, entries).catch((error: unknown) => {
+  async merge(entries: readonly EntryRecords[], options: MergeOptions = {}): Promise<Merged> {
+    return mergeInto(this.#parts, entries, options).catch((error: unknown) => {
       throw this.#failure(error, "Nothing was imported.");
     });
   }
 
-  async movedTo(): Promise<string | undefined> {
+  async movedTo(): Promise<Moved | undefined> {
     return movedFrom(this.#parts).catch((error: unknown) => {
       throw this.#failure(error);
     });
   }
 
-  async markMoved(to: string | undefined): Promise<void> {
-    return markMovedIn(this.#parts, to).catch((error: unknown) => {
+  async markMoved(moved: Moved | undefined): Promise<void> {
+    return markMovedIn(this.#parts, moved).catch((error: unknown) => {
       throw this.#failure(error, "The journal is as it was.");
     });
   }
@@ -361,8 +361,8 @@ export class PostgresJournal implements Journal {
 
   async #assertWritable(): Promise<void> {
     const { isReadOnly } = await this.#parts.session.server();
-    const to = await movedFrom(this.#parts);
-    if (to !== undefined) throw movedAway(this.path, to);
+    const moved = await movedFrom(this.#parts);
+    if (moved !== undefined) throw movedAway(this.path, moved);
     if (!isReadOnly) return;
     throw new Failure("unreachable", `The server of the journal ${this.path} is read-only.`, {
       meaning: nothingSent,

@@ -3,9 +3,10 @@ import type { Pruned } from "../journal.ts";
 import { entryOfContent } from "../read-entry.ts";
 import { prunable } from "../prunable.ts";
 import type { LeaseParts } from "./lease.ts";
+import { assertHere } from "./transfer.ts";
 
 export async function pruneTables(
-  { session, tables }: Pick<LeaseParts, "session" | "tables">,
+  { session, tables, shown }: Pick<LeaseParts, "session" | "tables" | "shown">,
   {
     before,
     includeLive,
@@ -15,6 +16,7 @@ export async function pruneTables(
   return session.transaction(async (query) => {
     // Nothing is admitted or recorded meanwhile: what is judged is what is removed.
     if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
+    await assertHere(query, { tables, shown });
     const rows = await query(
       `SELECT id, content, coalesce(lease_until > clock_timestamp(), false) AS is_held FROM ${tables.entries} ORDER BY id DESC`,
     );

@@ -1,8 +1,17 @@
 // Carrying entries into and out of a team's journal: all of them in one transaction, or none.
 import { Failure } from "../../errors.ts";
+import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
-import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeStep, mergeStep } from "../merge.ts";
-import { recordHash, stepOfContent } from "../record.ts";
+import {
+  assertOwnKeys,
+  countMerged,
+  type EntryRecords,
+  type Merged,
+  type MergeOptions,
+  type MergeStep,
+  mergeStep,
+} from "../merge.ts";
+import { type Moved, recordHash, stepOfContent } from "../record.ts";
 import { entryColumns, recordColumns } from "./columns.ts";
 import type { LeaseParts } from "./lease.ts";
 import type { Tables } from "./schema.ts";
@@ -27,9 +36,14 @@ export async function* recordsIn({ session, tables }: TransferParts): AsyncItera
   }
 }
 
-export function mergeInto({ session, tables }: TransferParts, coming: readonly EntryRecords[]): Promise<Merged> {
+export function mergeInto(
+  { session, tables, shown }: TransferParts,
+  coming: readonly EntryRecords[],
+  { isMove = false }: MergeOptions,
+): Promise<Merged> {
   return session.transaction(async (query) => {
     await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
+    if (!isMove) await assertHere(query, { tables, shown });
     const steps: MergeStep[] = [];
     for (let at = 0; at < coming.length; at += atOnce)
       steps.push(...(await stepsFor(query, tables, coming.slice(at, at + atOnce))));
@@ -143,17 +157,33 @@ export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-export async function movedFrom({ session, tables }: TransferParts): Promise<string | undefined> {
-  const [row] = await session.read(`SELECT value FROM ${tables.meta} WHERE key = 'moved_to'`);
-  return row && String(row.value);
+export function movedFrom({ session, tables }: TransferParts): Promise<Moved | undefined> {
+  return markIn((text) => session.read(text), tables);
 }
 
-/** @throws Failure `conflict` if someone works on an entry */
-export function markMovedIn({ session, tables }: TransferParts, to: string | undefined): Promise<void> {
+async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
+  const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
+  const to = rows.find(({ key }) => key === "moved_to");
+  return to && { to: String(to.value), isUnfinished: rows.length > 1 };
+}
+
+/** @throws Failure `usage` if the entries were moved elsewhere */
+export async function assertHere(
+  query: Query,
+  { tables, shown }: Pick<TransferParts, "tables" | "shown">,
+): Promise<void> {
+  const moved = await markIn(query, tables);
+  if (moved !== undefined) throw movedAway(shown, moved);
+}
+
+/** @throws Failure `conflict` if someone works on an entry; `usage` if the entries are elsewhere */
+export function markMovedIn({ session, tables, shown }: TransferParts, moved: Moved | undefined): Promise<void> {
   return session.transaction(async (query) => {
     await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
-    await query(`DELETE FROM ${tables.meta} WHERE key = 'moved_to'`);
-    if (to === undefined) return;
+    const before = await markIn(query, tables);
+    if (before !== undefined && moved !== undefined && before.to !== moved.to) throw movedAway(shown, before);
+    await query(`DELETE FROM ${tables.meta} WHERE key IN ('moved_to', 'is_unfinished')`);
+    if (moved === undefined) return;
     const [held] = await query(`SELECT id FROM ${tables.entries} WHERE lease_until > clock_timestamp() LIMIT 1`);
     if (held !== undefined)
       throw new Failure("conflict", `The entry ${String(held.id)} is in use: the journal cannot be moved now.`, {
@@ -165,6 +195,7 @@ export function markMovedIn({ session, tables }: TransferParts, to: string | und
       `UPDATE ${tables.entries} SET epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
          held_since = NULL, lease_until = NULL WHERE lease_until IS NOT NULL`,
     );
-    await query(`INSERT INTO ${tables.meta} (key, value) VALUES ('moved_to', $1)`, [to]);
+    await query(`INSERT INTO ${tables.meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
+    if (moved.isUnfinished) await query(`INSERT INTO ${tables.meta} (key, value) VALUES ('is_unfinished', 'true')`);
   });
 }

@@ -647,7 +647,8 @@ function transfer(engine: JournalEngine): void {
     const id = await left(store.open(), "open");
     expect(await store.open().movedTo()).toBeUndefined();
     const lease = await store.open().lease(id);
-    const refused = await failure(store.open().markMoved("postgresql://h/d"));
+    const there = { to: "postgresql://h/d", isUnfinished: false };
+    const refused = await failure(store.open().markMoved(there));
     expect(refused.kind).toBe("conflict");
     expect(refused.message).toContain(`${id} is in use`);
     expect(refused.details.meaning).toBe("The journal is as it was.");
@@ -655,8 +656,14 @@ function transfer(engine: JournalEngine): void {
     await lease.release();
     const others = [1, 2, 3, 4, 5].map(() => store.open());
     for (const other of others) await other.entries();
-    await store.open().markMoved("postgresql://h/d");
-    expect(await store.open().movedTo()).toBe("postgresql://h/d");
+    await store.open().markMoved({ ...there, isUnfinished: true });
+    expect(await store.open().movedTo()).toEqual({ ...there, isUnfinished: true });
+    const unfinished = await failure(store.open().lease(id));
+    expect(unfinished.message).toContain("are being moved to postgresql://h/d");
+    expect(unfinished.details.nextCommand).toBe("integ journal move --to postgresql://h/d");
+    await store.open().markMoved(there);
+    expect(await store.open().movedTo()).toEqual(there);
+    const coming = await carried(store.open());
     const [admits, resumes, leases, tries, begins] = others as [Journal, Journal, Journal, Journal, Journal];
     for (const begin of [
       () => admits.admit(intent()),
@@ -664,13 +671,18 @@ function transfer(engine: JournalEngine): void {
       () => leases.lease(id),
       () => tries.tryLease(id),
       () => begins.admit(intent(), { fresh: true }),
+      () => store.open().merge(coming),
+      () => store.open().prune(0),
+      () => store.open().markMoved({ to: "/other/journal.ndjson", isUnfinished: true }),
     ]) {
       const moved = await failure(begin());
       expect([moved.kind, moved.message]).toEqual(["usage", expect.stringContaining("were moved to postgresql://h/d")]);
     }
     expect((await store.open().entries()).map((entry) => entry.id)).toEqual([id]);
-    await store.open().markMoved("/other/journal.ndjson");
-    expect(await store.open().movedTo()).toBe("/other/journal.ndjson");
+    const from = (await engine.store()).open();
+    await from.merge(coming);
+    await left(from, "done", { fingerprint: "2" });
+    expect(await store.open().merge(await carried(from), { isMove: true })).toMatchObject({ added: 1, unchanged: 1 });
     await store.open().markMoved(undefined);
     expect(await store.open().movedTo()).toBeUndefined();
     expect((await store.open().admit(intent())).kind).toBe("resumed");

@@ -176,7 +176,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       await client.end();
     }
     const marking = open();
-    await marking.markMoved("/there");
+    await marking.markMoved({ to: "/there", isUnfinished: false });
     await expect(still.record({ state: "done" })).rejects.toThrow("was taken over");
     expect(await marking.count()).toBe(2);
   });
