@@ -1,7 +1,7 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
-import type { Moved } from "./record.ts";
+import { type Moved, movedWords } from "./record.ts";
 import { shell, flags } from "../next-step.ts";
 
 /** A change that someone asked for, before it has a key. */
@@ -174,14 +174,16 @@ export function assertNoneLost(entries: readonly Entry[]): void {
 }
 
 /** The refusal of a journal whose entries are elsewhere now, or on their way. */
-export function movedAway(path: string, { to, isUnfinished }: Moved): Failure {
+export function movedAway(path: string, moved: Moved): Failure {
+  const { to, isUnfinished } = moved;
+  const message = movedWords(moved, `the journal ${path}`);
   if (isUnfinished)
-    return new Failure("usage", `The entries of the journal ${path} are being moved to ${to}.`, {
+    return new Failure("usage", message, {
       meaning: "Nothing was sent and nothing changed: the move is not finished.",
       hint: "Wait until it is, or run it again if it was interrupted.",
       nextCommand: shell`integ journal move ${flags.to} ${to}`,
     });
-  return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
+  return new Failure("usage", message, {
     meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
     hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
   });

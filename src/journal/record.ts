@@ -103,6 +103,11 @@ export interface Moved {
   readonly isUnfinished: boolean;
 }
 
+/** What the mark of a journal says, in a sentence. */
+export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"): string {
+  return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
+}
+
 interface HeaderFacts {
   readonly file: string;
   readonly createdAt: string;

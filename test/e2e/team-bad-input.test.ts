@@ -306,7 +306,12 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       await serve(authority.sign(["DNS:db.example"]));
       await check({ what: "", journal: () => full(""), code: 11, says: "its certificate is not trusted" });
       await check({ what: "", journal: () => full(`&sslrootcert=${other.path}`), code: 11, says: "not trusted" });
-      await check({ what: "", journal: () => full(trusting), code: 11, says: "its certificate is for another name" });
+      await check({
+        what: "",
+        journal: () => full(trusting),
+        code: 11,
+        says: "its certificate is for another name (DNS:db.example)",
+      });
       await serve(authority.sign(["DNS:localhost"], { isExpired: true }));
       await check({ what: "", journal: () => full(trusting), code: 11, says: "CERT_HAS_EXPIRED" });
       await serve(authority.sign(["DNS:localhost"]));

@@ -350,6 +350,10 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect([imported.code, imported.stderr]).toEqual([2, expect.stringContaining("were moved to")]);
     const stale = await ada.integ(["journal", "list", "--all"], { env: old });
     expect([stale.code, stale.stderr]).toEqual([0, expect.stringContaining(`were moved to ${address}.`)]);
+    for (const words of [["status"], ["oauth-clients", "list"], ["doctor"]]) {
+      const { stdout, stderr } = await ada.integ(words, { env: old });
+      expect(stdout + stderr).toContain(`The entries of this journal were moved to ${address}.`);
+    }
     expect((await ada.integ([...create("--new").slice(0, -2), "s4", "--new"])).code).toBe(0);
     // Typed again, although the journal there has gone on.
     const [{ id }] = (await rows(ada, "--state", "undelivered")) as [Row];

@@ -7,8 +7,9 @@ import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
 import type { Finding } from "../../journal/journal.ts";
+import { type Moved, movedWords } from "../../journal/record.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
-import { shell, settingOf } from "../../next-step.ts";
+import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 /** Of a profile, before anything is asked of the service. */
 export const profileChecks: readonly Check[] = [
@@ -76,7 +77,9 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const findings = await journal.verify();
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
+  const moved = await journal.movedTo();
   return [
+    ...(moved === undefined ? [] : [elsewhere(moved)]),
     ...(findings.length === 0
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
       : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
@@ -89,6 +92,14 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           ...todo(unsettled.length === 1 ? await stepHere(context, first) : { nextCommand: shell`integ journal list` }),
         },
   ];
+}
+
+function elsewhere(moved: Moved): Diagnosis {
+  const { to, isUnfinished } = moved;
+  const step: NextStep = isUnfinished
+    ? { nextCommand: shell`integ journal move ${flags.to} ${to}` }
+    : { hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.` };
+  return { check: "journal", status: "problem", message: movedWords(moved), ...todo(step) };
 }
 
 /** In the words of `journal verify`: the first one, and how many more there are. */

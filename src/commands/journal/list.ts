@@ -1,12 +1,10 @@
 import type { Context } from "../../context.ts";
 import { invalidValue } from "../../errors.ts";
 import { isSettled, operations, settledStates, unsettledStates } from "../../journal/entry.ts";
-import type { Journal } from "../../journal/journal.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/global.ts";
-import { mentionDamage, entriesOfProfile } from "../running/change.ts";
-import { shell } from "../../next-step.ts";
+import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
@@ -35,7 +33,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const journal = await context.journal();
     await mentionDamage(context);
-    await mentionMove(context, journal);
+    await mentionMove(context);
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const shown = await journal.select({ ...own, ...filterOf(context, options) });
@@ -51,17 +49,6 @@ export const command = defineVerb({
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });
-
-async function mentionMove({ output }: Context, journal: Journal): Promise<void> {
-  const moved = await journal.movedTo();
-  if (moved === undefined) return;
-  const { to, isUnfinished } = moved;
-  output.warn(
-    isUnfinished
-      ? `The entries of this journal are being moved to ${to}. If that was interrupted: ${shell`integ journal move --to ${to}`}`
-      : `The entries of this journal were moved to ${to}. What is shown is as it was then.`,
-  );
-}
 
 type Filters = FlagsOf<typeof addFilters>;
 

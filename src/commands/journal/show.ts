@@ -6,6 +6,7 @@ import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
 import { entryView, heldEntryView, historyView } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
+import { mentionMove } from "../running/change.ts";
 
 export const command = defineVerb({
   fields: entryView.columns.map(({ path }) => path),
@@ -17,6 +18,7 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
+    await mentionMove(context);
     const entry = await journal.find(id);
     const history = (await journal.history(entry.id)).map(({ at, state, actor }) => ({ at, state, actor }));
     const destinations = await deliveriesOf(journal, entry);

@@ -2,6 +2,7 @@
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { pageOf } from "../../output/row-page.ts";
+import { mentionMove } from "../running/change.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { clientsIn, clientsOf, type KnownClient, oauthClientView, whoseJournal } from "./clients.ts";
@@ -24,6 +25,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();
+    await mentionMove(context);
     const { baseUrl } = profile;
     const { serviceAccount } = options;
     const known =

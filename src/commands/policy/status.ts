@@ -10,7 +10,7 @@ import type { Policy } from "../../policy/policy.ts";
 import type { ItemKind } from "../../policy/works.ts";
 import { shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
-import { accountOf, mentionDamage, entriesOfProfile } from "../running/change.ts";
+import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { tellMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
@@ -53,6 +53,7 @@ export const command = defineVerb({
     const context = actingFor(given, policy);
     const account = await accountOf(context);
     await mentionDamage(context);
+    await mentionMove(context);
     const { observed } = await observe(context, { policy, account });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = { only: new Set<string>(), retry: new Set<string>(), finish: new Set<string>(), includeOwn: false };

@@ -95,7 +95,7 @@ export function journalFailure(
   if (error instanceof LostConnection)
     return new Failure("unreachable", `The journal ${shown} cannot be reached: ${error.message}.`, {
       meaning,
-      nextCommand: shell`integ doctor`,
+      hint: `Check that its server runs, and the address in INTEG_JOURNAL or ${flags.journal} of the profile.`,
     });
   const refusal = serverErrorOf(error);
   if (refusal === undefined) return error;
@@ -127,7 +127,7 @@ export function connectionWords(error: unknown): string {
     return "the connection was closed";
   if (/does not support SSL/.test(message)) return "the server offers no TLS (ssl = off)";
   if (/error establishing an SSL connection/.test(message)) return "what answers there is not PostgreSQL";
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return `its certificate is for another name${namesOf(error)}`;
   if (/_ALERT_/.test(code))
     return /CERT|UNKNOWN_CA/.test(code)
       ? `the server does not accept the certificate that sslcert=<file> names (${code})`
@@ -135,4 +135,10 @@ export function connectionWords(error: unknown): string {
   if (/CERT|SIGNED|ISSUER|SIGNATURE/.test(code))
     return `its certificate is not trusted (${code}); sslrootcert=<file> names its authority`;
   return message;
+}
+
+/** The names that a certificate has, which the address should use. */
+function namesOf(error: unknown): string {
+  const cert = error instanceof Error && "cert" in error ? (error.cert as { subjectaltname?: unknown } | null) : null;
+  return typeof cert?.subjectaltname === "string" ? ` (${cert.subjectaltname})` : "";
 }

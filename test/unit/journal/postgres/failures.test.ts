@@ -67,13 +67,13 @@ describe("what a server refuses", () => {
     expect(failure.details).toEqual({ meaning: "The entry stands as before.", nextCommand: "integ doctor" });
   });
 
-  it("a lost connection names the journal, and the check that shows why", () => {
+  it("a lost connection names the journal, and what to check", () => {
     const failure = failureOf(new LostConnection("the connection was closed"));
     expect(failure.kind).toBe("unreachable");
     expect(failure.message).toBe("The journal postgresql://h/d cannot be reached: the connection was closed.");
     expect(failure.details).toEqual({
       meaning: "Nothing was sent and nothing changed.",
-      nextCommand: "integ doctor",
+      hint: "Check that its server runs, and the address in INTEG_JOURNAL or --journal of the profile.",
     });
     expect(new LostConnection("x").name).toBe("LostConnection");
   });
