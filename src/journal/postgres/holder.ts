@@ -14,10 +14,13 @@ export const leaseColumns = `holder, epoch::text,
 
 let own: ProcessIdentity | undefined;
 
+function ownProcess(): ProcessIdentity {
+  return (own ??= identify(process.pid));
+}
+
 /** This process as a row names it. */
 export function ownHolder(actor: Actor): string {
-  own ??= identify(process.pid);
-  return JSON.stringify({ ...actor, process: own });
+  return JSON.stringify({ ...actor, process: ownProcess() });
 }
 
 interface Named {
@@ -41,11 +44,13 @@ export function holderIn(row: Row): Holder | undefined {
   return { ...actor, pid: process.pid, since: String(row.since), until: String(row.until) };
 }
 
-/** Whether the holder is a process of this machine that has ended. */
-export function isHolderGone(row: Row): boolean {
+/**
+ * Whether the holder is a process of this machine that has ended. Where the system does not name its boot (macOS), another
+ * machine may have the same name: the lease runs out then.
+ */
+export function isHolderGone(row: Row, self = ownProcess()): boolean {
   const { process: holder } = named(row) ?? {};
-  own ??= identify(process.pid);
-  return holder !== undefined && holder.pid !== own.pid && hasEnded(holder, own);
+  return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
 }
 
 /** `process 12 (ada on desk)` */

@@ -1,7 +1,8 @@
 // A lease of a team's journal, and what is said when another process has it.
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { describeHolder, holderIn } from "../../../../src/journal/postgres/holder.ts";
+import { describeHolder, holderIn, isHolderGone } from "../../../../src/journal/postgres/holder.ts";
 import { entryColumns, plain } from "../../../../src/journal/postgres/columns.ts";
 import { Busy, takeAway, takeLease, waitForHolder } from "../../../../src/journal/postgres/taking.ts";
 import { recordContent, recordHash } from "../../../../src/journal/record.ts";
@@ -254,6 +255,20 @@ describe("a holder", () => {
   it("of a CI run is named with it", () => {
     const holder = '{"user":"bob","host":"farm","run":"https://ci/1","process":{"pid":4711}}';
     expect(describeHolder(holderIn(heldRow({ holder }))!)).toBe("process 4711 (bob on farm, https://ci/1)");
+  });
+});
+
+describe("a holder with the number of no process here", () => {
+  const ended = spawnSync("true").pid;
+  const of = (boot: string | null, host: string): unknown => ({ user: "bob", host, process: { pid: ended, boot } });
+  const self = (boot: string | null) => ({ pid: 1, start: null, boot, space: null, host: "laptop" });
+  it.each([
+    ["of this boot has ended", "b", "b", "laptop", true],
+    ["of another boot may run", "c", "b", "laptop", false],
+    ["of a machine of this name that names no boot may run: another has that name too", null, null, "laptop", false],
+    ["of a machine of another name may run", null, null, "desk", false],
+  ])("%s", (_what, boot, here, host, isGone) => {
+    expect(isHolderGone(heldRow({ holder: JSON.stringify(of(boot, host)) }), self(here))).toBe(isGone);
   });
 });
 
