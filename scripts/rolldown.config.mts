@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { readyHelp } from "./ready-help.mts";
@@ -13,15 +14,37 @@ const plainParser = "./llhttp-wasm.cjs";
 
 const undiciWithoutParser = {
   ...undici,
-  modules: { ...undici.modules, "lib/llhttp/llhttp-wasm.js": { id: plainParser, external: true } },
+  modules: {
+    ...undici.modules,
+    "lib/llhttp/llhttp-wasm.js": { id: plainParser, external: true },
+    "lib/llhttp/llhttp_simd-wasm.js": join(import.meta.dirname, "substitutes", "simd-parser.cjs"),
+  },
 } as const;
 
-function plainParserBeside(): Plugin {
+function parsersBeside(): Plugin {
   return {
-    name: "plain-parser-beside",
+    name: "parsers-beside",
     generateBundle() {
       const source = readFileSync(require.resolve("undici/lib/llhttp/llhttp-wasm.js"));
       this.emitFile({ type: "asset", fileName: plainParser.slice(2), source });
+      const simd = require("undici/lib/llhttp/llhttp_simd-wasm.js") as Buffer;
+      this.emitFile({ type: "asset", fileName: "llhttp-simd.wasm", source: simd });
+    },
+  };
+}
+
+/** Text beyond ASCII makes V8 hold and read a whole file in two bytes a character. */
+function onlyAscii(): Plugin {
+  return {
+    name: "only-ascii",
+    generateBundle(_options, bundle) {
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== "chunk") continue;
+        chunk.code = chunk.code.replaceAll(
+          /[^\0-\x7f]/g,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        );
+      }
     },
   };
 }
@@ -143,7 +166,8 @@ export default defineConfig({
   external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
   plugins: [
     substitute(atomically, commander, conf, undiciWithoutParser),
-    plainParserBeside(),
+    parsersBeside(),
+    onlyAscii(),
     groupsExist(),
     noCircles(),
     bundledLicenses(),

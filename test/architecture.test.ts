@@ -138,7 +138,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 
 /** Options of other programs, and the two that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
-  "api/http/transport.ts": ["--wasm-tiering-budget"],
+  "api/http/connections.ts": ["--wasm-tiering-budget"],
   "completion/tree.ts": ["--help", "--version"],
   "secrets/kubernetes-store.ts": [
     "--dry-run",

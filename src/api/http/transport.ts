@@ -1,6 +1,5 @@
 // One HTTP exchange over a connection that may carry it (§5.1). It knows exactly whether a request was handed to a
 // connection, and holds every limit on what comes back.
-import { setFlagsFromString } from "node:v8";
 import { ConnectionPool, type ProxySettings } from "./connections.ts";
 import {
   type DebugEvent,
@@ -46,7 +45,6 @@ const maxTimerMs = 2 ** 31 - 1;
 
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
-  keepParserAsItIs();
   const pool = new ConnectionPool(options);
   const log = createExchangeLog(options);
   return {
@@ -76,14 +74,6 @@ export function createTransport(options: TransportOptions): Transport {
       return logEnd(withoutEchoes(request, await decoded(await exchange, maxBytes)));
     },
   };
-}
-
-/**
- * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first response: 80 ms of processor
- * that a process which has finished has to wait for, to save microseconds per page. With this budget it never does.
- */
-function keepParserAsItIs(): void {
-  setFlagsFromString("--wasm-tiering-budget=1000000000");
 }
 
 function isChange({ method }: ExchangeRequest): boolean {
