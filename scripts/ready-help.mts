@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
 import { helpTopics } from "../src/completion/help-topics.ts";
 import { nodesBelow, type Tree } from "../src/completion/tree.ts";
-import { type ReadyHelp, readyHelpFile, readyTreeFile } from "../src/edge/ready-answer.ts";
+import { type ReadyHelp, readyHelpFile, readyTreeFile } from "../src/edge/ready.ts";
 
 const require = createRequire(import.meta.url);
 

@@ -1,7 +1,8 @@
-// Answers that are ready before anything is loaded: help screens as the program printed them once, when it was built
-// (scripts/ready-help.mts).
-import { readFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+// What is ready at a start: help screens as the program printed them once, when it was built (scripts/ready-help.mts), and its
+// parts as V8 compiled them at an earlier start.
+import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
+import { basename, dirname, isAbsolute, join } from "node:path";
+import type { Script } from "node:vm";
 
 /** The file beside the built program that holds the tree of commands, for completion. */
 export const readyTreeFile = "commands.json";
@@ -75,4 +76,126 @@ export function printReady(process: NodeJS.Process, answer: string): number | un
     process.stdout.write(bytes.subarray(done));
   }
   return 0;
+}
+
+// The parts of the program compiled, which is a third of the time of a start, kept in the folder for caches.
+
+/** A part that was not found compiled. */
+export interface NewPart {
+  /** Where it will be kept. */
+  readonly path: string;
+  readonly source: Buffer;
+  readonly script: Script;
+}
+
+interface Program {
+  /** Where the built program is. */
+  readonly folder: string;
+  readonly version: string;
+  /** Of the `require` that loaded it: how a file becomes a module. */
+  readonly extensions: NodeJS.RequireExtensions;
+}
+
+/**
+ * Loads the parts of this program compiled from now on.
+ * @returns what was compiled again, filled while parts are loaded; nothing if this process keeps no compiled code
+ */
+export function useCompiledCode(process: NodeJS.Process, program: Program): readonly NewPart[] | undefined {
+  const { env } = process;
+  // Other flags of V8 make other code. Coverage is counted in what was compiled here.
+  if (env.NODE_DISABLE_COMPILE_CACHE || env.NODE_V8_COVERAGE || env.NODE_OPTIONS || process.execArgv.length > 0)
+    return undefined;
+  const { Script, constants: how } = process.getBuiltinModule("node:vm");
+  const { version, extensions } = program;
+  const folder = dirname(join(program.folder, "main.cjs"));
+  const kept = join(cacheFolder(process), `${version}-node-${process.versions.node}-${process.arch}`);
+  const parts = new Map<string, { exports: unknown }>();
+  const compiledAnew: NewPart[] = [];
+
+  const load = (part: { exports: unknown }, file: string): void => {
+    const name = basename(file);
+    parts.set(`./${name}`, part);
+    const source = readFileSync(file);
+    const path = join(kept, `${name}.compiled`);
+    const cachedData = readKept(process, path, source);
+    const script = new Script(`(function(exports,require,module,__dirname){${source.toString("utf8")}\n})`, {
+      filename: file,
+      ...(cachedData && { cachedData }),
+      importModuleDynamically: how.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    });
+    if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, source, script });
+    (script.runInThisContext() as Wrapped).call(part.exports, part.exports, need, part, folder);
+  };
+  /** As `require` of a part: Node would look for each one through the folders first. */
+  const need = (name: string): unknown => {
+    let part = parts.get(name);
+    if (part === undefined) {
+      if (!name.startsWith("./")) return outside(name);
+      part = { exports: {} };
+      load(part, join(folder, name.slice(2)));
+    }
+    return part.exports;
+  };
+  let outside: (name: string) => unknown = () => undefined;
+  extensions[".cjs"] = (module, file) => {
+    if (dirname(file) !== folder) return extensions[".js"](module, file);
+    outside = (name) => module.require(name) as unknown;
+    load(module, file);
+  };
+  return compiledAnew;
+}
+
+type Wrapped = (
+  exports: unknown,
+  require: (name: string) => unknown,
+  module: { exports: unknown },
+  folder: string,
+) => void;
+
+/** The folder for caches: XDG (Linux), Caches (macOS), %LOCALAPPDATA% (Windows). */
+function cacheFolder(process: NodeJS.Process): string {
+  const { env, platform } = process;
+  const home = env.HOME || process.getBuiltinModule("node:os").homedir();
+  if (platform === "darwin") return join(home, "Library", "Caches", "integ");
+  if (platform === "win32") return join(env.LOCALAPPDATA || join(home, "AppData", "Local"), "integ", "cache");
+  const given = env.XDG_CACHE_HOME;
+  return join(given && isAbsolute(given) ? given : join(home, ".cache"), "integ");
+}
+
+const headBytes = 16;
+
+/** A part as it is kept: the lengths of code and source, the code twice, and the source that it was made of. */
+export function keptForm(source: Buffer, code: Buffer): Buffer[] {
+  return [Buffer.from(Float64Array.of(code.length, source.length).buffer), code, code, source];
+}
+
+/**
+ * V8 believes what it is given: damaged code ends the process, or does something else than its source. It is taken only as
+ * this user left it, if both copies are the same and these are the very bytes of its source. Comparing costs less than the
+ * part of Node that has checksums.
+ */
+function readKept(process: NodeJS.Process, path: string, source: Buffer): Buffer | undefined {
+  const bytes = readOwn(process, path);
+  if (bytes === undefined || bytes.length < headBytes) return undefined;
+  const [length, ofSource] = new Float64Array(Uint8Array.from(bytes.subarray(0, headBytes)).buffer);
+  const end = headBytes + 2 * length!;
+  if (ofSource !== source.length || bytes.length !== end + source.length) return undefined;
+  const code = bytes.subarray(headBytes, headBytes + length!);
+  const isWhole = code.equals(bytes.subarray(headBytes + length!, end));
+  return isWhole && source.equals(bytes.subarray(end)) ? code : undefined;
+}
+
+/** A file that no one else could have written. @returns nothing if there is none, or if it cannot be read */
+function readOwn(process: NodeJS.Process, path: string): Buffer | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const stats = fstatSync(fd);
+    const isOwn = process.geteuid === undefined || (stats.uid === process.geteuid() && (stats.mode & 0o022) === 0);
+    return stats.isFile() && isOwn ? readFileSync(fd) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }

@@ -1,6 +1,19 @@
 // Help and completion load nothing that they do not need: what a process really loaded, told back to packages.
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { rolldown, type OutputChunk } from "rolldown";
@@ -130,5 +143,111 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     ["keys", ["keys", "revoke", ":"]],
   ])("is no package at all for a Tab that asks for %s", async (_what, words) => {
     expect(await loadedBy(["__complete", ...words])).toEqual([]);
+  });
+});
+
+describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code", () => {
+  const cache = (): string => home.path("cache", "integ");
+  const parts = (): string[] =>
+    readdirSync(cache()).flatMap((version) =>
+      readdirSync(join(cache(), version)).map((name) => join(cache(), version, name)),
+    );
+  /** The files, each with what changes if it is written again. */
+  const kept = (): Map<string, number> => new Map(parts().map((file) => [basename(file), statSync(file).ino]));
+
+  /** As a person's own process. @returns the ends of it */
+  async function run(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+    const { NODE_DISABLE_COMPILE_CACHE: _off, NODE_OPTIONS: _recording, ...own } = home.env;
+    const child = spawn(process.execPath, [join(folder, "bin", "integ.js"), ...words], {
+      env: { ...own, XDG_CACHE_HOME: home.path("cache"), INTEG_API_KEY: "canary-key", ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    const { code, stdout, stderr } = await ended(child);
+    expect([code, stderr]).toEqual([0, ""]);
+    return stdout;
+  }
+
+  const list = ["profiles", "list", "--json"];
+  let said = "";
+  beforeAll(async () => {
+    said = await run(list);
+  });
+
+  it("is kept by the first command, and taken as it is by the next", async () => {
+    const before = kept();
+    expect([...before.keys()]).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^run-.+\.cjs\.compiled$/), expect.stringMatching(/^stored-/)]),
+    );
+    expect(await run(list)).toBe(said);
+    expect(kept()).toEqual(before);
+  });
+
+  it("is this user's alone, and has nothing of what was typed, read or received", async () => {
+    const server = await startListServer(pagesOf([3]));
+    expect(await run(["entities", "list", "--json"], server.env)).toContain("data");
+    await server.stop();
+    for (const file of parts()) {
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      const text = readFileSync(file, "latin1");
+      for (const mark of ["canary", "127.0.0.1:", home.folder])
+        expect(text.includes(mark), `${mark} in ${file}`).toBe(false);
+    }
+    expect(statSync(cache()).mode & 0o777).toBe(0o700);
+  });
+
+  it.each<[string, (bytes: Buffer) => Buffer]>([
+    ["cut", (bytes) => bytes.subarray(0, bytes.length >> 1)],
+    ["zeros", (bytes) => Buffer.alloc(bytes.length)],
+    ["longer", (bytes) => Buffer.concat([bytes, Buffer.from("x")])],
+    ...[3, 400, -20].map((at): [string, (bytes: Buffer) => Buffer] => [
+      `another bit at ${at}`,
+      (bytes) => {
+        const index = at < 0 ? bytes.length + at : at;
+        bytes[index]! ^= 1 << (index & 7);
+        return bytes;
+      },
+    ]),
+  ])("that is damaged is made again: %s", async (_what, damage) => {
+    const before = kept();
+    const damaged = parts().filter((file) => /(run|stored|start)-[^/]+$/.test(file));
+    for (const file of damaged) writeFileSync(file, damage(readFileSync(file)));
+    expect(await run(list)).toBe(said);
+    const again = [...kept()].filter(([name, ino]) => before.get(name) !== ino).map(([name]) => name);
+    expect(again.sort()).toEqual(damaged.map((file) => basename(file)).sort());
+  });
+
+  it("that others could have written, or that is a link, is not taken", async () => {
+    const [first, second] = parts().filter((file) => /(run|stored)-[^/]+$/.test(file));
+    chmodSync(first!, 0o620);
+    renameSync(second!, home.path("elsewhere"));
+    symlinkSync(home.path("elsewhere"), second!);
+    expect(await run(list)).toBe(said);
+    for (const file of [first!, second!]) {
+      const stats = lstatSync(file);
+      expect([stats.isFile(), stats.mode & 0o777]).toEqual([true, 0o600]);
+    }
+  });
+
+  it("of another source is made again", async () => {
+    const chunk = join(folder, "dist", readdirSync(join(folder, "dist")).find((name) => name.startsWith("stored-"))!);
+    const source = readFileSync(chunk, "utf8");
+    const before = kept();
+    writeFileSync(chunk, source.replace(/;$|$/, " "));
+    expect(await run(list)).toBe(said);
+    writeFileSync(chunk, source);
+    expect([...kept()].filter(([name, ino]) => before.get(name) !== ino).map(([name]) => name)).toEqual([
+      `${basename(chunk)}.compiled`,
+    ]);
+  });
+
+  it("is not needed, and can be turned off", async () => {
+    const nowhere = home.path("a file");
+    writeFileSync(nowhere, "");
+    expect(await run(list, { XDG_CACHE_HOME: nowhere })).toBe(said);
+    const unused = { XDG_CACHE_HOME: home.path("unused") };
+    expect(await run(list, { ...unused, NODE_DISABLE_COMPILE_CACHE: "1" })).toBe(said);
+    expect(await run(list, { ...unused, NODE_OPTIONS: "--no-warnings" })).toBe(said);
+    await run(["__complete", ":"], unused);
+    expect(existsSync(unused.XDG_CACHE_HOME)).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { helpTopics } from "../../src/completion/help-topics.ts";
 import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { readCommandLine } from "../../src/edge/run.ts";
-import { readyAnswer, type ReadyHelp, readyHelpFile } from "../../src/edge/ready-answer.ts";
+import { readyAnswer, type ReadyHelp, readyHelpFile } from "../../src/edge/ready.ts";
 import { wholeTree } from "../../src/program.ts";
 import { Home, root } from "../support/program.ts";
 

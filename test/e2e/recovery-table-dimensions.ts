@@ -76,6 +76,8 @@ export const variables: Readonly<Record<string, Dimension>> = {
   NODE_EXTRA_CA_CERTS: value("NODE_EXTRA_CA_CERTS", "/nowhere.pem"),
   XDG_CONFIG_HOME: set((_table, at) => ({ XDG_CONFIG_HOME: at.path("empty") })),
   XDG_STATE_HOME: set((_table, at) => ({ XDG_STATE_HOME: at.path("empty") })),
+  XDG_CACHE_HOME: set((_table, at) => ({ XDG_CACHE_HOME: at.path("empty") })),
+  NODE_DISABLE_COMPILE_CACHE: value("NODE_DISABLE_COMPILE_CACHE", "1"),
 };
 
 const flag = (...words: string[]): Dimension => ({ words: () => words });
@@ -260,8 +262,8 @@ const together: Readonly<Record<string, readonly string[]>> = {
   "all variables that only show": words(`
     INTEG_OUTPUT INTEG_TIMEOUT INTEG_RETRY_FOR INTEG_NO_INPUT INTEG_DEBUG INTEG_LEASE
     INTEG_AUDIENCE INTEG_ESCROW_IDENTITY NO_COLOR CLICOLOR TERM CI GITHUB_ACTIONS CI_JOB_URL
-    NO_PROXY NODE_EXTRA_CA_CERTS XDG_CONFIG_HOME XDG_STATE_HOME PGHOST PGPORT PGDATABASE PGUSER
-    PGPASSWORD PGPASSFILE PGSSLMODE PGSSLROOTCERT
+    NO_PROXY NODE_EXTRA_CA_CERTS XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME
+    NODE_DISABLE_COMPILE_CACHE PGHOST PGPORT PGDATABASE PGUSER PGPASSWORD PGPASSFILE PGSSLMODE PGSSLROOTCERT
   `),
   "colour, and another run": ["FORCE_COLOR", "CI_PIPELINE_URL"],
   "all flags that only show": ["--output", "--fields", "--timeout", "--no-input", "--quiet", "--debug", "--no-color"],

@@ -64,8 +64,7 @@ export async function runMain({ dist, words, env, input = "", cwd, limitMs, colu
       listeners.delete(listener);
       return fake;
     },
-    // No compile cache: it would be this process's own.
-    getBuiltinModule: (name: string) => (name === "node:module" ? {} : process.getBuiltinModule(name)),
+    getBuiltinModule: (name: string) => process.getBuiltinModule(name),
   };
   const interrupt = (): void => [...listeners, ...listeners].forEach((listener) => listener());
   const timer = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);

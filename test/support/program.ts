@@ -73,6 +73,8 @@ export class Home {
       PATH: process.env.PATH ?? "",
       HOME: this.folder,
       LANG: "C.UTF-8",
+      // Every process would be the first one of its home, which writes what it compiled; and calls are counted.
+      NODE_DISABLE_COMPILE_CACHE: "1",
       INTEG_CONFIG_DIR: join(this.folder, "config"),
       INTEG_STATE_DIR: join(this.folder, "state"),
       ...recording,

@@ -126,6 +126,8 @@ export const environment: readonly Variable[] = [
   { name: "NODE_EXTRA_CA_CERTS", meaning: "File of additional certificate authorities to trust" },
   { name: "XDG_CONFIG_HOME", meaning: "Folder that contains configuration folders (Linux)" },
   { name: "XDG_STATE_HOME", meaning: "Folder that contains state folders (Linux)" },
+  { name: "XDG_CACHE_HOME", meaning: "Folder that contains folders of caches (Linux)" },
+  { name: "NODE_DISABLE_COMPILE_CACHE", meaning: "1: keep no compiled code of integ for the next start" },
 ];
 
 const when: Readonly<Record<FailureKind, string>> = {

@@ -20,6 +20,9 @@ const platform = new Set([
   "http_proxy",
   "https_proxy",
   "no_proxy",
+  // Node's own: with them nothing is kept compiled.
+  "NODE_OPTIONS",
+  "NODE_V8_COVERAGE",
 ]);
 
 /** Every variable that a source file reads: `env.NAME`, and names of ours between quotes. */

@@ -1,0 +1,37 @@
+// Keeps what V8 compiled for the next start. It holds the program's own text in another form, and nothing that was typed,
+// read or received.
+import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { replaceFile } from "../disk/atomic-write.ts";
+import { ensurePrivateFolder } from "../disk/private-file.ts";
+import type { NewPart } from "./ready.ts";
+
+/** Other versions' code is removed once nothing was added to it for so long. */
+const oldAfterMs = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Without it the next start takes longer, and that is all: no failure is reported.
+ * @param keptForm a part as it is kept
+ */
+export function keepCompiled(parts: readonly NewPart[], keptForm: (source: Buffer, code: Buffer) => Buffer[]): void {
+  const folder = parts[0] && dirname(parts[0].path);
+  if (folder === undefined) return;
+  try {
+    const isNew = lstatSync(folder, { throwIfNoEntry: false }) === undefined;
+    ensurePrivateFolder(dirname(folder));
+    ensurePrivateFolder(folder);
+    if (isNew) removeOld(dirname(folder));
+    for (const { path, source, script } of parts) {
+      replaceFile(path, keptForm(source, script.createCachedData()), { durable: "content" });
+    }
+  } catch {
+    // A full disk, a folder of someone else, a home that is read only.
+  }
+}
+
+function removeOld(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (Date.now() - lstatSync(path).mtimeMs > oldAfterMs) rmSync(path, { recursive: true, force: true });
+  }
+}
