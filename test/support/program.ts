@@ -34,6 +34,12 @@ const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
+/**
+ * What Node reads in every process of a test. Each would be the first one of its home, which keeps what it compiled; and calls
+ * are counted.
+ */
+const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -73,11 +79,9 @@ export class Home {
       PATH: process.env.PATH ?? "",
       HOME: this.folder,
       LANG: "C.UTF-8",
-      // Every process would be the first one of its home, which writes what it compiled; and calls are counted.
-      NODE_DISABLE_COMPILE_CACHE: "1",
       INTEG_CONFIG_DIR: join(this.folder, "config"),
       INTEG_STATE_DIR: join(this.folder, "state"),
-      ...recording,
+      ...ofNode,
       ...team,
       ...env,
     };
@@ -153,7 +157,7 @@ export class Home {
 function needsProcess([noun, ...rest]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isReady = noun === undefined || /^(?:-.*|help|__complete|completion|sandbox)$/.test(noun);
   const isHelp = rest.some((word) => word === "--help" || word === "-h");
-  const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== recording[name]);
+  const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
   return isReady || isHelp || isNode || under !== undefined || timeoutMs !== undefined;
 }
 
