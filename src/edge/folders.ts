@@ -31,6 +31,7 @@ export function stateFolder(env: Environment, machine: Machine): string {
  * marks) counts too: it would be a new file, and every change would go unseen by the team.
  */
 export function isAddress(text: string): boolean {
+  if (!text.includes(":") && !text.includes("//")) return false;
   return /^["'`\s]*(?:[a-z][a-z0-9+.-]+:|postgres\w*\/\/)|:\/\//i.test(text);
 }
 

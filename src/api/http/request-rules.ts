@@ -122,6 +122,7 @@ function isLoopbackName(hostname: string): boolean {
 
 /** True for an IP address of this machine's loopback interface, in the forms that `URL` and sockets give. */
 export function isLoopbackAddress(address: string | undefined): boolean {
+  if (address === "127.0.0.1") return true;
   return address !== undefined && /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i.test(address);
 }
 

@@ -156,7 +156,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
  * @returns milliseconds since the epoch, or nothing
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
-  const parts = dateForms.map((form) => form.exec(value)?.groups).find((groups) => groups !== undefined);
+  const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
   if (!parts) return undefined;
   const [day, hours, minutes, seconds] = [parts.day, parts.hours, parts.minutes, parts.seconds].map(Number);
   // 60 is a leap second; Date.UTC counts it as the first second of the next minute.

@@ -1,6 +1,6 @@
 // The options that every command takes, before or after its name, and the environment variables behind them; and how values
 // that several commands take are read.
-import type { Command as PlainCommand } from "commander";
+import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/http/request-rules.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -46,33 +46,43 @@ export interface GlobalChoice {
 
 export const globalOptionsHeading = "Global options:";
 
+/** Made once: three commands have them, and reading their flags takes longer than the rest of a command line. */
+let globalOptions: readonly Option[] | undefined;
+
 /** Declares the global options on a command, as a group of their own on its help screen. */
 export function addGlobalOptions(command: Command): void {
-  command
-    .optionsGroup(globalOptionsHeading)
-    .option("-p, --profile <name>", "Profile to act as (default: the default profile) [env: INTEG_PROFILE]")
-    .addOption(
-      command
-        .createOption(
-          "-o, --output <format>",
-          `Output format (one of: ${formats.join(", ")}; default: table) [env: INTEG_OUTPUT]`,
-        )
-        .choices(formats),
-    )
-    .option("--json", "Short for -o json")
-    .option("--ndjson", "Short for -o ndjson")
-    .option("--fields <a,b.c>", "Print only these fields, in this order")
-    .option(
-      "--service-version <date>",
-      "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
-    )
-    .option("--timeout <duration>", "Time limit for one request (default: 30s) [env: INTEG_TIMEOUT]")
-    .option("--retry-for <duration>", "Time to keep retrying; 0: one attempt (default: 2m) [env: INTEG_RETRY_FOR]")
-    .option("-y, --yes", "Skip confirmation")
-    .option("--no-input", "Never prompt [env: INTEG_NO_INPUT]")
-    .option("-q, --quiet", "Print results and errors only")
-    .option("--debug", "Print requests and responses on stderr, secrets redacted [env: INTEG_DEBUG]")
-    .option("--no-color", "No colour [env: NO_COLOR]");
+  command.optionsGroup(globalOptionsHeading);
+  globalOptions ??= optionsMadeBy(command);
+  for (const option of globalOptions) command.addOption(option);
+}
+
+function optionsMadeBy(command: Command): readonly Option[] {
+  const format = command.createOption(
+    "-o, --output <format>",
+    `Output format (one of: ${formats.join(", ")}; default: table) [env: INTEG_OUTPUT]`,
+  );
+  const others = (lines: readonly (readonly [flags: string, description: string])[]): Option[] =>
+    lines.map(([flags, description]) => command.createOption(flags, description));
+  return [
+    ...others([["-p, --profile <name>", "Profile to act as (default: the default profile) [env: INTEG_PROFILE]"]]),
+    format.choices(formats),
+    ...others([
+      ["--json", "Short for -o json"],
+      ["--ndjson", "Short for -o ndjson"],
+      ["--fields <a,b.c>", "Print only these fields, in this order"],
+      [
+        "--service-version <date>",
+        "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
+      ],
+      ["--timeout <duration>", "Time limit for one request (default: 30s) [env: INTEG_TIMEOUT]"],
+      ["--retry-for <duration>", "Time to keep retrying; 0: one attempt (default: 2m) [env: INTEG_RETRY_FOR]"],
+      ["-y, --yes", "Skip confirmation"],
+      ["--no-input", "Never prompt [env: INTEG_NO_INPUT]"],
+      ["-q, --quiet", "Print results and errors only"],
+      ["--debug", "Print requests and responses on stderr, secrets redacted [env: INTEG_DEBUG]"],
+      ["--no-color", "No colour [env: NO_COLOR]"],
+    ]),
+  ];
 }
 
 /**
