@@ -78,7 +78,8 @@ export class Session {
     return this.#inTurn(async () => {
       const { client } = await this.#connection();
       const query = this.#queryOf(client, 10 * 60_000);
-      await query("BEGIN").catch(nameStatementMode);
+      // Whatever the default of the role or the database is: what waited for a lock sees what was committed meanwhile.
+      await query("BEGIN ISOLATION LEVEL READ COMMITTED").catch(nameStatementMode);
       try {
         await query("SET LOCAL synchronous_commit = on");
         await query("SET LOCAL idle_in_transaction_session_timeout = 60000");
@@ -125,7 +126,7 @@ export class Session {
   }
 
   /**
-   * Does the work again if its connection broke, until the time is over. A server that was never reached is not waited
+   * Does the work again if its connection broke or another transaction was in its way, until the time is over. A server that was never reached is not waited
    * for: one search for it is enough.
    */
   async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {
@@ -135,7 +136,8 @@ export class Session {
         const { client } = await this.#connection();
         return await work(this.#queryOf(client, end - performance.now()));
       } catch (error) {
-        if (error instanceof Failure || !isLoss(error) || !this.#hasMet || performance.now() + 500 > end) throw error;
+        const mayPass = isLoss(error) || isConflict(error);
+        if (error instanceof Failure || !mayPass || !this.#hasMet || performance.now() + 500 > end) throw error;
         await sleep(Math.min(1000, 50 * 2 ** round));
       }
     }
@@ -174,6 +176,11 @@ function nameStatementMode(error: unknown): never {
       cause: error,
     },
   );
+}
+
+/** Undone, because a concurrent one was first: by a stricter isolation than the server's own default, or a deadlock. */
+function isConflict(error: unknown): boolean {
+  return /^40(?:001|P01)$/.test(serverErrorOf(error)?.code ?? "");
 }
 
 /** Whether another connection may do better. */

@@ -319,16 +319,29 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(serverErrorOf(wrong)?.code).toBe("42703");
     });
 
+    it.each(["serialization_failure", "deadlock_detected"])("repeats what a concurrent one undid: %s", async (met) => {
+      const open = session();
+      await firstCall(open);
+      const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${met}; END IF; END $$`;
+      expect(await open.write({ text, values: [], settle: async () => undefined })).toEqual([]);
+      expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
+    });
+
     it("does a transaction whole or not at all, durably, and never twice", async () => {
+      await server.sql(`ALTER ROLE ${role.name} SET default_transaction_isolation = serializable`);
+      onTestFinished(async () => {
+        await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_isolation`);
+      });
       const open = session();
       const settings = await open.transaction(async (query) => {
         await query("CREATE TABLE kept (n int)");
         await query("INSERT INTO kept VALUES (1)");
         return query(
-          "SELECT current_setting('synchronous_commit') AS sync, current_setting('idle_in_transaction_session_timeout') AS idle",
+          `SELECT current_setting('synchronous_commit') AS sync, current_setting('idle_in_transaction_session_timeout') AS idle,
+             current_setting('transaction_isolation') AS isolation`,
         );
       });
-      expect(settings).toEqual([{ sync: "on", idle: "1min" }]);
+      expect(settings).toEqual([{ sync: "on", idle: "1min", isolation: "read committed" }]);
       const failing = open.transaction(async (query) => {
         await query("INSERT INTO kept VALUES (2)");
         throw new Error("changed its mind");
