@@ -63,7 +63,7 @@ async function tryAll(folder, { index, learning, numbers }) {
   for (let round = 0; todo.length > 0 && !isOver(); round += 1) {
     const [first] = todo;
     let current;
-    const work = { learned: learning.covering(todo), numbers: todo };
+    const work = { learned: learning.covering(todo), numbers: todo, files };
     const end = await runProcess(join(folder, `${index}-${round}`), { work, isOver }, (line) => {
       const { number, state, forMs: _, ...rest } = line;
       if (state === "started") current = number;

@@ -26,10 +26,16 @@ interface Known extends Pick<Learned, "path" | "at" | "ms" | "workMs"> {
   readonly test: RunnerTestCase;
 }
 
+/** A file that is mutated, and the number of its first mutant. */
+interface Mutated {
+  readonly path: string;
+  readonly first: number;
+}
+
 /** What a process is given to do: to learn what the tests of some files cover, or to try mutants. */
 type Work =
   | { readonly learn: readonly string[] }
-  | { readonly learned: readonly Learned[]; readonly numbers: readonly number[] };
+  | { readonly learned: readonly Learned[]; readonly numbers: readonly number[]; readonly files: readonly Mutated[] };
 
 /** The one test that vitest runs; it runs the others. */
 const driver = "mutants";
@@ -82,6 +88,7 @@ export default class MutationRunner extends TestRunner {
   readonly #killers = new Map<number, Known>();
   /** How many a test has killed. */
   readonly #kills = new Map<RunnerTestCase, number>();
+  #files: readonly Mutated[] = [];
 
   onCollected(files: RunnerTestFile[]): void {
     for (const suite of files.flatMap(({ tasks }) => tasks))
@@ -118,40 +125,48 @@ export default class MutationRunner extends TestRunner {
   }
 
   async #tryAll(self: RunnerTestCase, todo: Extract<Work, { readonly learned: unknown }>): Promise<void> {
+    this.#files = todo.files;
     const wanted = new Set(todo.numbers);
     const covering = new Map<number, Known[]>();
     // What is quick and about little else first.
     for (const { path, at, covers, ms, workMs } of todo.learned.toSorted(
       (a, b) => a.workMs * a.covers.length - b.workMs * b.covers.length,
-    ))
+    )) {
+      const known: Known = { test: this.#tests.get(path)![at]!, path, at, ms, workMs };
       for (const number of covers) {
         if (!wanted.has(number)) continue;
-        const known = covering.get(number) ?? [];
-        known.push({ test: this.#tests.get(path)![at]!, path, at, ms, workMs });
-        covering.set(number, known);
+        const those = covering.get(number) ?? [];
+        those.push(known);
+        covering.set(number, those);
       }
+    }
     for (const number of todo.numbers) {
       report({ number, state: "started", forMs: 20_000 });
       report({ number, ...(await this.#verdict(self, number, covering.get(number) ?? [])) });
     }
   }
 
-  /** What killed the nearest mutants comes first, then what has killed most. */
+  /**
+   * What is quick: first what killed the nearest mutants, then the tests that mirror the file, then what has killed most. What is
+   * slow waits for those of the others that cost little, and begins with what killed near.
+   */
   #likelyFirst(number: number, covering: readonly Known[]): readonly Known[] {
-    const near = [...this.#killers.keys()]
+    const nearest = [...this.#killers.keys()]
       .filter((other) => Math.abs(other - number) < 60)
       .toSorted((a, b) => Math.abs(a - number) - Math.abs(b - number))
-      .slice(0, 6)
-      .map((other) => this.#killers.get(other)!.test);
-    const successful = covering
-      .filter(({ test, workMs }) => this.#kills.has(test) && workMs < mostWorkMs / 10)
+      .map((other) => this.#killers.get(other)!);
+    const near = [...new Set(nearest)].filter((known) => covering.includes(known)).slice(0, 6);
+    const quick = covering.filter(isQuick);
+    const mirror = mirrorOf(this.#files.findLast(({ first }) => first <= number)!.path);
+    const successful = quick
+      .filter(({ test }) => this.#kills.has(test))
       .toSorted((a, b) => this.#kills.get(b.test)! / (b.workMs + 5) - this.#kills.get(a.test)! / (a.workMs + 5))
-      .slice(0, 10)
-      .map(({ test }) => test);
-    const likely = [...new Set([...near, ...successful])].flatMap((test) =>
-      covering.filter((known) => known.test === test),
-    );
-    return [...likely, ...covering.filter((known) => !likely.includes(known))];
+      .slice(0, 10);
+    const likely = new Set([...near.filter(isQuick), ...quick.filter(({ path }) => path === mirror), ...successful]);
+    let spentMs = 0;
+    for (const known of quick) if ((spentMs += known.workMs) < mostWorkMs / 3) likely.add(known);
+    for (const known of [...near, ...covering]) likely.add(known);
+    return [...likely];
   }
 
   async #verdict(self: RunnerTestCase, number: number, covering: readonly Known[]): Promise<Verdict> {
@@ -264,6 +279,15 @@ export default class MutationRunner extends TestRunner {
         // A mutant may have left nothing to be removed.
       }
   }
+}
+
+function isQuick({ workMs }: Known): boolean {
+  return workMs < mostWorkMs / 10;
+}
+
+/** Where the tests of a file stand. */
+function mirrorOf(path: string): string {
+  return path.replace(/^src(.*)\.ts$/, "../unit$1.test.ts");
 }
 
 /** Milliseconds of the processor. */

@@ -1,15 +1,30 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect, test } from "vitest";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
 import {
   createFile,
   createWhole,
   linkTarget,
+  nameFile,
   removeTemporaries,
   replaceByCandidate,
   replaceFile,
 } from "../../../src/disk/atomic-write.ts";
+import { errorCode } from "../../../src/disk/error-words.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { diskError, onDisk, wordsOf } from "../../support/disk-calls.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
@@ -124,4 +139,121 @@ test("the file behind a link is named, so that the link stays", () => {
   symlinkSync(join(folder, "real"), join(folder, "link"));
   expect(linkTarget(join(folder, "link"))).toBe(join(folder, "real"));
   expect(linkTarget(join(folder, "none"))).toBe(join(folder, "none"));
+});
+
+const small = Buffer.from("new");
+const inPieces = (): Iterable<Uint8Array> => [Buffer.from("n"), Buffer.from("ew")];
+async function* texts(): AsyncIterable<string> {
+  yield "n";
+  yield "ew";
+}
+const cut = join(mkdtempSync(join(tmpdir(), "integ-test-")), "cut");
+writeFileSync(cut, "n", { mode: 0o600 });
+afterAll(() => rmSync(dirname(cut), { recursive: true }));
+const candidate = (path: string): void =>
+  replaceByCandidate(path, (file) => {
+    copyFileSync(cut, file); // and called written
+    return "new";
+  });
+
+/** A way to write `x`, and what it asks of the disk that outlives a power cut, in this order. */
+const ways: readonly (readonly [string, (path: string) => unknown, readonly string[]])[] = [
+  ["created", (path) => createFile(path, small), ["write x", "fsync x", "fsync folder"]],
+  ["created of pieces", (path) => createFile(path, inPieces()), ["write x", "write x", "fsync x", "fsync folder"]],
+  ["created, its content only", (path) => createFile(path, "new", { durable: "content" }), ["write x", "fsync x"]],
+  ["created for now", (path) => createFile(path, "new", { durable: "none" }), ["write x"]],
+  [
+    "created with a secret",
+    (path) => createFile(path, "new", { secret: true }),
+    ["fchmod x", "write x", "fsync x", "fsync folder"],
+  ],
+  [
+    "replaced",
+    (path) => replaceFile(path, "new"),
+    ["write x.new-*", "fsync x.new-*", "rename x.new-*", "fsync folder"],
+  ],
+  [
+    "replaced, its content only",
+    (path) => replaceFile(path, "new", { durable: "content" }),
+    ["write x.new-*", "fsync x.new-*", "rename x.new-*"],
+  ],
+  ["replaced for now", (path) => replaceFile(path, "new", { durable: "none" }), ["write x.new-*", "rename x.new-*"]],
+  [
+    "replaced with a secret",
+    (path) => replaceFile(path, "new", { secret: true }),
+    ["fchmod x.new-*", "write x.new-*", "fsync x.new-*", "rename x.new-*", "fsync folder"],
+  ],
+  [
+    "replaced by a fixed name",
+    (path) => replaceFile(path, "new", { temporary: `${path}.new-1` }),
+    ["unlink x.new-1", "write x.new-1", "fsync x.new-1", "rename x.new-1", "fsync folder"],
+  ],
+  ["replaced by a candidate", candidate, ["write x.new-*", "fsync x.new-*", "rename x.new-*", "fsync folder"]],
+  [
+    "created of an endless text",
+    (path) => createWhole(path, texts()),
+    ["write x.new-*", "write x.new-*", "fsync x.new-*", "link x.new-*", "unlink x.new-*", "fsync folder"],
+  ],
+];
+const changing = ["write", "fsync", "rename", "link", "unlink", "fchmod"];
+
+describe.each(ways)("a file that is %s", (what, write, expected) => {
+  const isCreated = what.startsWith("created");
+  const prepare = (): { path: string; folder: string } => {
+    const folder = join(temporaryFolder(), "folder");
+    mkdirSync(folder);
+    if (!isCreated) writeFileSync(join(folder, "x"), "old", { mode: 0o600 });
+    return { folder, path: join(folder, "x") };
+  };
+
+  test("lasts as long as it is said to", async () => {
+    const { folder, path } = prepare();
+    const { calls, error, open } = await onDisk(() => write(path));
+    expect([error, open, wordsOf(calls, changing)]).toEqual([undefined, [], expected]);
+    expect([readFileSync(path, "utf8"), mode(path), readdirSync(folder)]).toEqual(["new", "600", ["x"]]);
+  });
+
+  test("is as before or whole, with nothing beside it, whichever call fails", async () => {
+    const { path: first } = prepare();
+    const { calls } = await onDisk(() => write(first));
+    for (const [number, { call, file }] of calls.entries()) {
+      const { folder, path } = prepare();
+      const { error, open } = await onDisk(
+        () => write(path),
+        (_, at) => (at === number ? diskError("EIO", call) : undefined),
+      );
+      const left = readdirSync(folder);
+      const words = `${call} ${file}`;
+      expect([words, open, call === "close" || errorCode(error)]).toEqual([words, [], call === "close" || "EIO"]);
+      if (call !== "unlink" && call !== "close")
+        expect([words, left]).toEqual([words, left.includes("x") ? ["x"] : []]);
+      const content = left.includes("x") ? readFileSync(path, "utf8") : "";
+      expect([words, isCreated ? ["", "new"] : ["old", "new"]]).toEqual([words, expect.arrayContaining([content])]);
+    }
+  });
+});
+
+test("a file system without hard links has a name that was free, and no other", async () => {
+  const folder = temporaryFolder();
+  const [from, to] = [join(folder, "from"), join(folder, "to")];
+  const name = (code: string) =>
+    onDisk(
+      () => nameFile(from, to, { replace: false }),
+      ({ call }) => (call === "link" ? diskError(code, "link") : undefined),
+    );
+  writeFileSync(from, "new");
+  expect(errorCode((await name("EACCES")).error)).toBe("EACCES");
+  expect((await name("EPERM")).error).toBeUndefined();
+  expect([readFileSync(to, "utf8"), readdirSync(folder)]).toEqual(["new", ["to"]]);
+  writeFileSync(from, "newer");
+  expect((await name("EPERM")).error).toMatchObject({ code: "EEXIST", syscall: "link" });
+  expect([readFileSync(to, "utf8"), readFileSync(from, "utf8")]).toEqual(["new", "newer"]);
+  nameFile(from, to, { replace: true });
+  expect([readFileSync(to, "utf8"), readdirSync(folder)]).toEqual(["newer", ["to"]]);
+});
+
+test("a link that cannot be followed is an error, not the file itself", () => {
+  const path = join(temporaryFolder(), "x");
+  symlinkSync(path, path);
+  expect(() => linkTarget(path)).toThrow("ELOOP");
 });
