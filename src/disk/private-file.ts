@@ -15,7 +15,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { Failure } from "../errors.ts";
-import { fileFailure, isMissing, isThereAlready } from "./error-words.ts";
+import { fileFailure, isMissing } from "./error-words.ts";
 import { careful, syncFolder } from "./write.ts";
 import { shell } from "../next-step.ts";
 import { dirname, basename, join, sep } from "node:path";
@@ -138,7 +138,6 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (isThereAlready(error)) return;
     const parent = dirname(path);
     if (!isMissing(error) || parent === path || isThere(parent)) return refuseUnlessThere(path, error);
     makeFolders(parent, { synced });
@@ -147,7 +146,7 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
   if (synced) syncFolder(dirname(path));
 }
 
-/** Some systems refuse to make what exists (a read-only disk, another user's parent) with a code of their own. */
+/** `EEXIST`; some systems refuse to make what exists (a read-only disk, another user's parent) with a code of their own. */
 function refuseUnlessThere(path: string, error: unknown): void {
   if (!isThere(path)) throw error;
 }

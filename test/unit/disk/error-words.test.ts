@@ -88,3 +88,13 @@ test("a Failure passes unchanged, a bug is an unexpected error", () => {
     "Cannot write /x: an unexpected error.",
   );
 });
+
+test("what is wrong with a path has its own way out, and a stream's or a native module's error has none of a call", () => {
+  expect(fileFailure(disk("EACCES"), "write", { path: "/x" }).details.hint).toBe("Check the path and its permissions.");
+  expect(fileFailure(disk("EMFILE"), "write", { path: "/x" }).details.hint).toBeUndefined();
+  const broken = Object.assign(new Error("no"), { code: "ENOSPC" });
+  expect([isDiskFull(broken), failedCall(broken), isDiskFull({ code: "ENOSPC" })]).toEqual([true, undefined, false]);
+  expect(isDiskFull(Object.assign(new Error("no"), { code: 28 }))).toBe(false);
+  expect(failedCall(Object.assign(new Error("no"), { code: "EIO", syscall: 1 }))).toBeUndefined();
+  expect(disk("ENODATA").message).toBe("ENODATA: failed, write");
+});

@@ -1,13 +1,25 @@
 // Locks where the kernel's answer is handed in: file systems without locks, files that change while they are looked at, and a
 // person who takes a lock away.
-import { existsSync, linkSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { hasOtherPaths, type KernelLock, tryLockRange } from "../../../src/disk/kernel-lock.ts";
+import { errorCode } from "../../../src/disk/error-words.ts";
+import { type KernelLock, tryLockRange } from "../../../src/disk/kernel-lock.ts";
 import { identify, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
-import { type LockMeans, pauseMs, sweepLocks, takeOver, tryLock } from "../../../src/disk/process-lock.ts";
+import { type LockMeans, pauseMs, sweepLocks, takeOver, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
 import { temporaryFolder as folder } from "../../support/bundle-driver.ts";
+import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 
 const self = identify(process.pid);
 type Answer = ReturnType<KernelLock["tryLock"]>;
@@ -177,11 +189,14 @@ describe("sweeping", () => {
 
   it("leaves what belongs to another, and the lock of the caller", () => {
     const path = join(folder(), "journal.ndjson");
-    for (const name of ["journal.ndjson2.drive-a.lock", "other.lock", "journal.ndjson.lock"])
-      plant(join(dirname(path), name), gone);
+    const living = `journal.ndjson.drive-f.lock.new-${process.pid}-0123456789ab`;
+    const kept = ["journal.ndjson2.drive-a.lock", "journal.ndjson.torn-20261121T000000000Z", living];
+    for (const name of ["other.lock", "journal.ndjson.lock", ...kept]) plant(join(dirname(path), name), gone);
     sweepLocks(path, { held: `${path}.lock`, means: without });
     expect(readdirSync(dirname(path)).sort()).toEqual([
+      living,
       "journal.ndjson.lock",
+      "journal.ndjson.torn-20261121T000000000Z",
       "journal.ndjson2.drive-a.lock",
       "other.lock",
     ]);
@@ -202,54 +217,169 @@ test.each([
   expect(new Set(pauses).size).toBeGreaterThan(100);
 });
 
-describe("a lock on bytes of a file", () => {
-  const range = { offset: 5, length: 1 };
-  const file = (): string => {
-    const path = join(folder(), "f");
-    writeFileSync(path, "text");
-    return path;
-  };
+describe("a file system without hard links", () => {
+  const noLinks = ({ call }: DiskCall) => (call === "link" ? diskError("EPERM", "link") : undefined);
 
-  it.each<[string, KernelLock | undefined, unknown]>([
-    ["without the kernel's package", undefined, "no_locks"],
-    ["where locks are of the whole file", { ...kernel(true), hasRanges: false }, "no_locks"],
-    ["on a disk without locks", kernel(undefined), "no_locks"],
-    ["that another has", kernel(false), "taken"],
-    ["that is free", kernel(true), { release: expect.any(Function) }],
-  ])("%s", (_what, its, expected) => {
-    const lock = tryLockRange(file(), range, its);
-    expect(lock).toEqual(expected);
-    if (typeof lock !== "string") {
-      lock.release();
-      lock.release(); // a second time does no harm
-    }
+  it.each([
+    ["the kernel's locks", () => means(true), true],
+    ["no locks of the kernel", () => without, false],
+    ["locks by name only", () => means(undefined), false],
+  ])("with %s has locks that are made in place", async (_what, lockMeans, kernel) => {
+    const path = lockPath();
+    const { value, open } = await onDisk(() => tryLock(path, lockMeans()), noLinks);
+    expect(value?.held?.isHeld()).toBe(true);
+    expect(open).toEqual(["x.lock"]);
+    expect(ownerAt(path)).toMatchObject({ pid: process.pid, kernel });
+    expect((statSync(path).mode & 0o777).toString(8)).toBe("600");
+    expect(readdirSync(dirname(path))).toEqual(["x.lock"]);
+    value?.held?.release();
+    expect(readdirSync(dirname(path))).toEqual([]);
   });
 
-  it("needs a file that can be written", () => {
-    expect(tryLockRange(join(folder(), "none"), range, kernel(true))).toBe("no_file");
-    expect(() => tryLockRange(`${file()}\0`, range, kernel(true))).toThrow("null bytes");
+  it("leaves the lock to one that looked at the empty file first", async () => {
+    const path = lockPath();
+    const { value, open } = await onDisk(() => tryLock(path, means(true, false, false)), noLinks);
+    expect([value, open]).toEqual([{ held: undefined, owner: undefined }, []]);
+    expect(readFileSync(path, "utf8")).toBe("");
   });
 
-  it("is of the file that has the name in the end", () => {
-    const path = file();
-    const fds: number[] = [];
-    const replace = (fd: number): boolean => {
-      if (fds.push(fd) === 1) {
-        renameSync(path, `${path}.old`);
-        writeFileSync(path, "new");
-      }
+  it("looks again where another one made its own meanwhile", async () => {
+    const path = lockPath();
+    const { value, open } = await onDisk(
+      () => tryLock(path, without),
+      (call) => {
+        if (call.call === "link") plant(path, { random: "another" });
+        return noLinks(call);
+      },
+    );
+    expect([value?.held, open]).toEqual([undefined, []]);
+    expect(value).toMatchObject({ owner: { random: "another" } });
+    expect(ownerAt(path).random).toBe("another");
+  });
+
+  it.each(["write", "open"])("leaves nothing if the %s in place fails", async (wanted) => {
+    const path = lockPath();
+    let isLinked = false;
+    const { error, open } = await onDisk(
+      () => tryLock(path, without),
+      (call) => {
+        const isMade = call.call !== "open" || (Number(call.args[1]) & constants.O_CREAT) !== 0;
+        if (isLinked && call.call === wanted && call.file === "x.lock" && isMade) return diskError("EIO", wanted);
+        isLinked ||= call.call === "link";
+        return noLinks(call);
+      },
+    );
+    expect(error).toMatchObject({ code: "EIO", syscall: wanted });
+    expect([open, readdirSync(dirname(path))]).toEqual([[], []]);
+  });
+});
+
+describe("a lock without a name, which the kernel gives", () => {
+  it("is had whole, under this process's name", () => {
+    const path = lockPath();
+    writeFileSync(path, "x".repeat(900));
+    const { held } = tryLock(path, means(true));
+    expect([held?.isHeld(), ownerAt(path).pid, ownerAt(path).kernel]).toEqual([true, process.pid, true]);
+    held?.release();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  });
+
+  it("is another's if another file took its place meanwhile", () => {
+    const path = lockPath();
+    writeFileSync(path, "");
+    const replace = (): true => {
+      renameSync(path, `${path}.old`);
+      plant(path, { random: "new" });
       return true;
     };
-    const lock = tryLockRange(path, range, { hasRanges: true, tryLock: (fd) => replace(fd) });
-    expect([typeof lock, fds.length]).toEqual(["object", 2]);
-    if (typeof lock !== "string") lock.release();
+    expect(tryLock(path, means(replace, undefined))).toMatchObject({ held: undefined, owner: { random: "new" } });
+    expect(readFileSync(`${path}.old`, "utf8")).toBe("");
+  });
+});
+
+test("a second release touches no file that was opened since", () => {
+  const path = lockPath();
+  const { held } = tryLock(path, without);
+  const range = tryLockRange(path, { offset: 5, length: 1 }, kernel(true));
+  held?.release();
+  if (typeof range === "object") range.release();
+  const fds = [1, 2, 3].map(() => openSync(dirname(path), "r"));
+  held?.release();
+  if (typeof range === "object") range.release();
+  for (const fd of fds) closeSync(fd);
+  expect(typeof range).toBe("object");
+});
+
+describe("a disk that fails", () => {
+  it.each(["EPERM", "ENOENT", "EEXIST", "ENOTSUP"])("%s of a write says nothing about links", async (code) => {
+    const path = lockPath();
+    const { error, open } = await onDisk(
+      () => tryLock(path, without),
+      ({ call }) => (call === "write" ? diskError(code, "write") : undefined),
+    );
+    expect([errorCode(error), open, readdirSync(dirname(path))]).toEqual([code, [], []]);
   });
 
-  it("knows whether other paths lead to its file", () => {
-    const path = file();
-    expect(hasOtherPaths(path)).toBe(false);
-    expect(hasOtherPaths(`${path}.none`)).toBe(false);
-    linkSync(path, `${path}.second`);
-    expect(hasOtherPaths(path)).toBe(true);
+  const works: readonly (readonly [string, (path: string) => void, (path: string) => unknown])[] = [
+    ["a lock that is taken", () => {}, (path) => tryLock(path, without).held],
+    ["a lock that is taken from the dead", (path) => plant(path, gone), (path) => tryLock(path, without).held],
+    ["a lock that a person takes away", (path) => plant(path, another), (path) => takeOver(path, without)],
+    ["a lock without a name", (path) => writeFileSync(path, ""), (path) => takeOver(path, without)],
+  ];
+
+  it.each(works)(
+    "%s: is had, or its error is told, and no file stays open but the lock's",
+    async (_, arrange, work) => {
+      const first = lockPath();
+      arrange(first);
+      const { calls } = await onDisk(() => work(first));
+      for (const [number, { call, file }] of calls.entries()) {
+        const path = lockPath();
+        arrange(path);
+        const { value, error, open } = await onDisk(
+          () => work(path),
+          (_call, at) => (at === number ? diskError("EIO", call) : undefined),
+        );
+        const words = `${call} ${file}`;
+        const isHad = error === undefined;
+        // What cannot be removed or closed is no fault of the lock.
+        expect([words, isHad || errorCode(error)]).toEqual([words, isHad ? true : "EIO"]);
+        if (isHad) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
+        expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);
+      }
+    },
+  );
+
+  it("a lock that is wanted while another one gets it is the other's", async () => {
+    const path = lockPath();
+    const { value, open } = await onDisk(
+      () => tryLock(path, without),
+      ({ call }) => {
+        if (call === "link" && !existsSync(path)) plant(path, { random: "another" });
+      },
+    );
+    expect(value).toMatchObject({ held: undefined, owner: { random: "another" } });
+    expect([open, readdirSync(dirname(path))]).toEqual([[], ["x.lock"]]);
   });
+
+  it("a lock without a name that gets one while it is taken away is put back", async () => {
+    const path = lockPath();
+    writeFileSync(path, "");
+    const { value } = await onDisk(
+      () => takeOver(path, without),
+      ({ call, file }) => {
+        if (call === "rename" && file === "x.lock") plant(path, { random: "another" });
+      },
+    );
+    expect([value, ownerAt(path).random, readdirSync(dirname(path))]).toEqual(["lives", "another", ["x.lock"]]);
+  });
+});
+
+test("a lock that is waited for is given back if what others left cannot be looked at", async () => {
+  const path = lockPath();
+  const { error, open } = await onDisk(
+    () => waitForLock(path, { waitMs: 0, whenHeld: () => new Error("held") }),
+    ({ call }) => (call === "readdir" ? diskError("EIO", "scandir") : undefined),
+  );
+  expect([errorCode(error), open, readdirSync(dirname(path))]).toEqual(["EIO", [], []]);
 });

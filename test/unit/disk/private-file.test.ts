@@ -1,13 +1,18 @@
-import { chmodSync, closeSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, closeSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   createPrivateFile,
   ensurePrivateFolder,
+  isAmong,
+  listFolder,
+  makeFolders,
   openPrivateFile,
   readPrivateFile,
 } from "../../../src/disk/private-file.ts";
+import { Failure } from "../../../src/errors.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { type DiskCall, diskError, onDisk, wordsOf } from "../../support/disk-calls.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
@@ -45,4 +50,121 @@ test("a folder is made with its parents, 0700; one that others can write to is r
   expect(() => ensurePrivateFolder(join(folder, "open"))).toThrow("can be changed by other users");
   writeFileSync(join(folder, "file"), "");
   expect(() => ensurePrivateFolder(join(folder, "file", "x"))).toThrow("a part of the path is not a folder");
+});
+
+/** Files and folders have another owner, or another mode, than they have. */
+function looking(changed: { uid?: number; mode?: number }): (call: DiskCall) => unknown {
+  const { fstatSync, statSync: stat } = fs;
+  return ({ call }) => {
+    if (call !== "fstat" && call !== "stat") return undefined;
+    const real = (call === "stat" ? stat : fstatSync) as (...args: unknown[]) => object;
+    return (...args: unknown[]) => Object.assign(real(...args), changed);
+  };
+}
+
+async function failureOf(work: () => unknown, answer: (call: DiskCall, at: number) => unknown): Promise<unknown[]> {
+  const { error, open, value } = await onDisk(work, answer);
+  return [error instanceof Failure ? [error.kind, error.message] : (error ?? value), open];
+}
+
+test("what belongs to another user, or is no plain file, is refused", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "x");
+  writeFileSync(path, "text", { mode: 0o600 });
+  const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
+  const others = looking({ uid: 2000 });
+  try {
+    const refused = ["usage", `Cannot use ${path}: it belongs to another user.`];
+    expect(await failureOf(() => readPrivateFile(path), others)).toEqual([refused, []]);
+    expect(await failureOf(() => readPrivateFile(path), looking({ uid: 1000 }))).toEqual(["text", []]);
+    expect(await failureOf(() => ensurePrivateFolder(folder), others)).toEqual([
+      ["usage", `Cannot use the folder ${folder}: it belongs to another user.`],
+      [],
+    ]);
+    getuid.mockReturnValue(0);
+    expect(await failureOf(() => readPrivateFile(path), others)).toEqual(["text", []]);
+  } finally {
+    getuid.mockRestore();
+  }
+  expect(
+    await failureOf(
+      () => ensurePrivateFolder(path),
+      () => undefined,
+    ),
+  ).toEqual([["usage", `Cannot use ${path}: it is not a folder.`], []]);
+  for (const [mode, isRefused] of [
+    [0o711, false],
+    [0o755, false],
+    [0o720, true],
+    [0o702, true],
+  ] as const) {
+    chmodSync(folder, mode);
+    const [said] = await failureOf(
+      () => ensurePrivateFolder(folder),
+      () => undefined,
+    );
+    expect([mode, said]).toEqual([
+      mode,
+      isRefused ? ["usage", `The folder ${folder} can be changed by other users.`] : undefined,
+    ]);
+  }
+  expect(
+    await failureOf(
+      () => readPrivateFile(folder),
+      () => undefined,
+    ),
+  ).toEqual([["usage", `Cannot use ${folder}: it is not a plain file.`], []]);
+});
+
+test("a file system that keeps no permissions takes no secret, and nothing of it stays", async () => {
+  const path = join(temporaryFolder(), "x");
+  const refused = ["usage", `${path} is open to other users (mode 777).`];
+  expect(await failureOf(() => createPrivateFile(path), looking({ mode: 0o100777 }))).toEqual([refused, []]);
+  expect(readPrivateFile(path)).toBeUndefined();
+});
+
+test("a disk that fails is named by what was wanted of it", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "x");
+  writeFileSync(path, "text", { mode: 0o600 });
+  const on =
+    (wanted: string) =>
+    ({ call }: DiskCall) =>
+      call === wanted ? diskError("EIO", wanted) : undefined;
+  const said = (action: string, what: string) => [
+    ["failed", `Cannot ${action} ${what}: the device reports an I/O error.`],
+    [],
+  ];
+  expect(await failureOf(() => readPrivateFile(path), on("open"))).toEqual(said("read", path));
+  expect(await failureOf(() => readPrivateFile(path), on("readFile"))).toEqual(said("read", path));
+  expect(await failureOf(() => listFolder(folder), on("readdir"))).toEqual(said("read the folder", folder));
+  const made = join(folder, "new");
+  expect(await failureOf(() => ensurePrivateFolder(made), on("mkdir"))).toEqual(said("make the folder", made));
+  expect([listFolder(folder), listFolder(made)]).toEqual([["x"], []]);
+});
+
+test("the name of each folder that is made is on disk before the next, unless it need not last", async () => {
+  const top = join(temporaryFolder(), "top");
+  mkdirSync(top);
+  const { calls } = await onDisk(() => makeFolders(join(top, "a", "b")));
+  expect(wordsOf(calls, ["mkdir", "fsync"])).toEqual(["mkdir b", "mkdir a", "fsync top", "mkdir b", "fsync a"]);
+  const unsynced = await onDisk(() => makeFolders(join(top, "c", "d"), { synced: false }));
+  expect(wordsOf(unsynced.calls, ["mkdir", "fsync"])).toEqual(["mkdir d", "mkdir c", "mkdir d"]);
+});
+
+test("what is there already is not made, whatever the system says of it", async () => {
+  const folder = temporaryFolder();
+  const denied = ({ call }: DiskCall) => (call === "mkdir" ? diskError("EROFS", "mkdir") : undefined);
+  expect(await failureOf(() => makeFolders(folder), denied)).toEqual([undefined, []]);
+  const [error] = await failureOf(() => makeFolders(join(folder, "x")), denied);
+  expect(error).toMatchObject({ code: "EROFS" });
+});
+
+test("a path that cannot be looked at is none of the program's own", async () => {
+  const folder = temporaryFolder();
+  const [one, other] = [join(folder, "one"), join(folder, "other")];
+  for (const path of [one, other]) writeFileSync(path, "");
+  const blind = ({ call }: DiskCall) => (call === "stat" ? diskError("EACCES", "stat") : undefined);
+  expect(await failureOf(() => isAmong([one], other), blind)).toEqual([false, []]);
+  expect(await failureOf(() => isAmong([one], one), blind)).toEqual([true, []]);
 });

@@ -1,8 +1,10 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import fs, { closeSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { removeFile, syncFolder, writeAll } from "../../../src/disk/write.ts";
+import { errorCode } from "../../../src/disk/error-words.ts";
+import { cutBack, folderSynced, isAt, removeFile, syncFolder, writeAll } from "../../../src/disk/write.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { type DiskCall, diskError, onDisk, wordsOf } from "../../support/disk-calls.ts";
 
 test("writes at a place, or at the end of a file that is appended to", () => {
   const path = join(temporaryFolder(), "x");
@@ -32,4 +34,63 @@ test("a folder is synced; one that is not there is an error; a file that is not 
   removeFile(join(folder, "x"));
   expect(() => removeFile(join(folder, "none", "x"))).not.toThrow();
   expect(() => removeFile(folder)).toThrow();
+});
+
+test("a write that is cut short goes on where it stopped; one that writes nothing is an error", async () => {
+  const path = join(temporaryFolder(), "x");
+  writeFileSync(path, "......");
+  const fd = openSync(path, "r+");
+  const { writeSync } = fs;
+  const short = ({ call }: DiskCall) =>
+    call === "write"
+      ? (to: number, data: Uint8Array, from: number, _length: number, at: number) => writeSync(to, data, from, 1, at)
+      : undefined;
+  const { error, calls } = await onDisk(() => writeAll(fd, Buffer.from("abc"), 2), short);
+  expect([error, calls.length, readFileSync(path, "utf8")]).toEqual([undefined, 3, "..abc."]);
+  const none = await onDisk(
+    () => writeAll(fd, Buffer.from("abc")),
+    () => () => 0,
+  );
+  expect(none.error).toMatchObject({ code: "EIO", syscall: "write" });
+  cutBack({ fd, size: 3 });
+  expect(readFileSync(path, "utf8")).toBe("..a");
+  closeSync(fd);
+  expect(() => cutBack({ fd: 9999, size: 0 })).not.toThrow();
+});
+
+test.each([
+  ["fsync", "EINVAL", {}, undefined],
+  ["fsync", "ENOTSUP", {}, undefined],
+  ["fsync", "EIO", {}, "EIO"],
+  ["open", "EACCES", {}, "EACCES"],
+  ["open", "EACCES", { unlessDenied: true }, undefined],
+  ["open", "EIO", { unlessDenied: true }, "EIO"],
+  ["fsync", "EACCES", { unlessDenied: true }, "EACCES"],
+])("a folder whose %s ends with %s (%j): %s", async (wanted, code, options, expected) => {
+  const folder = temporaryFolder();
+  const { error, open } = await onDisk(
+    () => syncFolder(folder, options),
+    ({ call }) => (call === wanted ? diskError(code, wanted) : undefined),
+  );
+  expect([errorCode(error), open]).toEqual([expected, []]);
+});
+
+test("a folder is synced once for all who ask in one turn, again in the next, and tells each of its error", async () => {
+  const folder = temporaryFolder();
+  const asked = () => Promise.all([folderSynced(folder), folderSynced(folder)]);
+  const { calls } = await onDisk(async () => [await asked(), await asked()]);
+  expect(wordsOf(calls, ["fsync"])).toHaveLength(2);
+  const failing = await onDisk(asked, ({ call }) => (call === "fsync" ? diskError("EIO", call) : undefined));
+  expect(errorCode(failing.error)).toBe("EIO");
+});
+
+test("an open file is at its path until another one, or none, is there", () => {
+  const path = join(temporaryFolder(), "x");
+  const fd = openSync(path, "w");
+  expect(isAt(path, fd)).toBe(true);
+  renameSync(path, `${path}.moved`);
+  expect(isAt(path, fd)).toBe(false);
+  writeFileSync(path, "another");
+  expect([isAt(path, fd), isAt(`${path}.moved`, fd)]).toEqual([false, true]);
+  closeSync(fd);
 });
