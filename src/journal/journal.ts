@@ -71,7 +71,8 @@ export interface Journal {
   movedTo(): Promise<Moved | undefined>;
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
   markMoved(moved: Moved | undefined): Promise<void>;
-  verify(): Promise<Finding[]>;
+  /** @param pause of one that is read for long */
+  verify(pause?: Pause): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that; see `prunable`. */
@@ -79,6 +80,9 @@ export interface Journal {
   /** Ends what was opened for it. Safe to repeat. */
   close(): void;
 }
+
+/** Lets others have the process, and rejects if the work is to end. @param share of the work that is done, from 0 to 1 */
+export type Pause = (share: number) => Promise<void> | undefined;
 
 export interface EscrowStore {
   /** The entries that have one. */

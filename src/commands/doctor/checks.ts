@@ -6,6 +6,7 @@ import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
+import { slowly } from "../running/read.ts";
 import type { Finding } from "../../journal/journal.ts";
 import { type Moved, movedWords } from "../../journal/record.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
@@ -74,7 +75,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
 
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
-  const findings = await journal.verify();
+  const findings = await slowly(context, "Verifying the journal", (pause) => journal.verify(pause));
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   const moved = await journal.movedTo();

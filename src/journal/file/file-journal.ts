@@ -19,6 +19,7 @@ import type {
   Holder,
   Intent,
   Journal,
+  Pause,
   Pruned,
   PruneOptions,
 } from "../journal.ts";
@@ -311,7 +312,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  async verify(): Promise<Finding[]> {
+  async verify(pause?: Pause): Promise<Finding[]> {
     const { Verification } = await import("./verify.ts");
     try {
       if (this.#file.size() === 0) return new Verification(this.path).findings(this.#file.read());
@@ -324,7 +325,7 @@ export class FileJournal implements Journal {
       }
       try {
         const verification = new Verification(this.path);
-        const reading = this.#file.readWhole(verification);
+        const reading = await this.#file.watchWhole(verification, pause);
         if (lock) found.push(...this.#setAside(reading));
         return [...verification.findings(reading), ...found];
       } finally {

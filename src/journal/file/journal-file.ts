@@ -3,19 +3,18 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { type Appended, careful, cutBack, syncFolder, writeAll } from "../../disk/write.ts";
-import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
-import { Failure } from "../../errors.ts";
+import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
+import { errorCode, isMissing } from "../../disk/error-words.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, type Moved, movedToIn, seal, sumIn } from "../record.ts";
+import type { Pause } from "../journal.ts";
 import type { MergeOptions } from "../merge.ts";
 import type { Beginning, Known, OpenFile, Reading } from "./reading.ts";
-import { type Damage, type Found, readBytes, readPieces, type Summarize } from "./scan.ts";
+import { anchorAt, type Damage, drained, drainedSlowly, readBytes, readPieces, type Summarize } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind, JournalIndex, takeFacts, Unfit, type Watcher } from "./index/journal-index.ts";
-import { assertCurrent, assertOurs, checkFile, longBytes, prepareFolder, SetAside } from "./safety.ts";
-import { shell } from "../../next-step.ts";
+import { assertCurrent, assertOurs, checkFile, DiskHealth, longBytes, prepareFolder, SetAside } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -30,8 +29,7 @@ export class JournalFile {
   readonly #now: () => number;
   readonly #summarize: Summarize | undefined;
   #known: Known | undefined;
-  /** Device and inode whose name in the folder this process has synced. */
-  #synced = "";
+  readonly #health: DiskHealth;
   readonly #aside: SetAside;
   readonly #index: IndexFiles;
   /** The first bytes of the file when it was read last. */
@@ -41,9 +39,7 @@ export class JournalFile {
   /** Open for good: an index looks up records in them. */
   readonly #kept = new Set<number>();
   /** Set while the file is read without its index. */
-  #whole: { readonly watcher: Watcher | undefined } | undefined;
-  /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
-  #broken = false;
+  #isWhole = false;
   /** Set while appends are to be synced together. */
   #unsynced: Appended[] | undefined;
 
@@ -51,6 +47,7 @@ export class JournalFile {
     this.path = path;
     this.#now = now;
     this.#summarize = summarize;
+    this.#health = new DiskHealth(path);
     this.#aside = new SetAside(path, now);
     this.#index = new IndexFiles(path);
   }
@@ -80,7 +77,7 @@ export class JournalFile {
     const reading = this.#withOpen((fd) => this.#refresh(fd));
     if (reading) return reading;
     this.#known = undefined;
-    return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
+    return nothingRead();
   }
 
   /** Of the file, which is not read; 0 if there is none. */
@@ -90,13 +87,8 @@ export class JournalFile {
 
   /** @returns undefined if there is no file */
   #withOpen<T>(work: (fd: number) => T, { isAnyones = false } = {}): T | undefined {
-    let fd: number;
-    try {
-      fd = fs.openSync(this.path, O_RDONLY | careful);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      return undefined;
-    }
+    const fd = this.#open();
+    if (fd === undefined) return undefined;
     try {
       if (!isAnyones) checkFile(fd, this.path);
       return work(fd);
@@ -105,22 +97,49 @@ export class JournalFile {
     }
   }
 
-  /** Reads every byte, whatever an index says. With a watcher no entry is found by name afterwards. */
-  readWhole(watcher?: Watcher): Reading {
+  #open(): number | undefined {
+    try {
+      return fs.openSync(this.path, O_RDONLY | careful);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      return undefined;
+    }
+  }
+
+  #opened(fd: number): OpenFile {
+    const { size } = fs.fstatSync(fd);
+    const open = { fd, head: readBytes(fd, 0, Math.min(headLength, size)), size };
+    this.#head = open.head.toString("latin1");
+    return open;
+  }
+
+  /** Reads every byte, whatever an index says. */
+  readWhole(): Reading {
     this.#known = undefined;
-    this.#whole = { watcher };
+    this.#isWhole = true;
     try {
       return this.read();
     } finally {
-      this.#whole = undefined;
-      if (watcher) this.#known = undefined;
+      this.#isWhole = false;
+    }
+  }
+
+  /** The same, shown to a watcher; no entry is found by name afterwards. @param pause asked now and then while a long file is read */
+  async watchWhole(watcher: Watcher, pause?: Pause): Promise<Reading> {
+    const fd = this.#open();
+    if (fd === undefined) return nothingRead();
+    try {
+      checkFile(fd, this.path);
+      const pieces = this.#pieces(this.#opened(fd), { fold: new Fold() }, watcher);
+      return (await drainedSlowly(pieces, pause)) ?? nothingRead();
+    } finally {
+      this.#known = undefined;
+      this.#close(fd);
     }
   }
 
   #refresh(fd: number): Reading {
-    const { size } = fs.fstatSync(fd);
-    const open = { fd, head: readBytes(fd, 0, Math.min(headLength, size)), size };
-    this.#head = open.head.toString("latin1");
+    const open = this.#opened(fd);
     const reading = this.#readOn(open) ?? this.#readBehindIndex(open);
     if (reading) return reading;
     this.#known = undefined;
@@ -139,7 +158,7 @@ export class JournalFile {
 
   /** The same by the index, if there is one and it fits. */
   #readBehindIndex(open: OpenFile): Reading | undefined {
-    if (this.#whole || open.size <= readAtOnce) return undefined;
+    if (this.#isWhole || open.size <= readAtOnce) return undefined;
     const loaded = this.#index.load(open);
     if (loaded === undefined) return undefined;
     this.#kept.add(open.fd);
@@ -150,18 +169,27 @@ export class JournalFile {
   /** @returns nothing if the last record known is another now */
   #readFrom(open: OpenFile, from: { readonly fold: Fold; readonly anchor?: never }): Reading;
   #readFrom(open: OpenFile, from: Beginning): Reading | undefined;
-  #readFrom(open: OpenFile, { fold: first, anchor: before }: Beginning): Reading | undefined {
+  #readFrom(open: OpenFile, from: Beginning): Reading | undefined {
+    return drained(this.#pieces(open, from));
+  }
+
+  /** Yields behind each piece how much of the file was read. */
+  *#pieces(
+    open: OpenFile,
+    { fold: first, anchor: before }: Beginning,
+    watcher?: Watcher,
+  ): Generator<number, Reading | undefined> {
     const { fd, head, size } = open;
     let [fold, anchor, torn] = [first, before, undefined as Damage | undefined];
     // Damage behind the last sound record is read again next time, so it is not the fold's yet.
     let behind: readonly Damage[] = [];
     let isKnown = before !== undefined;
-    const watcher = this.#whole?.watcher;
     const options = { size, isVerified: watcher !== undefined, summarize: this.#summarize };
     for (const next of readPieces(fd, before ?? { offset: 0, line: 1 }, options)) {
       const taken = isKnown || behind.length > 0 ? undefined : takeFacts(fold, next, { fd, watcher });
       if (taken) {
         ({ fold, anchor } = taken);
+        yield next.start.offset / size;
         continue;
       }
       const piece = next.scan();
@@ -178,6 +206,7 @@ export class JournalFile {
       if (!fold.isJournal && size > 0) assertOurs(piece.bytes, this.path);
       watcher?.add(piece, fold);
       if (!piece.isLast) fold = this.#foldBehind(fold, { fd, end: piece.end });
+      yield piece.end / size;
     }
     this.#known = anchor && { fold, head, anchor };
     return { fold, damage: behind, torn, size, isEmptied: size === 0 };
@@ -216,12 +245,12 @@ export class JournalFile {
    * without its index takes time, and others wait for the process that has its lock.
    */
   prepare(): void {
-    this.#assertTrusted();
+    this.#health.assertGood();
     try {
       prepareFolder(dirname(this.path));
       this.read();
     } catch (error) {
-      throw this.#noteFailedSync(error);
+      throw this.#health.noted(error);
     }
   }
 
@@ -232,7 +261,7 @@ export class JournalFile {
    * @throws Failure, or the error of the file call.
    */
   append(make: (fold: Fold) => readonly string[], { isMove = false }: MergeOptions = {}): void {
-    this.#assertTrusted();
+    this.#health.assertGood();
     const appended = this.#appended(make, { isMove });
     if (this.#unsynced) this.#unsynced.push(appended);
     else this.#sync([appended]);
@@ -270,7 +299,7 @@ export class JournalFile {
     } catch (error) {
       if (appended) cutBack(appended);
       if (fd !== undefined) this.#close(fd);
-      throw this.#noteFailedSync(error);
+      throw this.#health.noted(error);
     }
   }
 
@@ -282,12 +311,12 @@ export class JournalFile {
     let isSynced = false;
     try {
       fs.fsyncSync(fd);
-      this.#syncName(fd);
+      this.#health.syncName(fd);
       isSynced = true;
       this.#keepIndex(fd);
     } catch (error) {
       if (!isSynced) cutBack({ fd, size });
-      throw this.#noteFailedSync(error);
+      throw this.#health.noted(error);
     } finally {
       for (const one of appended) this.#close(one.fd);
     }
@@ -327,37 +356,13 @@ export class JournalFile {
     return this.#withOpen(read, { isAnyones: true });
   }
 
-  #assertTrusted(): void {
-    if (!this.#broken) return;
-    throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
-      meaning: "Nothing more is written to it by this process.",
-      nextCommand: shell`integ journal verify`,
-    });
-  }
-
-  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
-  #noteFailedSync(error: unknown): unknown {
-    if (failedCall(error)?.call === "fsync") this.#broken = true;
-    return error;
-  }
-
-  #syncName(fd: number): void {
-    const { dev, ino } = fs.fstatSync(fd, { bigint: true });
-    if (this.#synced === `${dev}:${ino}`) return;
-    const folder = dirname(this.path);
-    syncFolder(folder);
-    // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
-    syncFolder(dirname(folder), { unlessDenied: true });
-    this.#synced = `${dev}:${ino}`;
-  }
-
   /** Copies damaged places beside the journal, each once; they stay in the file too until it is pruned. */
   setAside(reading: Reading): void {
-    this.#assertTrusted();
+    this.#health.assertGood();
     try {
       this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
     } catch (error) {
-      throw this.#noteFailedSync(error);
+      throw this.#health.noted(error);
     }
   }
 
@@ -371,7 +376,7 @@ export class JournalFile {
     written: (header: (kept: KeptPart) => string) => Iterable<Uint8Array>,
     moved?: Moved,
   ): void {
-    this.#assertTrusted();
+    this.#health.assertGood();
     try {
       assertCurrent(reading.fold, this.path);
       this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
@@ -383,12 +388,12 @@ export class JournalFile {
       );
       this.#index.remove();
     } catch (error) {
-      throw this.#noteFailedSync(error);
+      throw this.#health.noted(error);
     }
   }
 }
 
-function anchorAt({ offset, line, text, record }: Found): Known["anchor"] {
-  const bytes = Buffer.from(text.bytes.subarray(text.start, text.end));
-  return { offset, line, bytes, isChained: record.after !== undefined };
+/** Of a file that is not there. */
+function nothingRead(): Reading {
+  return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
 }

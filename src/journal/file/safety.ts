@@ -1,10 +1,11 @@
 // Which file and folder may be the journal, and how a refusal or a failing file call is worded.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
+import { dirname } from "node:path";
 import { createFile } from "../../disk/atomic-write.ts";
-import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
+import { type ErrorCause, errorCode, failedCall, fileFailure, systemWords } from "../../disk/error-words.ts";
 import { makeFolders } from "../../disk/private-file.ts";
-import { isAt } from "../../disk/write.ts";
+import { isAt, syncFolder } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
 import { recordStart } from "../record.ts";
@@ -194,5 +195,43 @@ export class SetAside {
       if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
       if (there === undefined) return createFile(path, bytes);
     }
+  }
+}
+
+/** Whether what is written to a file lasts. */
+export class DiskHealth {
+  readonly #path: string;
+  /** Device and inode whose name in the folder this process has synced. */
+  #synced = "";
+  /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
+  #broken = false;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  assertGood(): void {
+    if (!this.#broken) return;
+    throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
+      meaning: "Nothing more is written to it by this process.",
+      nextCommand: shell`integ journal verify`,
+    });
+  }
+
+  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
+  noted(error: unknown): unknown {
+    if (failedCall(error)?.call === "fsync") this.#broken = true;
+    return error;
+  }
+
+  /** Syncs the folder's entry, once for each file that gets the name. */
+  syncName(fd: number): void {
+    const { dev, ino } = fs.fstatSync(fd, { bigint: true });
+    if (this.#synced === `${dev}:${ino}`) return;
+    const folder = dirname(this.#path);
+    syncFolder(folder);
+    // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
+    syncFolder(dirname(folder), { unlessDenied: true });
+    this.#synced = `${dev}:${ino}`;
   }
 }

@@ -1,6 +1,7 @@
 // How a file is cut into sound records and damage.
 import * as fs from "node:fs";
 import type { PieceFacts } from "./piece-facts.ts";
+import type { Pause } from "../journal.ts";
 import { readLine, recordStart, type Slice, type SoundRecord } from "../record.ts";
 
 const newline = 10;
@@ -108,6 +109,12 @@ export interface LineStart {
   readonly offset: number;
   /** Counted from 1. */
   readonly line: number;
+}
+
+/** A record to find again: who reads on from there knows that nothing before it was exchanged. */
+export function anchorAt({ offset, line, text, record }: Found): LineStart & { bytes: Buffer; isChained: boolean } {
+  const bytes = Buffer.from(text.bytes.subarray(text.start, text.end));
+  return { offset, line, bytes, isChained: record.after !== undefined };
 }
 
 export interface Piece extends Scan {
@@ -278,4 +285,28 @@ export function* readPieces(
 function scanPiece(part: FilePart, number: number, line: number): Piece {
   const { offset, bytes, isLast } = readPiece(part, number);
   return { ...scanBytes(bytes, { offset, line }), bytes, end: offset + bytes.length, isLast };
+}
+
+/** At the rate of a busy machine, pieces for a few tenths of a second. */
+const piecesAtOnce = 16;
+
+/** Reads to the end. */
+export function drained<T>(pieces: Generator<number, T>): T {
+  for (;;) {
+    const next = pieces.next();
+    if (next.done) return next.value;
+  }
+}
+
+/** The same with a pause now and then; if that is refused, nothing more is read. @param pieces how much was read, from 0 to 1 */
+export async function drainedSlowly<T>(pieces: Generator<number, T>, pause: Pause = () => undefined): Promise<T> {
+  try {
+    for (let count = 1; ; count += 1) {
+      const next = pieces.next();
+      if (next.done) return next.value;
+      if (count % piecesAtOnce === 0) await pause(next.value);
+    }
+  } finally {
+    pieces.return(undefined as never);
+  }
 }

@@ -164,3 +164,15 @@ test.each(["a record of what was kept edited", ...(isFull ? ["a sound one"] : []
     expect(await findings({ summarize })).toEqual(await findings());
   },
 );
+
+test("a pause that is refused ends the reading, and others can have the journal", async () => {
+  const path = journalPath();
+  writeJournal(path, lines);
+  const shares: number[] = [];
+  const refused = new Error("interrupted");
+  const pause = (share: number): Promise<void> => Promise.reject(shares.push(share) && refused);
+  await expect(at(path, { summarize }).verify(pause)).rejects.toBe(refused);
+  expect(shares).toEqual([expect.closeTo(0.9, 1)]);
+  expect(await at(path, { summarize }).verify((share) => void shares.push(share))).toEqual([]);
+  expect(shares).toHaveLength(2);
+});
