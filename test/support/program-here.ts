@@ -1,6 +1,7 @@
 // The built program inside this process: the same words, environment, streams and sockets, without the cost of a process
 // for each command.
 import { resolve } from "node:path";
+import { askingOnce } from "./absent-keychain.ts";
 import { runMain } from "./main-here.ts";
 import type { Ended, Home, RunOptions } from "./program.ts";
 import { recordSteps } from "./record-steps.ts";
@@ -23,7 +24,7 @@ interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> 
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
   if (isBusy) return undefined;
   isBusy = true;
-  return inFolder(options.cwd ?? home.folder, () => runProgram(home, words, options))
+  return inFolder(options.cwd ?? home.folder, () => askingOnce(() => runProgram(home, words, options)))
     .then((end) => {
       recordSteps(words, end);
       return end;
