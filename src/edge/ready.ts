@@ -118,13 +118,13 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
     const source = readFileSync(file);
     const path = join(kept, `${name}.compiled`);
     const cachedData = readKept(process, path, source);
-    const script = new Script(`(function(exports,require,module,__dirname){${source.toString("utf8")}\n})`, {
+    const script = new Script(`(function(exports,require,module,__filename,__dirname){${source.toString("utf8")}\n})`, {
       filename: file,
       ...(cachedData && { cachedData }),
       importModuleDynamically: how.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     });
     if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, source, script });
-    (script.runInThisContext() as Wrapped).call(part.exports, part.exports, need, part, folder);
+    (script.runInThisContext() as Wrapped).call(part.exports, part.exports, need, part, file, folder);
   };
   /** As `require` of a part: Node would look for each one through the folders first. */
   const need = (name: string): unknown => {
@@ -149,6 +149,7 @@ type Wrapped = (
   exports: unknown,
   require: (name: string) => unknown,
   module: { exports: unknown },
+  file: string,
   folder: string,
 ) => void;
 

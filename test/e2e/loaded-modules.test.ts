@@ -250,4 +250,11 @@ describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code
     await run(["__complete", ":"], unused);
     expect(existsSync(unused.XDG_CACHE_HOME)).toBe(false);
   });
+
+  it("finds what is beside it: a change is made, under the lock of a native part", async () => {
+    const words = ["oauth-clients", "create", "-p", "sandbox", "--service-account", "sa_us_automation"];
+    const secret = ["--secret-file", home.path("secret"), "--quiet"];
+    for (const scope of ["entity:read", "organization:read"])
+      expect(await run([...words, "--scope", scope, ...secret, "--force", "--json"])).toContain('"oauth_client"');
+  });
 });
