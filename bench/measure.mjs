@@ -36,16 +36,17 @@ export async function processorSeconds({ name, command, env, statuses = [0], out
 /**
  * @param measure gives the seconds of one run
  * @param contenders by name; the first is the floor that the others are compared with
+ * @param about.isTurned false if one must run behind the one before it
  * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
  */
-export async function sideBySide(contenders, { rounds, measure = timed }) {
+export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true }) {
   const names = Object.keys(contenders);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   // Once unmeasured: caches of the disk and of the compiler fill.
   for (const name of names) await measure(contenders[name]);
   for (let round = 0; round < rounds; round += 1) {
     // Forth and back, so that no one always runs behind the same one.
-    for (const name of round % 2 === 0 ? names : names.toReversed())
+    for (const name of isTurned && round % 2 === 1 ? names.toReversed() : names)
       seconds[name].push(await measure(contenders[name]));
   }
   const floor = seconds[names[0]];
