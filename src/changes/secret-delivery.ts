@@ -124,7 +124,7 @@ export async function deliverSecret(
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
   const isEscrowed = await escrowMeanwhile(delivery, secret);
-  const isKept = keptBefore || (needsCopy(lease.entry, secret) && (await keepMeanwhile(delivery, secret)));
+  const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));
   try {
     await prove?.(secret.secret);
     const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
@@ -138,10 +138,12 @@ export async function deliverSecret(
 /**
  * A file and a profile can be looked at after a crash. Standard output and a command leave nothing to look at: a copy
  * left for `claim` keeps a client, whose secret someone may have, from being taken for lost. A key has no receipt to
- * ask for, so its secret is kept in every case.
+ * ask for, so its secret is kept in every case; and in a team's journal another machine that takes the entry over puts
+ * its own destination in the place of the one with the trace.
  */
-function needsCopy({ destination }: Entry, { kind }: OneTimeSecret): boolean {
-  return kind === "access_key" || destination === null || !leavesTrace(destination);
+function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): boolean {
+  const { destination } = lease.entry;
+  return kind === "access_key" || bench.journal.isShared || destination === null || !leavesTrace(destination);
 }
 
 /** Several destinations leave a trace each, and one that is missing needs the secret itself. */

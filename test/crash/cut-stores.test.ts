@@ -28,6 +28,8 @@ interface Row {
   readonly isLast?: true;
   /** The request changes the store: it is cut too, and not only its response. */
   readonly isWrite?: true;
+  /** The store's program goes on without its response. */
+  readonly isSpare?: true;
 }
 
 const secretOf = "/repos/my-org/my-repo/actions/secrets";
@@ -42,7 +44,7 @@ const rows: readonly Row[] = [
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET` },
   { store: "github", start: `PUT ${secretOf}/`, isWrite: true },
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true },
-  { store: "k8s", start: "GET /version?" },
+  { store: "k8s", start: "GET /version?", isSpare: true },
   { store: "k8s", start: "GET /api?" },
   { store: "k8s", start: "GET /apis?" },
   { store: "k8s", start: "GET /api/v1?" },
@@ -106,6 +108,6 @@ describe.each(named)("%s, cut", (name, row) => {
     recordFigure("cut delivery", { cuts: cuts.length, violations: findings.count }, name);
     expect(findings.all).toEqual([]);
     // Some did not go through: the cuts hit something.
-    expect(Object.keys(ways).some((way) => !way.startsWith("exit 0"))).toBe(true);
+    expect(Object.keys(ways).some((way) => !way.startsWith("exit 0"))).toBe(!row.isSpare);
   });
 });

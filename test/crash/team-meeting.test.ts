@@ -1,6 +1,6 @@
 // Two machines that want the same: one of them waits before any of its messages to PostgreSQL while the other does all of its
 // work. Each success is a credential of its own that its secret opens.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Verdict } from "../support/crossing.ts";
@@ -110,5 +110,59 @@ describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that 
     for (const point of points) wrong.push(...(await meet(meeting, point)).wrong);
     recordFigure("team", { messages, hit: points.length, violations: wrong.length }, `${name}, met by another machine`);
     expect(wrong).toEqual([]);
+  });
+
+  /**
+   * One that is killed before a message, and what the other one recovers then, to a file of its own: the entry forgets the
+   * file of the first one.
+   * @returns the messages of the one that is killed, what is wrong, and whether the other one called a delivered secret lost
+   */
+  async function deliverTwice(point?: number): Promise<{ messages: number; wrong: string[]; isClaimed: boolean }> {
+    await machines.account.clear();
+    const [one, other] = [new Home(machines.service.env), new Home(machines.service.env)];
+    other.env.INTEG_JOURNAL = one.env.INTEG_JOURNAL!;
+    try {
+      await one.integ(["journal", "init"]);
+      const child = one.start(create(), { env: { INTEG_JOURNAL: await machines.journalOf(one) } });
+      const act = (): Verdict => {
+        child.kill("SIGKILL");
+        return "cut";
+      };
+      machines.crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
+      await ended(child);
+      const messages = machines.crossing.passed().length;
+      const [unsettled] = unsettledIn(journalOf(one));
+      const file = one.path("s");
+      const isDelivered = existsSync(file) && readFileSync(file, "utf8") !== "";
+      if (!unsettled || !isDelivered) return { messages, wrong: [], isClaimed: false };
+      // Another machine does not see the file, which is of this one.
+      renameSync(file, one.path("out of sight"));
+      const found = await other.integ(["journal", "recover", unsettled.id, ...toFile]);
+      if (found.code === 0) return { messages, wrong: [], isClaimed: false };
+      const claimed = await one.integ(["journal", "claim", unsettled.id, "--secret-file", "claimed"]);
+      const wrong = claimed.code === 0 ? [] : [`message ${point}: ${found.stderr} then ${claimed.stderr}`];
+      const [client] = await machines.account.live();
+      const secret = claimed.code === 0 ? readFileSync(one.path("claimed"), "utf8").trimEnd() : "";
+      if (!(await machines.account.opens(client?.client_id ?? "", secret)))
+        wrong.push(`message ${point}: the claimed secret opens nothing`);
+      return { messages, wrong, isClaimed: true };
+    } finally {
+      one.remove();
+      other.remove();
+    }
+  }
+
+  it("calls no secret lost that the one that was killed had delivered", { timeout: 3_600_000 }, async () => {
+    const { messages } = await deliverTwice();
+    const all = Array.from({ length: messages }, (_, number) => number);
+    const wrong: string[] = [];
+    let claimed = 0;
+    for (const point of isFull ? all : all.slice(-7, -6)) {
+      const met = await deliverTwice(point);
+      wrong.push(...met.wrong);
+      claimed += Number(met.isClaimed);
+    }
+    expect(wrong).toEqual([]);
+    expect(claimed).toBeGreaterThan(0);
   });
 });
