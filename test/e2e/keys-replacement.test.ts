@@ -195,12 +195,18 @@ describe("by replacement", () => {
     const name = "started twice";
     const old = await desk.makeKey({ name });
     const files = ["first.secret", "second.secret"];
-    const ends = await Promise.all(files.map((file) => rotate(at, old.id, "--by-replacement", "--secret-file", file)));
-    expect(ends.filter(({ code }) => code === 0)).toHaveLength(1);
-    const [slower] = ends.filter(({ code }) => code !== 0);
-    expect(slower?.stderr).toMatch(/Another process .*rotate|in use by|is revoked/);
+    const words = ["keys", "rotate", old.id, "--by-replacement", "--secret-file"];
+    const ends = await Promise.all(files.map((file) => at.spawned([...words, file])));
+    const [slower, ...more] = ends.filter(({ code }) => code !== 0);
+    // On a busy machine one may have ended before the other looked.
+    const isAfter = ends.some(({ stderr }) => stderr.includes("integ rotates the successor"));
+    expect(more).toEqual([]);
+    expect(isAfter || /Another process .*rotate|in use by|is revoked/.test(slower?.stderr ?? "")).toBe(true);
     expect(await desk.live(name)).toHaveLength(1);
-    expect(await desk.opens(secretIn(at, files[ends.findIndex(({ code }) => code === 0)]!))).toBe(true);
+    const opening = await Promise.all(
+      ends.map(async ({ code }, index) => code === 0 && (await desk.opens(secretIn(at, files[index]!)))),
+    );
+    expect(opening.filter(Boolean)).toHaveLength(1);
   });
 
   it("whose creation never arrived begins it again, once the list had time to show it", async () => {
