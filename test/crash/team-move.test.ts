@@ -1,6 +1,6 @@
-// `journal move` into a team's journal and out of it, killed before any of its messages to PostgreSQL and typed again: the copy
-// is whole, the old journal takes no change, and no change is lost in between. Until it is typed again no entry is in two journals
-// that take changes.
+// `journal move` into a team's journal and out of it, killed or cut off before any of its messages to PostgreSQL and typed again:
+// the copy is whole, the old journal takes no change, and no change is lost in between. Until it is typed again no entry is in two
+// journals that take changes.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -14,6 +14,10 @@ import { spread } from "../support/strace.ts";
 
 /** Without the first line, which says when it was exported. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
+
+/** What happens before a message: to the program, or to its connection alone. */
+type End = (typeof ends)[number];
+const ends = ["killed", "cut"] as const;
 
 type Direction = "out of a file" | "back into its file" | "to other tables";
 
@@ -57,7 +61,10 @@ describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is kill
   }
 
   /** @returns how many messages it exchanged, and what is wrong */
-  async function move(direction: Direction, point?: number): Promise<{ messages: number; wrong: string[] }> {
+  async function move(
+    direction: Direction,
+    { point, end = "killed" }: { readonly point?: number; readonly end?: End } = {},
+  ): Promise<{ messages: number; wrong: string[] }> {
     const at = home();
     await new Account(service).clear();
     try {
@@ -77,7 +84,7 @@ describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is kill
       const words = ["journal", "move", "--to", to];
       const child = at.start(words, old);
       const act = (): "cut" => {
-        child.kill("SIGKILL");
+        if (end === "killed") child.kill("SIGKILL");
         return "cut";
       };
       crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
@@ -111,13 +118,15 @@ describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is kill
   it.each(isFull ? directions : directions.slice(0, 2))("%s", { timeout: 3_600_000 }, async (direction) => {
     const { messages, wrong } = await move(direction);
     const all = Array.from({ length: messages }, (_, number) => number);
-    const points = isFull ? all : spread(all, 4).slice(1, -1);
-    for (const point of points) wrong.push(...(await move(direction, point)).wrong);
-    recordFigure(
-      "team",
-      { messages, hit: points.length, violations: wrong.length },
-      `journal move ${direction}, killed`,
-    );
+    for (const [place, end] of ends.entries()) {
+      // Of a plain run one message is killed, and another one cut.
+      const points = isFull ? all : spread(all, 4).slice(place + 1, place + 2);
+      const ofEnd: string[] = [];
+      for (const point of points) ofEnd.push(...(await move(direction, { point, end })).wrong);
+      const figures = { messages, hit: points.length, violations: ofEnd.length };
+      recordFigure("team", figures, `journal move ${direction}, ${end}`);
+      wrong.push(...ofEnd.map((text) => `${end}: ${text}`));
+    }
     expect(wrong).toEqual([]);
   });
 });
