@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
+import { plainExports } from "./plain-exports.mts";
 import { readyHelp } from "./ready-help.mts";
 import { sbom } from "./sbom.mts";
 import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
@@ -167,6 +168,7 @@ export default defineConfig({
   plugins: [
     substitute(atomically, commander, conf, undiciWithoutParser),
     parsersBeside(),
+    plainExports(),
     onlyAscii(),
     groupsExist(),
     noCircles(),
