@@ -13,7 +13,7 @@ const oldAfterMs = 30 * 24 * 60 * 60 * 1000;
  * Without it the next start takes longer, and that is all: no failure is reported.
  * @param keptForm a part as it is kept
  */
-export function keepCompiled(parts: readonly NewPart[], keptForm: (source: Buffer, code: Buffer) => Buffer[]): void {
+export function keepCompiled(parts: readonly NewPart[], keptForm: (text: Buffer, code: Buffer) => Buffer[]): void {
   const folder = parts[0] && dirname(parts[0].path);
   if (folder === undefined) return;
   try {
@@ -21,8 +21,8 @@ export function keepCompiled(parts: readonly NewPart[], keptForm: (source: Buffe
     ensurePrivateFolder(dirname(folder));
     ensurePrivateFolder(folder);
     if (isNew) removeOld(dirname(folder));
-    for (const { path, source, script } of parts) {
-      replaceFile(path, keptForm(source, script.createCachedData()), { durable: "content" });
+    for (const { path, text, script } of parts) {
+      replaceFile(path, keptForm(text, script.createCachedData()), { durable: "content" });
     }
   } catch {
     // A full disk, a folder of someone else, a home that is read only.

@@ -2,6 +2,7 @@
 // parts as V8 compiled them at an earlier start.
 import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import type Module from "node:module";
 import type { Script } from "node:vm";
 
 /** The file beside the built program that holds the tree of commands, for completion. */
@@ -84,7 +85,8 @@ export function printReady(process: NodeJS.Process, answer: string): number | un
 export interface NewPart {
   /** Where it will be kept. */
   readonly path: string;
-  readonly source: Buffer;
+  /** The source, as the function that Node makes of a module. */
+  readonly text: Buffer;
   readonly script: Script;
 }
 
@@ -115,15 +117,16 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
   const load = (part: { exports: unknown }, file: string): void => {
     const name = basename(file);
     parts.set(`./${name}`, part);
-    const source = readFileSync(file);
+    const [before, after] = wrapper.split("\0").map((text) => Buffer.from(text));
+    const text = Buffer.concat([before!, readFileSync(file), after!]);
     const path = join(kept, `${name}.compiled`);
-    const cachedData = readKept(process, path, source);
-    const script = new Script(`(function(exports,require,module,__filename,__dirname){${source.toString("utf8")}\n})`, {
+    const cachedData = readKept(process, path, text);
+    const script = new Script(text.toString("utf8"), {
       filename: file,
       ...(cachedData && { cachedData }),
       importModuleDynamically: how.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     });
-    if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, source, script });
+    if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, text, script });
     (script.runInThisContext() as Wrapped).call(part.exports, part.exports, need, part, file, folder);
   };
   /** As `require` of a part: Node would look for each one through the folders first. */
@@ -137,9 +140,12 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
     return part.exports;
   };
   let outside: (name: string) => unknown = () => undefined;
+  /** What makes a function of a module's source, around a zero. */
+  let wrapper = "\0";
   extensions[".cjs"] = (module, file) => {
     if (dirname(file) !== folder) return extensions[".js"](module, file);
     outside = (name) => module.require(name) as unknown;
+    wrapper = (module.constructor as typeof Module).wrap("\0");
     load(module, file);
   };
   return compiledAnew;
@@ -165,25 +171,25 @@ function cacheFolder(process: NodeJS.Process): string {
 
 const headBytes = 16;
 
-/** A part as it is kept: the lengths of code and source, the code twice, and the source that it was made of. */
-export function keptForm(source: Buffer, code: Buffer): Buffer[] {
-  return [Buffer.from(Float64Array.of(code.length, source.length).buffer), code, code, source];
+/** A part as it is kept: the lengths of code and text, the code twice, and the text that it was made of. */
+export function keptForm(text: Buffer, code: Buffer): Buffer[] {
+  return [Buffer.from(Float64Array.of(code.length, text.length).buffer), code, code, text];
 }
 
 /**
  * V8 believes what it is given: damaged code ends the process, or does something else than its source. It is taken only as
- * this user left it, if both copies are the same and these are the very bytes of its source. Comparing costs less than the
+ * this user left it, if both copies are the same and it was made of these very bytes of source. Comparing costs less than the
  * part of Node that has checksums.
  */
-function readKept(process: NodeJS.Process, path: string, source: Buffer): Buffer | undefined {
+function readKept(process: NodeJS.Process, path: string, text: Buffer): Buffer | undefined {
   const bytes = readOwn(process, path);
   if (bytes === undefined || bytes.length < headBytes) return undefined;
-  const [length, ofSource] = new Float64Array(Uint8Array.from(bytes.subarray(0, headBytes)).buffer);
+  const [length, ofText] = new Float64Array(Uint8Array.from(bytes.subarray(0, headBytes)).buffer);
   const end = headBytes + 2 * length!;
-  if (ofSource !== source.length || bytes.length !== end + source.length) return undefined;
+  if (ofText !== text.length || bytes.length !== end + text.length) return undefined;
   const code = bytes.subarray(headBytes, headBytes + length!);
   const isWhole = code.equals(bytes.subarray(headBytes + length!, end));
-  return isWhole && source.equals(bytes.subarray(end)) ? code : undefined;
+  return isWhole && text.equals(bytes.subarray(end)) ? code : undefined;
 }
 
 /** A file that no one else could have written. @returns nothing if there is none, or if it cannot be read */

@@ -112,6 +112,13 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     expect((await filesLoadedBy(line.split(" "))).chunks).toEqual(["main.cjs"]);
   });
 
+  it("takes what other files give as plain properties, and is text in one byte a character", () => {
+    const gives = [...chunks.values()].flatMap(({ code }) => code.match(/defineProperty\(exports,"[^}]*\}/g) ?? []);
+    expect(gives.filter((one) => !/return \w+\(\)\}$/.test(one))).toEqual([]);
+    const files = [...chunks.keys()].map((name) => readFileSync(join(folder, "dist", name)));
+    expect(files.filter((file) => file.some((byte) => byte > 127))).toEqual([]);
+  });
+
   it("is no schema and no cryptography for a page that the environment serves", async () => {
     const server = await startListServer(pagesOf([3]));
     const words = ["entities", "list", "--json"];
