@@ -41,12 +41,10 @@ export function scanBytes(bytes: Buffer, from: { readonly offset: number; readon
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
     const end = cut < 0 ? bytes.length : cut;
-    if (end > start) {
-      const text = { bytes, start, end };
-      const record = readLine(text);
-      if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
-      else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
-    }
+    const text = { bytes, start, end };
+    const record = readLine(text);
+    if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
+    else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
     start = end + 1;
   }
   scan.lines = line - from.line;
