@@ -197,7 +197,7 @@ const firstOne = piece.findIndex((line) => parsed(line).n === 1);
 test.each<[string, (lines: string[]) => string[]]>([
   ["none", () => []],
   ["blank ones", () => ["\n", "\n"]],
-  ["an end without a newline", (lines) => lines.with(-1, lines.at(-1)!.trimEnd())],
+  ["an end without a newline", (lines) => [...lines.slice(0, -1), lines.at(-1)!.trimEnd()]],
   ["damage", (lines) => lines.with(last, lines[last]!.replace('"now"', '"n0w"'))],
   ["a header", (lines) => lines.toSpliced(last, 0, headerLine({ file: "x", createdAt: "2026-01-01" }))],
   ["one of an earlier version", change(last, (text) => text.replace('"v":2', '"v":1'))],

@@ -1,0 +1,214 @@
+// A journal whose disk fails at any one call: what is said is true, the file is as before or whole, and nothing is held for good.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { identify, newOwner } from "../../../../src/disk/lock-owner.ts";
+import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
+import type { EntryLease, Journal } from "../../../../src/journal/journal.ts";
+import { Failure } from "../../../../src/errors.ts";
+import { type DiskCall, diskError, onDisk, wordsOf } from "../../../support/disk-calls.ts";
+import { writeJournal } from "../../../support/long-journal.ts";
+import { isFull } from "../../../support/sample.ts";
+import { ada, clock, intent, journalPath } from "../intent.ts";
+
+const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
+const at = (path: string): Journal => new FileJournal(path, { now: clock(), actor: ada, locks });
+const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
+
+async function unfinished(path: string): Promise<void> {
+  const { lease } = await at(path).admit(intent());
+  await lease.record({ state: "unknown", attempts: 1 });
+  await lease.release();
+}
+
+async function settled(path: string): Promise<void> {
+  await unfinished(path);
+  const { lease } = await at(path).admit(intent({ fingerprint: "settled" }));
+  await lease.record({ state: "refused" });
+  await lease.release();
+}
+
+async function torn(path: string): Promise<void> {
+  await unfinished(path);
+  writeFileSync(path, `${textOf(path)}{"sum":"00`);
+}
+
+async function damaged(path: string): Promise<void> {
+  await unfinished(path);
+  writeFileSync(path, `${textOf(path)}{"sum":"0000000000000000","v":2}\n`);
+}
+
+async function admitted(journal: Journal): Promise<void> {
+  const { lease } = await journal.admit(intent({ fingerprint: "another" }));
+  await lease.release();
+}
+
+async function resumed(journal: Journal): Promise<void> {
+  const { lease } = await journal.admit(intent());
+  try {
+    await lease.record({ state: "done", resource_id: "oac_1" });
+  } finally {
+    await lease.release();
+  }
+}
+
+interface Scene {
+  readonly before?: (path: string) => Promise<void>;
+  readonly work: (journal: Journal) => Promise<unknown>;
+  /** What it asks of the disk that outlives a power cut. */
+  readonly lasting: readonly string[];
+}
+
+const appending = ["write journal.ndjson", "fsync journal.ndjson"];
+const named = ["fsync state", "fsync integ-journal-*"];
+
+const scenes: Readonly<Record<string, Scene>> = {
+  "a first entry": { work: admitted, lasting: ["fsync integ-journal-*", ...appending, ...named] },
+  "another entry": { before: unfinished, work: admitted, lasting: [...appending, ...named] },
+  "two steps": { before: unfinished, work: resumed, lasting: [...appending, ...named] },
+  "an entry behind a torn end": {
+    before: torn,
+    work: admitted,
+    lasting: ["write", "fsync", "fsync state", "ftruncate journal.ndjson", ...appending, ...named],
+  },
+  "an entry behind damage": {
+    before: damaged,
+    work: admitted,
+    lasting: ["write", "fsync", "fsync state", ...appending, ...named],
+  },
+  "what is forgotten": {
+    before: settled,
+    work: (journal) => journal.prune(-1e9),
+    lasting: ["write journal.ndjson.new-*", "fsync journal.ndjson.new-*", "rename journal.ndjson.new-*", "fsync state"],
+  },
+  "a list": { before: damaged, work: (journal) => journal.entries(), lasting: [] },
+  "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
+};
+
+/** Locks and what is set aside have names that chance or a clock gives. */
+function lasting(calls: readonly DiskCall[]): string[] {
+  return wordsOf(
+    calls.filter(({ file }) => !/\.lock/.test(file)),
+    ["write", "fsync", "ftruncate", "rename"],
+  ).map((words) => words.replace(/ journal\.ndjson\.(?:torn|damaged)\S+$/, "").replace(/(integ-journal-)\w+/, "$1*"));
+}
+
+describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expected }) => {
+  let made: string | undefined;
+  const prepared = async (): Promise<string> => {
+    const path = journalPath();
+    if (before === undefined) return path;
+    if (made === undefined) {
+      await onDisk(() => before(path));
+      made = textOf(path);
+    } else writeJournal(path, [made]);
+    return path;
+  };
+
+  it("is on disk, in this order", async () => {
+    const path = await prepared();
+    const { calls, error, open } = await onDisk(() => work(at(path)));
+    expect([error, open, lasting(calls)]).toEqual([undefined, [], expected]);
+  });
+
+  it("is there or not, and told, whichever call fails", async () => {
+    const first = await prepared();
+    const { calls } = await onDisk(() => work(at(first)));
+    const seen = new Map<string, number>();
+    for (const [number, { call, file }] of calls.entries()) {
+      const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
+      seen.set(words, (seen.get(words) ?? 0) + 1);
+      if (seen.get(words)! > (isFull ? 3 : 1)) continue;
+      if (!isFull && /\.lock/.test(file) && name !== "another entry") continue; // the same in each
+      const path = await prepared();
+      const [earlier, journal] = [textOf(path), at(path)];
+      const { error, open } = await onDisk(
+        () => work(journal),
+        (_, place) => (place === number ? diskError("EIO", call) : undefined),
+      );
+      const what = `${number}: ${words}`;
+      // A lock that cannot be removed is this process's until it ends.
+      const isLocked = /\.lock/.test(file) && ["unlink", "lstat", "fstat"].includes(call);
+      expect([what, open]).toEqual([what, []]);
+      if (error !== undefined) {
+        expect([what, error]).toEqual([what, expect.any(Failure)]);
+        expect([what, error]).toEqual([what, expect.objectContaining({ kind: "failed" })]);
+        if (!isLocked) expect((error as Failure).message).toContain("(EIO)");
+      }
+      // What is there is sound, and what was there stays, a torn end apart.
+      const lines = earlier.split("\n").filter((line) => line.length > 20);
+      if (name !== "what is forgotten")
+        for (const line of lines) expect([what, textOf(path)]).toEqual([what, expect.stringContaining(line)]);
+      const { value: findings = [] } = await onDisk(() => at(path).verify());
+      const problems = findings.filter(({ severity, message }) => severity === "problem" && !/checksum/.test(message));
+      expect([what, problems]).toEqual([what, []]);
+      if (isLocked) continue;
+      const again = await onDisk(() => admitted(journal));
+      if (call === "fsync")
+        expect([what, again.error]).toEqual([
+          what,
+          expect.objectContaining({
+            kind: "failed",
+            message: `The journal ${path} could not be synced to the disk before.`,
+            details: expect.objectContaining({ nextCommand: "integ journal verify" }),
+          }),
+        ]);
+      else expect([what, again.error]).toEqual([what, undefined]);
+      if (call !== "unlink" && call !== "close")
+        expect([what, readdirSync(dirname(path)).filter((one) => /lock|new-/.test(one))]).toEqual([what, []]);
+    }
+  });
+});
+
+test("changes at the same time are written, synced once, and taken back together", async () => {
+  const path = journalPath();
+  const journal = at(path);
+  const leases: EntryLease[] = [];
+  for (const fingerprint of ["one", "two"]) leases.push((await journal.admit(intent({ fingerprint }))).lease);
+  const steps = (state: "unknown" | "done") => Promise.allSettled(leases.map((lease) => lease.record({ state })));
+  const both = await onDisk(() => steps("unknown"));
+  expect(lasting(both.calls)).toEqual(["write journal.ndjson", "write journal.ndjson", "fsync journal.ndjson"]);
+  const before = textOf(path);
+  const failed = await onDisk(
+    () => steps("done"),
+    ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
+  );
+  expect(failed.value?.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([textOf(path), failed.open, leases.map(({ entry }) => entry.state)]).toEqual([
+    before,
+    [],
+    ["unknown", "unknown"],
+  ]);
+  expect((await at(path).entries()).map(({ state }) => state)).toEqual(["unknown", "unknown"]);
+});
+
+test("entries that are admitted at the same time and cannot be synced are not there, and free", async () => {
+  const path = journalPath();
+  await unfinished(path);
+  const before = textOf(path);
+  const journal = at(path);
+  const { value, open } = await onDisk(
+    () => Promise.allSettled(["one", "two"].map((fingerprint) => journal.admit(intent({ fingerprint })))),
+    ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
+  );
+  expect(value?.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([textOf(path), open, readdirSync(dirname(path))]).toEqual([before, [], ["journal.ndjson"]]);
+});
+
+describe("a journal that another process has", () => {
+  it.each([
+    ["runs", {}, `Wait for process ${process.pid}, or end it, then run the command again.`],
+    ["is elsewhere", { space: "pid:[1]" }, `Wait for process ${process.pid}, or end it, then run the command again.`],
+  ])("is waited for, then its process is named: %s", async (_what, changed, hint) => {
+    const path = journalPath();
+    await unfinished(path);
+    writeFileSync(`${path}.lock`, JSON.stringify({ ...newOwner(identify(process.pid), false), ...changed }));
+    const { error } = await onDisk(() => admitted(at(path)));
+    expect(error).toMatchObject({
+      kind: "failed",
+      message: expect.stringMatching(/^The journal is in use by process \d+.*; integ waited 0 s\.$/),
+      details: { hint },
+    });
+    expect((error as Failure).details.nextCommand).toBeUndefined();
+  });
+});
