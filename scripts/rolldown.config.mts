@@ -81,6 +81,7 @@ const together: readonly Group[] = [
       // Who acts: completion opens the journal with it, and without the rest of the edge.
       "journal/actor",
     ],
+    packages: "rolldown/runtime\\.js",
   },
   // Tab alone can do without the tree of commands: what it needs of it was made ready.
   { name: "run", files: ["edge/run", "program"] },
@@ -108,6 +109,28 @@ const together: readonly Group[] = [
       "output/formats/json",
       "output/row-page",
     ],
+  },
+  // What a list of entries needs too comes apart from what a change alone needs.
+  {
+    name: "entries",
+    files: [
+      ...["entry", "entry-destination", "record", "read-entry", "lookup"].map((name) => `journal/${name}`),
+      ...["scan", "index/rows"].map((name) => `journal/file/${name}`),
+    ],
+  },
+  { name: "changed", files: ["changes/workbench", "commands/running/change", "secrets/destination"] },
+  {
+    name: "changing",
+    files: [
+      ...["sending", "delivery-recovery", "secret-delivery", "revocation"].map((name) => `changes/${name}`),
+      "api/oauth-client-creation",
+      "commands/options/secrets",
+      "secrets/secret-format",
+    ],
+  },
+  {
+    name: "delivering",
+    files: ["registry", "delivery-proof", "reserved-file", "file"].map((name) => `secrets/${name}`),
   },
   {
     name: "undici",
