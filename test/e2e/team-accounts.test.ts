@@ -99,7 +99,9 @@ describe.skipIf(isWithoutPostgres("profiles of a team"))("profiles of a team", (
     const { error } = JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, string> };
     expect(refused.code, refused.stderr).toBe(7);
     expect(error.message).toContain(`(${base_url}, without an organization)`);
-    expect(error.hint).toBe(`Set INTEG_BASE_URL=${base_url} INTEG_REGION=us and INTEG_API_KEY.`);
+    expect(error.hint).toBe(
+      `Set INTEG_BASE_URL=${base_url} INTEG_REGION=us and INTEG_API_KEY, and leave INTEG_ORGANIZATION_ID unset.`,
+    );
     const variables = Object.fromEntries([...error.hint!.matchAll(/(INTEG_\w+)=(\S+)/g)].map(([, ...pair]) => pair));
     const env = { ...(variables as Record<string, string>), INTEG_API_KEY: api_key };
     const recovered = await eve.integ(["journal", "recover", "--secret-file", "s"], { env });

@@ -66,7 +66,11 @@ describe("an environment", () => {
       ` INTEG_ORGANIZATION_ID=${organization} and INTEG_CLIENT_ID=c1 with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT.`,
     ],
     ["with a key", {}, ` INTEG_ORGANIZATION_ID=${organization} and INTEG_API_KEY.`],
-    ["without an organization", { organization_id: null }, " and INTEG_API_KEY."],
+    [
+      "without an organization",
+      { organization_id: null },
+      " and INTEG_API_KEY, and leave INTEG_ORGANIZATION_ID unset.",
+    ],
     [
       "for access keys",
       { operation: "access_key.rotate", principal: "c1" },
