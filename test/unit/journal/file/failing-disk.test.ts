@@ -59,8 +59,17 @@ interface Scene {
   readonly lasting: readonly string[];
 }
 
+/** Of the journal itself: what is not known for want of one of them is not taken for nothing. */
+const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];
+
+const rewriting = [
+  "write journal.ndjson.new-*",
+  "fsync journal.ndjson.new-*",
+  "rename journal.ndjson.new-*",
+  "fsync state",
+];
 
 const scenes: Readonly<Record<string, Scene>> = {
   "a first entry": { work: admitted, lasting: ["fsync integ-journal-*", ...appending, ...named] },
@@ -79,7 +88,15 @@ const scenes: Readonly<Record<string, Scene>> = {
   "what is forgotten": {
     before: settled,
     work: (journal) => journal.prune(-1e9),
-    lasting: ["write journal.ndjson.new-*", "fsync journal.ndjson.new-*", "rename journal.ndjson.new-*", "fsync state"],
+    lasting: rewriting,
+  },
+  "what is forgotten of a damaged one": {
+    before: async (path) => {
+      await settled(path);
+      writeFileSync(path, `${textOf(path)}{"sum":"0000000000000000","v":2}\n{"sum":"00`);
+    },
+    work: (journal) => journal.prune(-1e9),
+    lasting: ["write", "fsync", "fsync state", "write", "fsync", "fsync state", ...rewriting],
   },
   "a list": { before: damaged, work: (journal) => journal.entries(), lasting: [] },
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
@@ -135,9 +152,11 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
         expect([what, error]).toEqual([what, expect.objectContaining({ kind: "failed" })]);
         if (!isLocked) expect((error as Failure).message).toContain("(EIO)");
       }
+      if (file === "journal.ndjson" && needed.includes(call))
+        expect([what, error]).toEqual([what, expect.any(Failure)]);
       // What is there is sound, and what was there stays, a torn end apart.
       const lines = earlier.split("\n").filter((line) => line.length > 20);
-      if (name !== "what is forgotten")
+      if (!name.startsWith("what is forgotten"))
         for (const line of lines) expect([what, textOf(path)]).toEqual([what, expect.stringContaining(line)]);
       const { value: findings = [] } = await onDisk(() => at(path).verify());
       const problems = findings.filter(({ severity, message }) => severity === "problem" && !/checksum/.test(message));
@@ -211,4 +230,12 @@ describe("a journal that another process has", () => {
     });
     expect((error as Failure).details.nextCommand).toBeUndefined();
   });
+});
+
+test("a journal that is written again takes away what a killed process left of the same", async () => {
+  const path = journalPath();
+  await settled(path);
+  writeFileSync(`${path}.new-0123456789ab`, "cut");
+  await at(path).prune(-1e9);
+  expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
