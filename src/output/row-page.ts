@@ -164,3 +164,17 @@ const backslash = 92;
 const del = 127;
 const structural = new Uint8Array(256);
 for (const character of Buffer.from('{}[],:" ')) structural[character] = 1;
+
+/** Enough for a table to fit what most lists have: it is as wide as its first page asks for. */
+const [firstPage, laterPages] = [5000, 500];
+
+/** Any number of things by the page, of which no more than one is in memory; a page at least. */
+export async function* inPages<T>(all: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
+  let [page, most]: [T[], number] = [[], firstPage];
+  for await (const one of all) {
+    if (page.push(one) < most) continue;
+    yield page;
+    [page, most] = [[], laterPages];
+  }
+  if (page.length > 0 || most === firstPage) yield page;
+}

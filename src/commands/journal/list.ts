@@ -1,11 +1,12 @@
 import type { Context } from "../../context.ts";
 import { invalidValue } from "../../errors.ts";
-import { isSettled, operations, settledStates, unsettledStates } from "../../journal/entry.ts";
+import { type Entry, isSettled, operations, settledStates, unsettledStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/global.ts";
 import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
+import { inPages } from "../../output/row-page.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
 
@@ -36,16 +37,25 @@ export const command = defineVerb({
     await mentionMove(context);
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
-    const shown = await journal.select({ ...own, ...filterOf(context, options) });
+    const filter = { ...own, ...filterOf(context, options) };
+    // What is unfinished is little: what it needs is said before the list, of which no more than a page is in memory.
+    const { all, state: states } = options;
+    const open = states?.filter((state) => !isSettled(state));
+    const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
+    const isAll = states === undefined ? all !== true : states.length === open?.length;
+    const pages = inPages(isAll ? due : journal.each(filter));
+    const { value: shown = [] } = await pages.next();
     if (shown.length === 0) await assertProfileKnown(context, journal);
     const isEmpty = shown.length === 0 && (await journal.select({ ...own, all: true, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const view = journal.isShared ? sharedEntriesView : entriesView;
     const list = context.output.list({ ...view, empty });
     const holders = await journal.holders();
-    const isDue = shown.some(({ state }) => !isSettled(state));
-    const first = isDue ? await (await import("../running/missing.ts")).tellMissing(context, shown) : undefined;
-    await list.page(entriesPage(shown, ({ id }) => ({ holder: holders.get(id), first: first?.get(id) })));
+    const first = due.length > 0 ? await (await import("../running/missing.ts")).tellMissing(context, due) : undefined;
+    const print = (page: readonly Entry[]): Promise<void> =>
+      list.page(entriesPage(page, ({ id }) => ({ holder: holders.get(id), first: first?.get(id) })));
+    await print(shown);
+    for await (const page of pages) await print(page);
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });

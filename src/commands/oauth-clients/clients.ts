@@ -45,28 +45,46 @@ function requestOf(entry: Entry): KnownRequest {
   return { service_account_id, scopes, created_at: entry.created_at };
 }
 
-function creationsAt(entries: readonly Entry[], baseUrl: string): Entry[] {
-  return entries.filter(
-    ({ operation, base_url }) =>
-      (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl,
-  );
+function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean {
+  return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** The clients that creations at this address made, newest first; a revocation since is remembered. */
-export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
-  const gone = new Set(entries.filter(({ base_url }) => base_url === baseUrl).map(revokedBy));
-  const seen = new Set<string>();
-  return creationsAt(entries, baseUrl).flatMap((entry) => {
-    const id = entry.resource_id;
-    if (id === null || seen.has(id)) return [];
-    seen.add(id);
-    const client_id = typeof entry.detail.client_id === "string" ? entry.detail.client_id : null;
-    const revoked =
-      gone.has(id) || entry.state === "replaced" || entry.state === "unusable" || entry.detail.revoked === true;
-    const status = revoked ? "revoked" : entry.state === "pending" ? "pending" : "active";
+/** The clients that creations at an address made, from entries that are shown one by one: a journal may have any number. */
+export class KnownClients {
+  readonly #baseUrl: string;
+  readonly #gone = new Set<string>();
+  readonly #clients = new Map<string, KnownClient>();
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl;
+  }
+
+  /** Shown from the newest to the oldest. */
+  add(entry: Entry): void {
+    if (entry.base_url !== this.#baseUrl) return;
+    const { state, detail, resource_id: id } = entry;
+    const revoked = revokedBy(entry);
+    if (revoked !== undefined) this.#gone.add(revoked);
+    if (id === null || this.#clients.has(id) || !isCreationAt(entry, this.#baseUrl)) return;
+    if (state === "replaced" || state === "unusable" || detail.revoked === true) this.#gone.add(id);
+    const client_id = typeof detail.client_id === "string" ? detail.client_id : null;
+    const status = state === "pending" ? "pending" : "active";
     const { service_account_id, scopes, created_at } = requestOf(entry);
-    return [{ id, service_account_id, scopes, client_id, status, created_at }];
-  });
+    this.#clients.set(id, { id, service_account_id, scopes, client_id, status, created_at });
+  }
+
+  /** The newest first; a revocation since is remembered. */
+  *all(): Iterable<KnownClient> {
+    for (const client of this.#clients.values())
+      yield this.#gone.has(client.id) ? { ...client, status: "revoked" } : client;
+  }
+}
+
+/** @param entries the newest first */
+export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
+  const known = new KnownClients(baseUrl);
+  for (const entry of entries) known.add(entry);
+  return [...known.all()];
 }
 
 /** The same of one service account, where not all entries of a journal are to be read. */
@@ -87,9 +105,7 @@ export async function clientsOf(
  * may have been mistyped, and would be offered for ever.
  */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
-  return creationsAt(entries, baseUrl)
-    .filter(({ state }) => state !== "refused")
-    .map(requestOf);
+  return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
 
 /** The service account that will own a client. @throws Failure `usage` if no one can be asked or no answer is given */

@@ -1,15 +1,16 @@
 // `integ oauth-clients list`. The API has no list: this is what the journal knows, each client asked for.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { inPages, pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { clientsIn, clientsOf, type KnownClient, oauthClientView, whoseJournal } from "./clients.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
 /** §8: clients a service account may have. */
-const slots = 20;
+const mostSlots = 20;
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
@@ -30,12 +31,16 @@ export const command = defineVerb({
     const { serviceAccount } = options;
     const known =
       serviceAccount === undefined
-        ? clientsIn(await journal.entries(), baseUrl)
+        ? await clientsAt(journal, baseUrl)
         : await clientsOf(journal, { baseUrl, serviceAccount });
     const service = options.offline ? undefined : await context.connect(profile);
-    const rows: Row[] = [];
-    for (const client of known)
-      rows.push(service ? await refreshed(context, client, service.oauthClients) : asSeen(client));
+    const rows: string[] = [];
+    const slots = new Slots();
+    for (const client of known) {
+      const row = service ? await refreshed(context, client, service.oauthClients) : asSeen(client);
+      slots.add(row);
+      rows.push(row.text);
+    }
     const whose = await whoseJournal(context);
     const list = context.output.list({
       columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
@@ -43,13 +48,13 @@ export const command = defineVerb({
       plural: "clients",
       empty: `No clients in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,
     });
-    await list.page(pageOf(rows.map((row) => row.text)));
+    for await (const page of inPages(rows)) await list.page(pageOf(page));
     await list.end({ nextPageToken: null, hasMore: false });
     if (rows.length === 0) return;
     context.output.note(
       `The API has no list of clients: this list has the ones in ${whose}${options.offline ? ", as last seen" : ""}.`,
     );
-    if (!options.offline) tellSlots(context, rows);
+    if (!options.offline) for (const line of slots.lines()) context.output.note(line);
   },
 });
 
@@ -90,16 +95,31 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
   }
 }
 
+/** All that this machine's journal knows of an address, entry by entry. */
+async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promise<Iterable<KnownClient>> {
+  const known = new KnownClients(baseUrl);
+  for await (const entry of journal.each({ all: true })) known.add(entry);
+  return known.all();
+}
+
 /** A revoked client holds its slot until its cleanup is confirmed (§3.1), and the service does not say when that is. */
-function tellSlots(context: Context, rows: readonly Row[]): void {
-  for (const account of new Set(rows.map((row) => row.service_account_id))) {
-    const own = rows.filter((row) => row.service_account_id === account);
-    const held = own.filter(({ holds }) => holds).length;
-    const revoked = own.filter(({ mayHold }) => mayHold).length;
-    const others =
-      revoked === 0
-        ? ""
-        : ` Until their cleanup is confirmed, ${revoked} revoked ${revoked === 1 ? "client" : "clients"} may use slots too.`;
-    context.output.note(`${account}: at least ${held} of ${slots} slots used.${others}`);
+class Slots {
+  readonly #accounts = new Map<string, { held: number; revoked: number }>();
+
+  add({ service_account_id: account, holds, mayHold }: Row): void {
+    const own = this.#accounts.get(account) ?? { held: 0, revoked: 0 };
+    this.#accounts.set(account, own);
+    if (holds) own.held += 1;
+    if (mayHold) own.revoked += 1;
+  }
+
+  *lines(): Iterable<string> {
+    for (const [account, { held, revoked }] of this.#accounts) {
+      const others =
+        revoked === 0
+          ? ""
+          : ` Until their cleanup is confirmed, ${revoked} revoked ${revoked === 1 ? "client" : "clients"} may use slots too.`;
+      yield `${account}: at least ${held} of ${mostSlots} slots used.${others}`;
+    }
   }
 }

@@ -5,14 +5,10 @@ import { type DestinationOption, placesOf, type SecretOptions } from "../../secr
 
 /** Paths of the files that integ has delivered a secret to: a rotation may replace them, and no other file. */
 export async function writtenPlaces({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
-  const entries = await (await journal()).entries();
-  return new Set(
-    entries.flatMap(({ state, destination }) =>
-      state === "done" && destination
-        ? placesOf(destination).flatMap((place) => (place.kind === "file" ? [place.path] : []))
-        : [],
-    ),
-  );
+  const paths = new Set<string>();
+  for await (const { destination } of (await journal()).each({ states: ["done"] }))
+    for (const place of destination ? placesOf(destination) : []) if (place.kind === "file") paths.add(place.path);
+  return paths;
 }
 
 export function destinationOptions(

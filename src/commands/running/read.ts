@@ -7,7 +7,7 @@ import type { Context } from "../../context.ts";
 import type { Pause } from "../../journal/journal.ts";
 import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-view.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { inPages, pageOf } from "../../output/row-page.ts";
 
 /**
  * @param what the action in words, for the failure: "get the OAuth client"
@@ -82,10 +82,6 @@ export async function slowly<T>(context: Context, label: string, work: (pause: P
 
 /** The number of rows that columns are chosen from. */
 const sample = 200;
-/** The number of rows that are printed together: enough for a table to fit what most lists have. */
-const rowsAtOnce = 5000;
-/** A table is as wide as its first page asks for. */
-const laterRowsAtOnce = 500;
 /** No one reads more columns than this. */
 const mostColumns = 10;
 
@@ -110,19 +106,16 @@ export async function printRows(
   for (const { value } of rows.rows) if (first.push(value) === sample) break;
   const columns = columnsFor(first, view.columns);
   const writer = context.output.list({ ...view, columns });
-  let texts: string[] = [];
-  let most = rowsAtOnce;
-  for (const { text } of rows.rows) {
-    if (texts.push(text) < most) continue;
-    await writer.page(pageOf(texts.splice(0)));
-    most = laterRowsAtOnce;
-  }
-  if (texts.length > 0 || first.length === 0) await writer.page(pageOf(texts));
+  for await (const page of inPages(textsOf(rows.rows))) await writer.page(pageOf(page));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
     context.output.warn(
       `The response says that more ${view.plural} exist: the API document shows no way to fetch them.`,
     );
+}
+
+function* textsOf(rows: Iterable<Row>): Iterable<string> {
+  for (const { text } of rows) yield text;
 }
 
 type Value = Readonly<Record<string, unknown>>;
