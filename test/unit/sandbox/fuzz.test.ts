@@ -165,7 +165,7 @@ describe("any request", () => {
 
 describe("a hundred clients at once", () => {
   it("each get what is theirs", async () => {
-    const entities = isFull ? 2000 : 800;
+    const entities = isFull ? 2000 : 400;
     const { us } = await aSandbox({ entities });
     const walk = async (limit: number): Promise<number> => {
       const ids = new Set<string>();

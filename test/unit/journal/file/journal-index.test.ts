@@ -29,7 +29,7 @@ import { identify } from "../../../../src/disk/lock-owner.ts";
 import { tryLock } from "../../../../src/disk/process-lock.ts";
 import { ada, intent, journalAt as at, journalPath } from "../intent.ts";
 
-const entries = 400;
+const entries = 300;
 let lines: string[] = [];
 let path = "";
 
@@ -72,8 +72,8 @@ async function answers(journal: Journal): Promise<unknown> {
     all,
     count: await journal.count(),
     unsettled: await journal.unsettled(),
-    histories: await Promise.all([0, 10, 57, 399].map((number) => journal.history(idAt(number)))),
-    found: await Promise.all([0, 199, 398].map((number) => found(idAt(number)))),
+    histories: await Promise.all([0, 10, 57, 299].map((number) => journal.history(idAt(number)))),
+    found: await Promise.all([0, 199, 298].map((number) => found(idAt(number)))),
     prefix: await found(ids[0]!.slice(0, 9)),
     several: await found(ids[0]!.slice(0, 2)),
     none: await found("zzz"),
@@ -84,9 +84,15 @@ async function answers(journal: Journal): Promise<unknown> {
     since: await each({ all: true, since: all.at(20)?.updated_at ?? "" }),
     states: await each({ states: ["secret_lost"], profile: "p1" }),
     limited: await each({ all: true, limit: 3 }),
-    ids: await each({ all: true, ids: [idAt(5), idAt(300), "0000000000"] }),
+    ids: await each({ all: true, ids: [idAt(5), idAt(250), "0000000000"] }),
     actor: (await each({ all: true, actor: "ada" })).length,
   };
+}
+
+/** As `expect(…).toEqual` says it, at a twentieth of its cost where nothing differs. */
+async function expectSame(journal: Journal, truth: unknown, where?: string): Promise<void> {
+  const said = await answers(journal);
+  if (JSON.stringify(said) !== JSON.stringify(truth)) expect(said, where).toEqual(truth);
 }
 
 /** Of the journal that most tests begin with: it is read without its index once. */
@@ -145,7 +151,7 @@ test("a short journal has no index, a long one has it with its next change", asy
   await indexed();
   for (const name of beside()) expect(statSync(fileOf(name)).mode & 0o777).toBe(0o600);
   const read = at(path);
-  expect(await answers(read)).toEqual(await withoutIndex());
+  await expectSame(read, await withoutIndex());
   expect(await read.verify()).toEqual([]);
 });
 
@@ -156,14 +162,14 @@ test("what comes behind the index is read besides, and taken into it in the end"
   await lease.record({ state: "done", resource_id: "oac_late" });
   await lease.release();
   expect(beside()).toEqual(before);
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   expect((await at(path).select({ all: true, resource: "oac_late" })).map(({ id }) => id)).toEqual([idAt(57)]);
   const journal = at(path);
   await grow(journal);
   expect(beside()).not.toEqual(before);
   expect(beside().length).toBeLessThan(5);
-  expect(await answers(at(path))).toEqual(await withoutIndex());
-  expect(await answers(journal)).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
+  await expectSame(journal, await withoutIndex());
   expect(await at(path).verify()).toEqual([]);
 });
 
@@ -263,25 +269,28 @@ const harmed = [
   ...[...harm, ...harmOfPages].map(([what, break_]) => ["segment", what, break_] as const),
 ];
 
-test.each(isFull ? harmed : harmed.filter((_, place) => place % 6 === 1))(
+/** So many that segments are merged. */
+let more: readonly string[] | undefined;
+
+test.each(isFull ? harmed : harmed.filter((_, place) => place % 9 === 1))(
   "an index whose %s %s is whole again after the changes that extend it, by one process and by several",
   async (which, _, break_) => {
     await indexed();
     const fixed = readFileSync(path);
-    const more = longJournal(2 * entries).slice(lines.length); // so many that segments are merged
+    more ??= longJournal(2 * entries).slice(lines.length);
     for (const readsFirst of isFull ? [false, true] : [false]) {
       writeFileSync(path, fixed);
       for (const name of beside()) rmSync(fileOf(name), { recursive: true });
       await change(at(path), "again");
       break_(fileOf(beside()[which === "list" ? 0 : 1]!));
       const journal = at(path);
-      if (readsFirst) expect(await answers(journal)).toEqual(await withoutIndex());
+      if (readsFirst) await expectSame(journal, await withoutIndex());
       appendFileSync(path, more.join(""));
       await change(journal, "much later");
-      expect(await answers(journal)).toEqual(await withoutIndex());
-      expect(await answers(at(path))).toEqual(await withoutIndex());
+      await expectSame(journal, await withoutIndex());
+      await expectSame(at(path), await withoutIndex());
       await change(at(path), "the last");
-      expect(await answers(at(path))).toEqual(await withoutIndex());
+      await expectSame(at(path), await withoutIndex());
     }
   },
 );
@@ -289,10 +298,10 @@ test.each(isFull ? harmed : harmed.filter((_, place) => place % 6 === 1))(
 test.each(harmed)("the answers are the same if the %s %s, and the next change is safe", async (which, _, break_) => {
   await indexed();
   break_(fileOf(beside()[which === "list" ? 0 : 1]!));
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   const id = await change(at(path), "next");
   expect(await at(path).find(id)).toMatchObject({ state: "done" });
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   expect(await at(path).verify()).toEqual([]);
 });
 
@@ -307,7 +316,7 @@ test("the answers are the same with any bit of the index flipped", async () => {
       const bytes = Buffer.from(whole);
       bytes[place]! ^= 1 << (place % 8);
       writeFileSync(file, bytes);
-      expect(await answers(at(path)), `${name}, byte ${place}`).toEqual(truth);
+      await expectSame(at(path), truth, `${name}, byte ${place}`);
     }
     writeFileSync(file, whole);
   }
@@ -320,25 +329,25 @@ test("pages of another segment, or of another place, are not taken", async () =>
   const whole = readFileSync(file);
   const page = (number: number): Buffer => whole.subarray(number * 4096, (number + 1) * 4096);
   writeFileSync(file, Buffer.concat([page(1), page(0), whole.subarray(2 * 4096)]));
-  expect(await answers(at(path))).toEqual(truth);
+  await expectSame(at(path), truth);
 });
 
 test("the index of a journal that was replaced is not used", async () => {
   await indexed();
   const backup = readFileSync(path);
   // Restored, then grown otherwise: the same beginning, other records where the index ends.
-  writeFileSync(path, lines.slice(0, 700).join(""));
+  writeFileSync(path, lines.slice(0, 600).join(""));
   await change(at(path), "another life");
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   // Another journal altogether, as long as the one before.
   const other = longJournal(entries).map((line) => line.replaceAll("oac_", "oca_"));
   writeFileSync(path, other.join(""));
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   // The later index beside the earlier journal, and the earlier index beside the later journal.
   writeFileSync(path, backup);
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   writeFileSync(path, lines.slice(0, -1).join(""));
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
 });
 
 test("what an earlier program appends and writes anew without the index is seen", async () => {
@@ -350,7 +359,7 @@ test("what an earlier program appends and writes anew without the index is seen"
   await at(path).prune(0, { includeLive: true });
   for (const [name, bytes] of index) writeFileSync(fileOf(name), bytes, { mode: 0o600 });
   expect(beside()).toContain(segment);
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
 });
 
 test("a record that is damaged under the index is told, and costs no more than without one", async () => {
@@ -360,7 +369,7 @@ test("a record that is damaged under the index is told, and costs no more than w
   bytes[place + 2]! ^= 1;
   writeFileSync(path, bytes);
   expect(await at(path).find(idAt(33))).toMatchObject({ state: "unknown" });
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   expect((await at(path).verify()).map(({ severity }) => severity)).toContain("problem");
 });
 
@@ -394,8 +403,8 @@ test("what is read near the last place is what stands there, also while the file
 test("prune takes the index away with what it forgets", async () => {
   await indexed();
   const { removed } = await at(path).prune(0, { includeLive: true });
-  expect(removed).toBeGreaterThan(300);
+  expect(removed).toBeGreaterThan(250);
   expect(beside()).toEqual([]);
-  expect(await answers(at(path))).toEqual(await withoutIndex());
+  await expectSame(at(path), await withoutIndex());
   expect(await at(path).verify()).toEqual([]);
 });

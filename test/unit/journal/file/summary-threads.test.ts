@@ -10,8 +10,8 @@ vi.doMock("../../../../src/journal/file/summary-program.ts", () => ({ summaryPro
 const { summarize } = await import("../../../../src/journal/file/summaries.ts");
 vi.doUnmock("../../../../src/journal/file/summary-program.ts");
 
-const entries = 7400;
-const lines = longJournal(entries);
+const entries = 1000;
+const lines = longJournal(entries, { padding: "x".repeat(17_000) });
 
 test.each(["never answer", "cannot be started"])("threads that %s cost one wait", async (what) => {
   const real = process.getBuiltinModule.bind(process);
