@@ -33,25 +33,39 @@ export const sections = {
   team,
 };
 
-/** Start-up, and one page of 25 rows, against a Node that does nothing. */
+/**
+ * Start-up, and one page of 25 rows, against a Node that does nothing. The first of each is not counted: it keeps what was
+ * compiled, which the others read, but for the one that is not to.
+ */
 async function startUp({ workplace, plan }) {
+  const page = ["entities", "list", "--json"];
   const contenders = {
     "node -e 0": workplace.bareNode(),
     "integ --version": workplace.integ(["--version"]),
     "integ --help": workplace.integ(["--help"]),
-    "one page": workplace.integ(["entities", "list", "--json"], { list: { rows: 1000 } }),
+    "integ help keys create": workplace.integ(["help", "keys", "create"]),
+    "a Tab": workplace.integ(["__complete", "oauth-clients", ":"]),
+    "journal list, empty": workplace.integ(["journal", "list", "--json"]),
+    "one page": workplace.integ(page, { list: { rows: 1000 } }),
+    "one page, nothing kept": workplace.integ(page, { list: { rows: 1000 }, env: { NODE_DISABLE_COMPILE_CACHE: "1" } }),
     ...(plan.gh ? { "gh --version": { name: "gh", command: ["gh", "--version"], env: workplace.env } } : {}),
   };
   const found = await sideBySide(contenders, { rounds: plan.startRounds });
   const processor = await sideBySide(contenders, { rounds: plan.startRounds, measure: processorSeconds });
-  const bars = { "integ --version": { most: 1.15 }, "integ --help": { most: 1.5 }, "one page": { most: 4 } };
+  const bars = {
+    "integ --version": { most: 1.15 },
+    "integ --help": { most: 1.5 },
+    "integ help keys create": { most: 1.5 },
+    "a Tab": { most: 1.6 },
+    "one page": { most: 3 },
+  };
   return Object.entries(found).map(([what, figures]) => ({
     what,
     against: "node -e 0",
     ...figures,
     processor: processor[what].ratio,
     bar: bars[what],
-    note: `processor ${processor[what].ratio.median.toFixed(2)} ×${what === "one page" ? ", goal 2.5" : ""}`,
+    note: `processor ${processor[what].ratio.median.toFixed(2)} ×${what === "one page" ? ", goal 2.2 on Node 20, 1.8 on Node 24" : ""}`,
   }));
 }
 

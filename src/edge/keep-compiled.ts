@@ -1,6 +1,6 @@
 // Keeps what V8 compiled for the next start. It holds the program's own text in another form, and nothing that was typed,
 // read or received.
-import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { ensurePrivateFolder } from "../disk/private-file.ts";
@@ -17,6 +17,7 @@ export function keepCompiled(parts: readonly NewPart[], keptForm: (text: Buffer,
   const folder = parts[0] && dirname(parts[0].path);
   if (folder === undefined) return;
   try {
+    if (isOfSomeoneElse(dirname(folder))) return;
     const isNew = lstatSync(folder, { throwIfNoEntry: false }) === undefined;
     ensurePrivateFolder(dirname(folder));
     ensurePrivateFolder(folder);
@@ -27,6 +28,13 @@ export function keepCompiled(parts: readonly NewPart[], keptForm: (text: Buffer,
   } catch {
     // A full disk, a folder of someone else, a home that is read only.
   }
+}
+
+/** Whether the folder, or the one in which it would be made, is another user's: what root leaves there is in that user's way. */
+function isOfSomeoneElse(folder: string): boolean {
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) return dirname(folder) !== folder && isOfSomeoneElse(dirname(folder));
+  return process.geteuid !== undefined && stats.uid !== process.geteuid();
 }
 
 function removeOld(folder: string): void {

@@ -2,9 +2,11 @@
 import { spawn } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -256,6 +258,14 @@ describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code
     expect(await run(list, { ...unused, NODE_OPTIONS: "--no-warnings" })).toBe(said);
     await run(["__complete", ":"], unused);
     expect(existsSync(unused.XDG_CACHE_HOME)).toBe(false);
+  });
+
+  it.skipIf(process.geteuid?.() !== 0)("is not kept by root in another user's folder", async () => {
+    const theirs = home.path("theirs");
+    mkdirSync(theirs);
+    chownSync(theirs, 12_345, 12_345);
+    expect(await run(list, { XDG_CACHE_HOME: theirs })).toBe(said);
+    expect(readdirSync(theirs)).toEqual([]);
   });
 
   it("finds what is beside it: a change is made, under the lock of a native part", async () => {
