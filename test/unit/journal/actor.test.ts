@@ -1,5 +1,7 @@
+import os from "node:os";
+import { syncBuiltinESMExports } from "node:module";
 import { expect, test } from "vitest";
-import { isActor, runIn } from "../../../src/journal/actor.ts";
+import { actorOf, isActor, readActor, runIn } from "../../../src/journal/actor.ts";
 
 const github = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "o/r", GITHUB_RUN_ID: "7" };
 
@@ -30,4 +32,38 @@ test("an actor is named by the user, the host, both, or the run, exactly", () =>
   for (const named of ["ada", "desk", "ada@desk", "https://ci.example.com/1"]) expect(isActor(actor, named)).toBe(true);
   for (const named of ["ad", "ADA", "ada@", "@desk", "", "undefined"]) expect(isActor(actor, named)).toBe(false);
   expect(isActor({ user: "ada", host: "desk" }, "undefined")).toBe(false);
+});
+
+test.each<[string, unknown, unknown]>([
+  ["whole", { user: "ada", host: "desk", run: "https://x", more: 1 }, { user: "ada", host: "desk", run: "https://x" }],
+  ["without a run", { user: "ada", host: "desk" }, { user: "ada", host: "desk" }],
+  ["with a run of another kind", { user: "ada", host: "desk", run: 1 }, { user: "ada", host: "desk" }],
+  ["without a host", { user: "ada" }, null],
+  ["without a user", { host: "desk" }, null],
+  ["null", null, null],
+  ["a text", "ada", null],
+])("an actor is read: %s", (_what, value, expected) => {
+  expect(readActor(value)).toEqual(expected);
+});
+
+test("who works here has a name, in a container without one too", () => {
+  const { userInfo } = os;
+  const named = { USER: "eve", LOGNAME: "log" };
+  try {
+    expect(actorOf({ ...named, BUILD_URL: "https://ci/1" })).toEqual({
+      user: userInfo().username,
+      host: os.hostname(),
+      run: "https://ci/1",
+    });
+    os.userInfo = () => {
+      throw new Error("no such user");
+    };
+    syncBuiltinESMExports();
+    expect(actorOf(named).user).toBe("eve");
+    expect(actorOf({ ...named, USER: "" }).user).toBe("log");
+    expect(actorOf({}).user).toBe("unknown");
+  } finally {
+    os.userInfo = userInfo;
+    syncBuiltinESMExports();
+  }
 });

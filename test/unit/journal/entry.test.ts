@@ -1,13 +1,19 @@
 import { expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import {
+  detailOf,
+  dueAt,
   type Entry,
   type EntryState,
   formatVersion,
   isSettled,
+  isUnnamed,
+  needsAttention,
   nextStep,
   publicEntry,
+  publicHistory,
   unsettledStates,
+  wasClaimed,
 } from "../../../src/journal/entry.ts";
 import { intent } from "./intent.ts";
 
@@ -92,4 +98,49 @@ test("the request is shown as it was sent: large integers, key order and all", (
     request: '","state":"done',
     state: "open",
   });
+});
+
+test.each<[string, Partial<Entry>, string | undefined]>([
+  [
+    "an overlap that runs",
+    { state: "waiting", detail: { overlap_until: "2026-12-01T00:00:00Z" } },
+    "2026-12-01T00:00:00Z",
+  ],
+  ["what was put off", { detail: { put_off: true, put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
+  [
+    "what was put off, and sent since",
+    { state: "unknown", detail: { put_off: true, put_off_until: "2026-12-02T00:00:00Z" } },
+    undefined,
+  ],
+  ["what was not put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, undefined],
+  ["what only has an overlap to come", { detail: { overlap_until: "2026-12-01T00:00:00Z" } }, undefined],
+  ["what waits without an end", { state: "waiting" }, undefined],
+])("when the next step is due: %s", (_what, changes, due) => {
+  const one = entry(changes);
+  expect(dueAt(one)).toBe(due);
+  const at = Date.parse(due ?? "2026-12-01T00:00:00Z");
+  expect([at - 1, at, at + 1].map((now) => needsAttention(one, now))).toEqual(
+    due ? [false, true, true] : [true, true, true],
+  );
+  expect(needsAttention({ ...one, state: "done" }, at + 1)).toBe(false);
+});
+
+test("an entry has the detail of its own operation", () => {
+  const one = entry({ detail: { client_id: "cid" } });
+  expect(detailOf(one, "oauth_client.create")).toBe(one.detail);
+  expect(() => detailOf(one, "access_key.create")).toThrow(
+    "1rs6rsqksj is a oauth_client.create, not a access_key.create",
+  );
+});
+
+test("a secret is of a client that has no name, or was claimed", () => {
+  expect(isUnnamed(entry())).toBe(true);
+  expect(isUnnamed(entry({ resource_id: "oac_1" }))).toBe(false);
+  expect(isUnnamed(entry({ operation: "access_key.create" }))).toBe(false);
+  expect([wasClaimed(entry()), wasClaimed(entry({ detail: { secret_claimed: true } }))]).toEqual([false, true]);
+});
+
+test("an entry with its history is its row, and more behind it", () => {
+  const more = { destinations: [{ kind: "stdout" }], history: [{ state: "open" }] };
+  expect(parsed(publicHistory(entry(), more))).toEqual({ ...parsed(publicEntry(entry())), ...more });
 });

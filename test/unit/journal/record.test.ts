@@ -5,11 +5,17 @@ import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
 import {
   hashOfRecord,
   headerLine,
+  contentIn,
+  isMoved,
+  movedToIn,
   readLine,
   recordContent,
   recordHash,
   seal,
   type Slice,
+  stateOf,
+  stepOf,
+  stepOfContent,
 } from "../../../src/journal/record.ts";
 import { readEntry } from "../../../src/journal/read-entry.ts";
 import { ada, intent } from "./intent.ts";
@@ -146,4 +152,89 @@ describe("what stands at the end of a record", () => {
     const line = { bytes, start: 0, end: bytes.length };
     expect(readLine(line)).toMatchObject({ sequence: undefined, prev: undefined });
   });
+});
+
+function sealed(content: string, after?: string): Slice {
+  // As it stands in a file: between other bytes.
+  const bytes = Buffer.from(`before${seal(content, after)}behind`);
+  return { bytes, start: 6, end: bytes.length - 7 };
+}
+
+describe("a line whose checksum is right", () => {
+  const now = '"now":{"state":"done"}';
+  it.each<[string, string, unknown]>([
+    ["an id that is longer", `"v":2,"intent":{"id":"01234567890"},${now}`, { kind: "entry", id: "01234567890" }],
+    ["an id that is shorter", `"v":2,"intent":{"id":"012"},${now}`, { kind: "entry", id: "012" }],
+    ["an entry without its state", '"v":2,"intent":{"id":"0123456789"}', undefined],
+    ["another kind of record", '"v":2,"note":{"id":"0123456789"}', { kind: "other", format: 2 }],
+    ["a header", '"v":2,"journal":"integ","file":"x"', { kind: "header", format: 2, kept: undefined }],
+    [
+      "a header with what was kept",
+      '"v":2,"journal":"integ","kept":{"records":3,"digest":"d","gaps":["a",1,"b"]}',
+      { kind: "header", kept: { records: 3, digest: "d", gaps: ["a", "b"] } },
+    ],
+    [
+      "a header that keeps nothing",
+      '"v":2,"journal":"integ","kept":{"records":"3"}',
+      { kind: "header", kept: undefined },
+    ],
+    ["an earlier version", `"v":1,"intent":{"id":"0123456789"},${now}`, { kind: "entry", format: 1 }],
+    [
+      "a newer version",
+      '"v":9,"intent":{"id":"0123456789"},"prev":"p"',
+      { kind: "entry", format: 9, id: "0123456789", intent: undefined, prev: "p" },
+    ],
+    [
+      "a newer version without a hash",
+      '"v":9,"intent":{"id":"0123456789"},"prev":1',
+      { kind: "entry", prev: undefined },
+    ],
+    ["a newer header", '"v":9,"journal":"integ"', { kind: "header", format: 9 }],
+    ["another kind, newer", '"v":9,"intent":{"id":1}', { kind: "other", format: 9 }],
+    ["another kind without an intent, newer", '"v":9,"intent":"x"', { kind: "other", format: 9 }],
+    ["no JSON, newer", '"v":9,"intent":{', undefined],
+    ["no version", '"w":2,"journal":"integ"', undefined],
+    ["a version that is none", '"v":02,"journal":"integ"', undefined],
+    ["a version of ten digits", '"v":1234567890,"journal":"integ"', undefined],
+    ["a version of nine digits", '"v":123456789,"journal":"integ"', { kind: "header", format: 123_456_789 }],
+  ])("is %s", (_what, content, expected) => {
+    const record = readLine(sealed(content));
+    if (expected === undefined) expect(record).toBeUndefined();
+    else expect(record).toMatchObject(expected as object);
+  });
+
+  it("says its state and its content, and what step it is", () => {
+    const entry = { ...newEntry(intent(), { id: "1rs6rsqksj", key: "k", at }), state: "secret_lost" as const };
+    const content = recordContent(entry, { by: ada });
+    for (const after of [undefined, "0123456789abcdef"]) {
+      const line = sealed(content, after);
+      const record = readLine(line)!;
+      expect([stateOf(record), contentIn(line)]).toEqual(["secret_lost", content]);
+      expect(stepOf(line)).toEqual({ at, state: "secret_lost", actor: ada, destination: undefined });
+      expect(stepOfContent(content)).toEqual(stepOf(line));
+    }
+    expect(stateOf(readLine(sealed('"v":2,"journal":"integ"'))!)).toBeUndefined();
+    expect(stateOf(readLine(sealed('"v":9,"intent":{"id":"0123456789"}'))!)).toBeUndefined();
+    const bare = { at: "", state: "", actor: null, destination: undefined };
+    for (const of of ['"v":2', '"now":1', '"now":{"state":1,"updated_at":2}']) expect(stepOfContent(of)).toEqual(bare);
+  });
+
+  it("has digits of hashes in lower case alone", () => {
+    const line = (digits: string): Slice => sealed(`"v":2,"intent":{"id":"0123456789"},${now},"prev":"${digits}"`);
+    const prevOf = (digits: string): unknown => readLine(line(digits));
+    expect(prevOf("09af".repeat(16))).toMatchObject({ prev: "09af".repeat(16) });
+    for (const wrong of ["A", "g", "/", ":", "`", " "]) {
+      expect(prevOf(`${wrong}${"0".repeat(63)}`)).toMatchObject({ prev: undefined });
+      expect(prevOf(`${"0".repeat(63)}${wrong}`)).toMatchObject({ prev: undefined });
+    }
+  });
+});
+
+test("the head of a file says where its entries are, and only there", () => {
+  const head = headerLine({ file: "f", createdAt: at, moved: { to: 'postgresql://u@h/"d"', isUnfinished: false } });
+  expect([isMoved(head), movedToIn(head)]).toEqual([true, { to: 'postgresql://u@h/"d"', isUnfinished: false }]);
+  const begun = headerLine({ file: "f", createdAt: at, moved: { to: "x", isUnfinished: true } });
+  expect([isMoved(begun.slice(0, 100)), movedToIn(begun)]).toEqual([true, { to: "x", isUnfinished: true }]);
+  const here = headerLine({ file: "f", createdAt: at });
+  expect([isMoved(here), movedToIn(here)]).toEqual([false, undefined]);
 });
