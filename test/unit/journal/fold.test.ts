@@ -2,6 +2,11 @@ import { expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { recordContent, seal } from "../../../src/journal/record.ts";
+import { candidates, Fold } from "../../../src/journal/fold.ts";
+import { scanBytes } from "../../../src/journal/file/scan.ts";
+import type { EntryFilter } from "../../../src/journal/lookup.ts";
+import { headerLine } from "../../../src/journal/record.ts";
+import { idAt, longJournal } from "../../support/long-journal.ts";
 import { readEntry } from "../../../src/journal/read-entry.ts";
 import { ada, intent } from "./intent.ts";
 
@@ -105,3 +110,85 @@ function reread(changes: object): Entry | undefined {
   const bytes = Buffer.from(seal(recordContent({ ...entry, ...changes }, { by: ada })));
   return readEntry({ bytes, start: 0, end: bytes.length - 1 }, { record: 1, entry: 1 });
 }
+
+function foldOf(lines: readonly string[]): Fold {
+  const fold = new Fold();
+  fold.add(scanBytes(Buffer.from(lines.join("")), { offset: 0, line: 1 }));
+  return fold;
+}
+
+const long = longJournal(60);
+const numbers = Array.from({ length: 60 }, (_, number) => number);
+/** Every tenth has its last step a hundred entries later. */
+const unfinished = [0, 7, 8, 10, 20, 30, 40, 50, 57, 58];
+const newestFirst = (some: readonly number[]): string[] => some.toSorted((a, b) => b - a).map(idAt);
+
+test.each<[string, EntryFilter, readonly number[]]>([
+  ["all", { all: true }, numbers],
+  ["by id", { all: true, ids: [idAt(3), idAt(50), idAt(3), "0000000000"] }, [3, 50]],
+  ["by a name", { all: true, resource: "oac_12" }, [12]],
+  ["of another", { all: true, parent: idAt(21) }, [23]],
+  ["unfinished", {}, unfinished],
+  ["in unfinished states", { states: ["secret_lost"] }, unfinished],
+  ["in other states too", { states: ["secret_lost", "done"] }, numbers],
+  ["behind one", { all: true, after: idAt(55) }, [56, 57, 58, 59]],
+])("entries that may fit are as few as possible: %s", (_what, filter, expected) => {
+  expect([...candidates(foldOf(long), filter)].map(({ id }) => id)).toEqual(newestFirst(expected));
+});
+
+test("what contradicts or repeats an earlier record is told, and changes nothing", () => {
+  const of = (number: number): string[] => long.filter((line) => line.includes(`"key-${number}"`));
+  const [first, second, third] = of(12);
+  const other = seal(recordContent({ ...foldOf(long).get(idAt(12))!, method: "PUT", sequence: 4 }, { by: ada }));
+  const header = headerLine({ file: "x", createdAt: "2026", kept: { records: 1, digest: "d", gaps: ["a"] } });
+  const fold = foldOf([header, first!, second!, third!, second!, other, header]);
+  expect(fold.damage.map(({ line, reason }) => [line, reason])).toEqual([
+    [6, `it contradicts an earlier record of entry ${idAt(12)}`],
+  ]);
+  expect(fold.damage[0]!.bytes.toString()).toBe(other.trimEnd());
+  expect(fold.misplaced).toEqual([
+    { id: idAt(12), line: 5 },
+    { id: undefined, line: 7 },
+  ]);
+  expect([fold.count(), fold.newest(), [...fold.gaps], fold.isJournal, fold.hasOwn]).toEqual([
+    1,
+    idAt(12),
+    ["a"],
+    true,
+    true,
+  ]);
+  expect(fold.get(idAt(12))).toEqual(foldOf(long).get(idAt(12)));
+  expect(fold.records(idAt(12))).toHaveLength(3);
+  expect([new Fold().hasOwn, new Fold().isJournal, new Fold().format, new Fold().newest()]).toEqual([
+    false,
+    false,
+    0,
+    undefined,
+  ]);
+});
+
+test("an entry whose newest record is none is as before it, and its number goes on", () => {
+  const [first, second] = long.filter((line) => line.includes('"key-12"'));
+  const content = recordContent({ ...foldOf(long).get(idAt(12))!, sequence: 5 }, { by: ada });
+  const bad = seal(content.replace('"attempts":', '"attempt":'));
+  const fold = foldOf([first!, second!, bad]);
+  expect(fold.get(idAt(12))).toMatchObject({ state: "unknown", sequence: 5 });
+  expect(foldOf([bad]).get(idAt(12))).toBeUndefined();
+  expect([...foldOf([bad]).entries()]).toEqual([]);
+});
+
+test("a step of a newer program makes its entry one that is only shown", () => {
+  const [first, second] = long.filter((line) => line.includes('"key-12"'));
+  const content = recordContent({ ...foldOf(long).get(idAt(12))!, sequence: 3 }, { by: ada });
+  const newer = seal(content.replace('"v":2', '"v":9'));
+  const fold = foldOf([first!, second!, newer]);
+  expect(fold.get(idAt(12))!.format).toBe(9);
+  expect(fold.isNewer).toBe(false);
+  const file = foldOf([
+    headerLine({ file: "x", createdAt: "2026" }).replace(/.*/, (line) =>
+      seal(line.slice(line.indexOf('"v":'), -1).replace('"v":2', '"v":9')).trimEnd(),
+    ),
+    first!,
+  ]);
+  expect([file.isNewer, file.format]).toEqual([true, 9]);
+});

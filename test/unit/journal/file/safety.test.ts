@@ -1,6 +1,10 @@
+import fs, { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { journalFailure } from "../../../../src/journal/file/safety.ts";
+import { checkFile, isLong, journalFailure, longBytes, SetAside } from "../../../../src/journal/file/safety.ts";
+import { type DiskCall, onDisk } from "../../../support/disk-calls.ts";
+import { folder } from "../intent.ts";
 
 function refused(code: string, words: string): Error {
   return Object.assign(new Error(`${code}: ${words}, open '/j'`), { code, syscall: "open" });
@@ -35,4 +39,74 @@ test("a new entry may go to another journal", () => {
 test("what is no failing call passes unchanged", () => {
   const bug = new Error("a bug");
   expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
+});
+
+/** The file looks otherwise than it is. */
+function looking(changed: object): (call: DiskCall) => unknown {
+  const { fstatSync } = fs;
+  return ({ call }) =>
+    call === "fstat" ? (...args: [number]) => Object.assign(fstatSync(...args), changed) : undefined;
+}
+
+test.each<[string, object, string, string | undefined]>([
+  ["of another user", { uid: 4711 }, "belongs to another user (4711).", `chown`],
+  ["that others can write", { mode: 0o100620 }, "can be written by others (mode 0620).", "chmod 600"],
+  ["that all can write", { mode: 0o100602 }, "can be written by others (mode 0602).", "chmod 600"],
+  [
+    "that is mounted, and was replaced there",
+    { nlink: 0 },
+    "was replaced on the file system that it is mounted from.",
+    undefined,
+  ],
+])("a journal %s is refused", async (_what, changed, words, command) => {
+  const path = join(folder(), "j");
+  writeFileSync(path, "", { mode: 0o600 });
+  const fd = openSync(path, "r");
+  const { error } = await onDisk(() => checkFile(fd, path, { repair: true }), looking(changed));
+  closeSync(fd);
+  expect(error).toMatchObject({ kind: "usage", message: `The journal ${path} ${words}` });
+  const next = JSON.stringify((error as Failure).details.nextCommand) ?? "";
+  expect([next.includes("chown"), next.includes("chmod 600")]).toEqual([command === "chown", command === "chmod 600"]);
+});
+
+test("a journal that others can read is made private where it is written to", async () => {
+  const path = join(folder(), "j");
+  writeFileSync(path, "", { mode: 0o644 });
+  const fd = openSync(path, "r");
+  const work = async (repair: boolean) =>
+    (await onDisk(() => checkFile(fd, path, { repair }))).calls.map(({ call }) => call);
+  expect([await work(false), await work(true), await work(true)]).toEqual([["fstat"], ["fstat", "fchmod"], ["fstat"]]);
+  closeSync(fd);
+  const directory = openSync(dirname(path), "r");
+  expect(() => checkFile(directory, dirname(path))).toThrow("is not a plain file");
+  closeSync(directory);
+});
+
+test("what is set aside is kept once, and beside another of the same name", () => {
+  const path = join(folder(), "j");
+  const at = { offset: 7, line: 1, reason: "torn" };
+  const aside = (): SetAside => new SetAside(path, () => Date.UTC(2026, 10, 21));
+  for (const text of ["one", "one", "two", "three"]) aside().keepTorn({ ...at, bytes: Buffer.from(text) });
+  const name = "j.torn-20261121T000000000Z";
+  expect(readdirSync(dirname(path)).sort()).toEqual([name, `${name}-2`, `${name}-3`]);
+  expect([name, `${name}-2`, `${name}-3`].map((one) => readFileSync(join(dirname(path), one), "utf8"))).toEqual([
+    "one",
+    "two",
+    "three",
+  ]);
+  aside().keepDamage([
+    { ...at, bytes: Buffer.from("bad") },
+    { ...at, bytes: Buffer.from("bad") },
+  ]);
+  expect(readdirSync(dirname(path)).filter((one) => /^j\.damaged-7-[0-9a-f]{12}$/.test(one))).toHaveLength(1);
+});
+
+test("what takes long to read is known by its length", () => {
+  const path = join(folder(), "j");
+  writeFileSync(path, "");
+  expect(isLong(path)).toBe(false);
+  fs.truncateSync(path, longBytes);
+  expect(isLong(path)).toBe(false);
+  fs.truncateSync(path, longBytes + 1);
+  expect([isLong(path), isLong(`${path}.none`)]).toEqual([true, false]);
 });

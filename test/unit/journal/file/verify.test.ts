@@ -3,7 +3,11 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../../../src/journal/journal.ts";
-import { intent, journalAt, journalPath } from "../intent.ts";
+import { newEntry } from "../../../../src/journal/admission.ts";
+import type { Entry } from "../../../../src/journal/entry.ts";
+import { headerLine, recordContent, seal, sumIn } from "../../../../src/journal/record.ts";
+import { writeJournal } from "../../../support/long-journal.ts";
+import { ada, intent, journalAt, journalPath } from "../intent.ts";
 
 async function aJournal(entries = 1): Promise<string> {
   const path = journalPath();
@@ -113,5 +117,74 @@ describe("a journal's records", () => {
         found.join("\n"),
       ).toHaveLength(1);
     if (expected.length === 0) expect(found).toEqual([]);
+  });
+});
+
+describe("records that are sound", () => {
+  const id = "01bmzff600";
+  const first = newEntry(intent(), { id, key: "k", at: "2026-11-21T00:00:00.000Z" });
+
+  /** Each names the one before it. */
+  function journalOf(...contents: readonly string[]): string {
+    const path = journalPath();
+    const lines = [headerLine({ file: "x", createdAt: "2026-11-21" })];
+    for (const content of contents) lines.push(seal(content, sumIn(lines.at(-1)!)));
+    writeJournal(path, lines);
+    return path;
+  }
+  const content = (changes: Partial<Entry> = {}): string => recordContent({ ...first, ...changes }, { by: ada });
+  const other = "01bmzff601";
+
+  it.each<[string, readonly string[], readonly Finding[]]>([
+    ["and their entry too", [content()], []],
+    [
+      "and name an entry that is not there",
+      [
+        content({ parent: other, replaces: other }),
+        content({ id: "01bmzff602", idempotency_key: "2", replaced_by: id }),
+      ],
+      Array.from({ length: 2 }, () => ({
+        severity: "warning",
+        where: `entry ${id}`,
+        message: `it names entry ${other}, which is not in the journal`,
+      })),
+    ],
+    [
+      "and no entry",
+      [content().replace('"attempts":', '"attempt":')],
+      [{ severity: "problem", where: `entry ${id}`, message: "its records are complete and do not form an entry" }],
+    ],
+    [
+      "of a newer program",
+      [content().replace('"v":2', '"v":9')],
+      [
+        {
+          severity: "warning",
+          where: `entry ${id}`,
+          message: "written by a newer integ: shown, never changed; upgrade integ",
+        },
+      ],
+    ],
+    [
+      "of three entries with one key",
+      [
+        content(),
+        content({ id: other }),
+        content({ id: "01bmzff602" }),
+        content({ id: "01bmzff603", idempotency_key: null }),
+      ],
+      [other, "01bmzff602"].map((one) => ({
+        severity: "problem" as const,
+        where: `entry ${one}`,
+        message: `it has the idempotency key of entry ${id}`,
+      })),
+    ],
+    [
+      "of two entries with one key at two addresses",
+      [content(), content({ id: other, base_url: "https://us.example.com" })],
+      [],
+    ],
+  ])("%s", async (_what, contents, expected) => {
+    expect(await journalAt(journalOf(...contents)).verify()).toEqual(expected);
   });
 });
