@@ -33,10 +33,19 @@ export function readyHelp(): Plugin {
           ),
           topics: await printedAll(Object.keys(helpTopics), (topic) => printedBy(main, ["help", topic], width)),
         };
-        writeFileSync(join(dir, readyHelpFile(width)), JSON.stringify(screens));
+        writeFileSync(join(dir, readyHelpFile(width)), inLines(screens));
       }
     },
   };
+}
+
+/** As JSON, one line per screen: a start looks for its line, and reads no other. */
+function inLines(screens: ReadyHelp): string {
+  const lines = (texts: Readonly<Record<string, string>>): string =>
+    Object.entries(texts)
+      .map(([name, text]) => `\n ${JSON.stringify(name)}: ${JSON.stringify(text)}`)
+      .join(",");
+  return `{"commands": {${lines(screens.commands)}\n},\n"topics": {${lines(screens.topics)}\n}}\n`;
 }
 
 async function printedAll(

@@ -25,13 +25,18 @@ export function readyAnswer(process: NodeJS.Process, folder: string): string | u
   if (words.length > 0 && isTopic === isFlag) return undefined;
   const screens = readBeside(folder, readyHelpFile(helpWidth(process)));
   if (screens === undefined) return undefined;
-  const { commands, topics } = JSON.parse(screens) as ReadyHelp;
   const path = (isTopic ? words.slice(1) : words.slice(0, -1)).join(" ");
-  return own(commands, path) ?? (isTopic ? own(topics, path) : undefined);
+  const topicsAt = screens.indexOf('\n"topics":');
+  return screenAt(screens.slice(0, topicsAt), path) ?? (isTopic ? screenAt(screens.slice(topicsAt), path) : undefined);
 }
 
-function own(texts: Readonly<Record<string, string>>, name: string): string | undefined {
-  return Object.hasOwn(texts, name) ? texts[name] : undefined;
+/** Of a hundred screens one is read: each is one line, and reading all of them takes longer than printing it. */
+function screenAt(screens: string, path: string): string | undefined {
+  const name = `\n ${JSON.stringify(path)}: `;
+  const at = screens.indexOf(name);
+  if (at < 0) return undefined;
+  const from = at + name.length;
+  return JSON.parse(screens.slice(from, screens.indexOf("\n", from)).replace(/,$/, "")) as string;
 }
 
 /** The tree of commands as JSON, for completion. @returns nothing if it is not ready */
