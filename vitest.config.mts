@@ -46,18 +46,20 @@ const longest = [
   "lists-hostile",
   "journal-index",
   "conformance",
+  "output",
+  "shell-command",
 ].map((name) => `/${name}.test.ts`);
 
-/** Long ones first; a project's files one after the other, since they share a process. */
+/** Long ones first; a project's files one after the other, since they share a process, and another project's end it. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const rank = ({ moduleId, project }: TestSpecification): number => {
+      if (project.name === "team") return 1000;
       const place = longest.findIndex((name) => moduleId.endsWith(name));
-      if (place >= 0 && project.name !== "team") return place;
-      if (project.name === "unit") return 1003;
-      if (project.name === "team") return 1002;
-      return longest.length + (/[\\/](?:crash|terminal|model)[\\/]/.test(moduleId) ? 0 : 1);
+      const first = project.name === "unit" ? 2000 : 0;
+      if (place >= 0) return first + place;
+      return first + longest.length + (/[\\/](?:crash|terminal|model)[\\/]/.test(moduleId) ? 0 : 1);
     };
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
