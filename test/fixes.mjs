@@ -64,15 +64,11 @@ export const fixes = [
     "e2e/service: asks once and waits 5 s at most",
     ["commands/doctor/diagnose.ts", "const limitMs = 5000;", "const limitMs = 20_000;"],
   ],
-  ["12", "unit/commands/known", ["commands/oauth-clients/clients.ts", "gone.has(id) ||", ""]],
+  ["12", "unit/commands/known", ["commands/oauth-clients/clients.ts", "this.#gone.add(revoked)", "void revoked"]],
   [
     "12",
     "unit/commands/known",
-    [
-      "commands/oauth-clients/clients.ts",
-      "entries.filter(({ base_url }) => base_url === baseUrl).map(",
-      "entries.map(",
-    ],
+    ["commands/oauth-clients/clients.ts", "if (entry.base_url !== this.#baseUrl) return;", ""],
   ],
   [
     "13",
