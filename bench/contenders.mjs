@@ -91,6 +91,7 @@ done`;
   }
 
   remove() {
-    rmSync(this.folder, { recursive: true, force: true });
+    // A program that has just ended may still be putting its cache there.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

@@ -1,7 +1,7 @@
 // `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
 // bench/README.md.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,recover,keys,sandbox,policy,team] [--node <file>]… [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,executable,walk,lists,growth,latency,memory,table,journal,recover,keys,sandbox,policy,team] [--node <file>]… [--result <file>] [--no-build]
 //
 // With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";

@@ -42,7 +42,7 @@ export async function sandbox({ workplace, plan }) {
       },
     ];
   } finally {
-    box.stop();
+    await box.stop();
   }
 }
 
@@ -66,7 +66,11 @@ async function startSandbox(workplace) {
     pid: child.pid,
     agent: new Agent({ keepAlive: true, maxSockets: clients }),
     headers: { authorization, "service-version": "2026-07-01" },
-    stop: () => child.kill(),
+    stop: () => {
+      const ended = new Promise((resolve) => child.removeAllListeners("exit").once("exit", resolve));
+      child.kill();
+      return ended;
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 // What is measured, and what is promised of it (bench/README.md): each section gives lines of one shape.
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
+import { executable } from "./executable-section.mjs";
 import { growth } from "./growth-section.mjs";
 import { journal } from "./journal-section.mjs";
 import { keys } from "./keys-section.mjs";
@@ -19,6 +20,7 @@ const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
 export const sections = {
   startUp,
+  executable,
   walk,
   lists,
   growth,

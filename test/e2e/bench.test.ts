@@ -22,7 +22,9 @@ it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, 
   const { object, quick, sections } = JSON.parse(readFileSync(result, "utf8"));
   home.remove();
   expect([object, quick]).toEqual(["benchmark", true]);
-  const all = "startUp walk lists growth latency memory table journal recover keys sandbox policy".split(" ");
+  const all = "startUp executable walk lists growth latency memory table journal recover keys sandbox policy".split(
+    " ",
+  );
   const always = isFull ? all : sample;
   // A full run measures a team's journal where there is a PostgreSQL.
   expect([always, ...(isFull ? [[...always, "team"]] : [])]).toContainEqual(Object.keys(sections));
