@@ -192,3 +192,65 @@ test("a step of a newer program makes its entry one that is only shown", () => {
   ]);
   expect([file.isNewer, file.format]).toEqual([true, 9]);
 });
+
+test("a fold goes on where the part before it ended", () => {
+  const before = foldOf(long.slice(0, 90));
+  const damage = [{ offset: 1, line: 2, bytes: Buffer.from("x"), reason: "bad" }];
+  const misplaced = [{ id: "0", line: 3 }];
+  const records = (id: string) => [...before.records(id)];
+  const earlier = {
+    format: 2,
+    isJournal: true,
+    damage,
+    misplaced,
+    lastSum: before.lastSum,
+    gaps: new Set(["g"]),
+    count: before.count(),
+    newest: before.newest(),
+    unsettled: before.unsettled().map(({ id }) => id),
+    records,
+    newestRecord: (id: string) => records(id).at(-1)?.record,
+    ids: () => before.ids(),
+    idsSince: () => before.ids(),
+    named: () => before.ids(),
+    beginning: (start: string) => before.beginning(start),
+  };
+  const fold = new Fold(earlier);
+  const { format, isJournal, lastSum, hasOwn } = fold;
+  expect({ format, isJournal, lastSum, hasOwn }).toEqual({
+    format: 2,
+    isJournal: true,
+    lastSum: before.lastSum,
+    hasOwn: false,
+  });
+  expect([fold.damage, fold.misplaced, [...fold.gaps], fold.newest()]).toEqual([
+    damage,
+    misplaced,
+    ["g"],
+    before.newest(),
+  ]);
+  const asked = (of: Fold): unknown => ({
+    entries: [...of.entries()],
+    unsettled: of.unsettled(),
+    count: of.count(),
+    newest: of.newest(),
+    beginning: of.beginning(""),
+    hashes: numbers.map((number) => of.newestHash(idAt(number))),
+    histories: numbers.map((number) => of.history(idAt(number))),
+    since: [...of.since("2026")],
+    lastSum: of.lastSum,
+  });
+  expect(asked(fold)).toEqual(asked(before));
+  // Steps of entries that are before it, and entries of its own between them.
+  fold.add(scanBytes(Buffer.from(long.slice(90).join("")), { offset: 0, line: 91 }));
+  expect(asked(fold)).toEqual(asked(foldOf(long)));
+  const again = new Fold(earlier);
+  again.unsettled();
+  again.add(scanBytes(Buffer.from(long.slice(5, 9).join("")), { offset: 0, line: 91 }));
+  expect([again.misplaced.length, again.count(), asked(again)]).toEqual([
+    5,
+    before.count(),
+    { ...(asked(before) as object), lastSum: again.lastSum },
+  ]);
+  expect([...again.touched()]).toEqual([]);
+});

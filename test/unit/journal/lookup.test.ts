@@ -7,6 +7,7 @@ import {
   findEntry,
   idOf,
   idPattern,
+  namesOf,
   newEntryId,
   normalizeId,
   numberOf,
@@ -89,4 +90,40 @@ test("an entry is meant by the whole id, or by a beginning that fits it alone", 
   expect(() => findEntry(seven, "1")).toThrow(
     /^"1" fits 7 entries: (?:1rs1m0000[0-4] \([^)]*\)(?:, )?){5}, and 2 more\.$/,
   );
+});
+
+test("an id follows the newest, if that is one that integ makes", () => {
+  const wanted = newEntryId(now, { random: 7 });
+  expect(numberOf(newEntryId(now, { random: 7, newest: wanted }))).toBe(numberOf(wanted) + 1 + 7);
+  expect(newEntryId(now, { random: 7, newest: "0000000001" })).toBe(wanted);
+  for (const newest of ["UPPER", "zzzzzzzzzzz", "ilouilouil"])
+    expect(newEntryId(now, { random: 7, newest })).toBe(wanted);
+  expect(newEntryId(0, { random: 2 ** 20 + 5 })).toBe("0000000005");
+});
+
+test.each([
+  ["oauth_client.create", '{"service_account_id":"sa_1"}', ["service account sa_1"]],
+  ["oauth_client.adopt", '{"service_account_id":"sa_1"}', ["service account sa_1"]],
+  ["oauth_client.revoke", '{"service_account_id":"sa_1"}', []],
+  ["oauth_client.create", '{"service_account_id":5}', []],
+  ["oauth_client.create", "null", []],
+  ["oauth_client.create", "{", []],
+] as const)("%s of %s is found by %j", (operation, request_text, expected) => {
+  const one = newEntry(intent({ operation, request_text }), { id: "1rs6rsqksj", key: null, at: "2026" });
+  expect(namesOf(one)).toEqual(expected);
+});
+
+test("an entry has a name for each thing that it is looked for by", () => {
+  const made = { id: "1rs6rsqksj", key: "k", at: "2026" };
+  const one = newEntry(
+    intent({ operation: "oauth_client.revoke", parent: "p1", replaces: "r1", detail: { policy_name: "web" } }),
+    made,
+  );
+  expect(namesOf({ ...one, resource_id: "oac_1" })).toEqual([
+    "resource oac_1",
+    'key ["https://eu.example.com","k"]',
+    "parent p1",
+    "replaces r1",
+    "item web",
+  ]);
 });

@@ -1,5 +1,5 @@
 // A journal whose disk fails at any one call: what is said is true, the file is as before or whole, and nothing is held for good.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { identify, newOwner } from "../../../../src/disk/lock-owner.ts";
@@ -238,4 +238,30 @@ test("a journal that is written again takes away what a killed process left of t
   writeFileSync(`${path}.new-0123456789ab`, "cut");
   await at(path).prune(-1e9);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
+  const [head] = textOf(path).split("\n");
+  expect(JSON.parse(head!)).toMatchObject({ kept: { records: 2, gaps: [] } });
+});
+
+test("what others can write is not read", async () => {
+  const path = journalPath();
+  await unfinished(path);
+  chmodSync(path, 0o622);
+  for (const work of [() => at(path).entries(), () => at(path).count(), () => at(path).admit(intent())])
+    await expect(work()).rejects.toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining("can be written by others"),
+    });
+});
+
+test("what only looks does not fail with the change that is synced beside it", async () => {
+  const path = journalPath();
+  await unfinished(path);
+  const journal = at(path);
+  const id = (await journal.entries())[0]!.id;
+  const { lease } = await journal.admit(intent({ fingerprint: "another" }));
+  const { value } = await onDisk(
+    () => Promise.allSettled([lease.record({ state: "unknown" }), journal.lease(id)]),
+    ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
+  );
+  expect(value?.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
 });

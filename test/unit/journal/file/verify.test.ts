@@ -187,4 +187,16 @@ describe("records that are sound", () => {
   ])("%s", async (_what, contents, expected) => {
     expect(await journalAt(journalOf(...contents)).verify()).toEqual(expected);
   });
+
+  it("in a file of a newer program", async () => {
+    const path = journalOf(content());
+    const [, ...rest] = readFileSync(path, "utf8").split("\n");
+    writeFileSync(path, [seal('"v":9,"journal":"integ"').trimEnd(), ...rest].join("\n"));
+    const [found] = await journalAt(path).verify();
+    expect(found).toEqual({
+      severity: "warning",
+      where: path,
+      message: "written by a newer integ (format 9): shown, never changed; upgrade integ",
+    });
+  });
 });

@@ -21,9 +21,10 @@ import { rowsIn } from "../../../../../src/journal/file/index/rows.ts";
 import { factsOf, type PieceFacts } from "../../../../../src/journal/file/piece-facts.ts";
 import { scanBytes } from "../../../../../src/journal/file/scan.ts";
 import { namesOf } from "../../../../../src/journal/lookup.ts";
-import { longJournal } from "../../../../support/long-journal.ts";
+import { recordContent, seal, sumIn } from "../../../../../src/journal/record.ts";
+import { idAt, longJournal } from "../../../../support/long-journal.ts";
 import { diskError, onDisk } from "../../../../support/disk-calls.ts";
-import { folder } from "../../intent.ts";
+import { ada, folder } from "../../intent.ts";
 
 /** A journal of so many entries; a place of it is damaged, and one record stands twice. */
 function linesOf(entries: number): string[] {
@@ -144,6 +145,25 @@ test.each([
   // A reader that has the part before is behind it as well.
   const rest = foldOf(made.bytes.subarray(end), { offset: end, line: 1 }, saved(made, end));
   expect((answers(rest) as { entries: unknown }).entries).toEqual((truth as { entries: unknown }).entries);
+});
+
+test("what was touched last is found since then, whenever its entry began", () => {
+  const lines = longJournal(40);
+  const entry = foldOf(Buffer.from(lines.join(""))).get(idAt(3))!;
+  const late = { ...entry, sequence: entry.sequence + 1, updated_at: "2027-01-01T00:00:00.000Z" };
+  const made = journalOf([...lines, seal(recordContent(late, { by: ada }), sumIn(lines.at(-1)!))]);
+  saved(made);
+  for (const since of ["2027-01-01T00:00:00.000Z", "2026-12-01"])
+    expect([...new Fold(loaded(made)).since(since)].map(({ id }) => id)).toContain(idAt(3));
+  expect([...new Fold(loaded(made)).since("2027-01-02")]).toEqual([]);
+});
+
+test("a list is closed once it is read, and an index that does not fit is closed", async () => {
+  const made = journalOf(linesOf(30));
+  saved(made);
+  expect((await onDisk(() => loaded(made))).open).toEqual(["journal.ndjson.index-*"]);
+  truncateSync(at(made, beside(made)[1]!), 10);
+  expect(await onDisk(() => loaded(made))).toMatchObject({ open: [], value: undefined, error: undefined });
 });
 
 test("an index is saved again as it is where nothing is new", () => {
