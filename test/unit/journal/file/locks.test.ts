@@ -6,6 +6,7 @@ import { loadKernelLock } from "../../../../src/disk/kernel-lock.ts";
 import { identify } from "../../../../src/disk/lock-owner.ts";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import type { Journal } from "../../../../src/journal/journal.ts";
+import { onDisk } from "../../../support/disk-calls.ts";
 import { ada, clock, folder, intent, journalAt } from "../intent.ts";
 
 const withoutKernel = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 60 };
@@ -104,4 +105,24 @@ test("without the kernel's locks a journal that has a second name is refused, an
   const refusal = { kind: "usage", message: expect.stringContaining("another path") };
   await expect(journal.admit(intent(), { fresh: true })).rejects.toMatchObject(refusal);
   await expect(journal.lease(id)).rejects.toMatchObject(refusal);
+});
+
+test("a journal that was written again holds nothing of the file before", async () => {
+  const path = join(folder(), "journal.ndjson");
+  const journal = journalAt(path);
+  const kept = await journal.admit(intent());
+  const { lease } = await journal.admit(intent({ fingerprint: "going" }));
+  await lease.record({ state: "refused" });
+  await lease.release();
+  const { open, error, value } = await onDisk(() => journal.prune(-1e9));
+  expect([error, value, open]).toEqual([undefined, expect.objectContaining({ removed: 1 }), []]);
+  await kept.lease.release();
+});
+
+test("how long a process was waited for is told to a tenth of a second", async () => {
+  const path = join(folder(), "journal.ndjson");
+  const { lease } = await journalAt(path).admit(intent());
+  await expect(journalAt(path, 150).lease(lease.entry.id)).rejects.toMatchObject({
+    message: `Journal entry ${lease.entry.id} is in use by process ${process.pid}; integ waited 0.2 s.`,
+  });
 });

@@ -1,7 +1,16 @@
 // Sorted rows of an index: out of any order, in any number of parts.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cursorFrom, merge, type Rows, rowsOfPage, Table, valuesOf } from "../../../../src/journal/file/index/rows.ts";
+import {
+  cursorAtEnd,
+  cursorFrom,
+  merge,
+  type Rows,
+  rowsIn,
+  rowsOfPage,
+  Table,
+  valuesOf,
+} from "../../../../src/journal/file/index/rows.ts";
 import { RowStore } from "../../../../src/journal/file/index/packed-rows.ts";
 import { sampled } from "../../../support/sample.ts";
 
@@ -76,4 +85,46 @@ test("many parts become one, whatever they have in common", () => {
     }),
     { numRuns: sampled(400) },
   );
+});
+
+const counts = [0, 1, 2, 16, 17, rowsOfPage - 1, rowsOfPage, rowsOfPage + 1, 2 * rowsOfPage, 600];
+const patterns: readonly (readonly [string, (row: number) => Pair])[] = [
+  ["each with its key", (row) => [10 + 2 * row, 2 ** 40 + row]],
+  ["three with one key", (row) => [10 + 2 * Math.floor(row / 3), 2 ** 40 + row]],
+  ["all with one key", (row) => [10, row]],
+  ["with values far apart", (row) => [10 + 2 * row, row * 2 ** 33]],
+];
+
+test.each(patterns)("pages are the rows in their order, wherever they are kept: %s", (_what, pairOf) => {
+  const store = new RowStore();
+  for (const count of counts) {
+    const pairs = Array.from({ length: count }, (_, row) => pairOf(row));
+    const table = tableOf(pairs.toReversed());
+    const cells = table.cells();
+    expect([...cells]).toEqual(pairs.flat());
+    for (const rows of [table, rowsIn(cells), store.keep(cells), new RowStore().keep(cells)]) {
+      expect(rows.count).toBe(count);
+      for (let page = 0; page * rowsOfPage < count; page += 1)
+        expect([...rows.page(page)]).toEqual(pairs.slice(page * rowsOfPage, (page + 1) * rowsOfPage).flat());
+      expect(pairsIn(rows)).toEqual(pairs);
+      const end = cursorAtEnd(rows);
+      expect(end.isAt).toBe(count > 0);
+      if (count > 0) expect([end.key, end.value]).toEqual(pairs.at(-1));
+      for (const wanted of [0, 9, 10, 11, 12, 10 + count, 2 * count + 8, 2 * count + 9]) {
+        const cursor = cursorFrom(rows, wanted);
+        const first = pairs.find(([key]) => key >= wanted);
+        expect([count, wanted, cursor.isAt && [cursor.key, cursor.value]]).toEqual([count, wanted, first ?? false]);
+      }
+    }
+  }
+});
+
+test("parts of several pages become one, each row once", () => {
+  const pairs = Array.from({ length: 700 }, (_, row): Pair => [row >> 1, row]);
+  const parts = [0, 1, 2, 3, 4].map((part) =>
+    tableOf(pairs.filter(([, value]) => value % 5 === part || value % 7 === 0)),
+  );
+  const taken: Pair[] = [];
+  merge([new Table(), ...parts, rowsIn(parts[0]!.cells())], (key, value) => void taken.push([key, value]));
+  expect(taken).toEqual(pairs);
 });
