@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 
 /** What reports nothing while it uses so much of the processor is in a loop without an end. */
-const silentProcessorMs = 15_000;
+const silentProcessorMs = 6000;
 /** Where the processor's time cannot be read. */
 const silentMs = 120_000;
 

@@ -58,6 +58,9 @@ const { INTEG_MUTATION_WORK: work = "" } = process.env;
 /** Processor time for the tests of one mutant. One for which they are cut short counts as not noticed. */
 const mostWorkMs = 1500;
 
+/** So much of the processor all quick tests of a mutant take, the last of them twice: what is silent longer has no end. */
+const longestMs = 6000;
+
 /** Without a mutant a loop asks less often than this. */
 const mostUses = 200_000;
 
@@ -141,7 +144,7 @@ export default class MutationRunner extends TestRunner {
       }
     }
     for (const number of todo.numbers) {
-      report({ number, state: "started", forMs: 20_000 });
+      report({ number, state: "started", forMs: longestMs });
       report({ number, ...(await this.#verdict(self, number, covering.get(number) ?? [])) });
     }
   }
@@ -183,7 +186,7 @@ export default class MutationRunner extends TestRunner {
       isCutShort ||= spentMs > mostWorkMs / 100 && spentMs + workMs > mostWorkMs;
       if (isCutShort) continue;
       const forMs = ms * 5 + 2000;
-      if (ms > 1000) report({ state: "trying", forMs: forMs * 2 + 20_000 });
+      if (ms > 1000) report({ state: "trying", forMs: forMs * 2 + longestMs });
       Object.assign(question, { active: number, uses: 0, most: mostUses });
       const error = await this.#try(self, test, forMs);
       const isEndless = question.uses > mostUses;
