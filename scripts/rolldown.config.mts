@@ -134,7 +134,7 @@ const together: readonly Group[] = [
   },
   {
     name: "undici",
-    files: ["transport", "connections"].map((name) => `api/http/${name}`),
+    files: ["transport", "connections", "page-connection", "usual-response"].map((name) => `api/http/${name}`),
     packages:
       "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
   },

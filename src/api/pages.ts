@@ -31,10 +31,10 @@ export interface PageRequest {
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
 /**
- * Turns of the event loop after which a request that was asked for has left over a connection that is kept: in the first
- * the last response is done with, in the second it is seen that the connection was not closed meanwhile.
+ * Turns of the event loop after which a request that was asked for has left over a connection that is kept: in the first it gets
+ * there, in the second the last response is done with, in the third it is seen that the connection was not closed meanwhile.
  */
-const turnsToLeave = 2;
+const turnsToLeave = 3;
 
 type Coming = ReturnType<FetchPage>;
 

@@ -1,11 +1,13 @@
 // How a connection is made, directly or through a proxy: TLS that cannot be turned off, plain http to this machine alone.
 // The one place that imports undici: its version is pinned, and its modules are loaded one by one.
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
 import { invalidValue } from "../../errors.ts";
 import { NoConnection } from "./exchange.ts";
+import type { PageConnection } from "./page-connection.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
 /** Proxy settings as the environment spells them. There is none for plain http: it never leaves this machine. */
@@ -25,10 +27,17 @@ type Connect = BuildConnector.connector;
 
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, "dispatch"> | PageConnection;
   /** Called before a request is dispatched. @param isHeadWhole whether the head of its response was read */
   expect(isHeadWhole: () => boolean): void;
   destroy(): void;
+}
+
+/** What a connection is taken for. */
+export type Use = "any" | "fresh" | "pages";
+
+function keyOf({ origin }: Target, use: Use): string {
+  return use === "pages" ? `pages of ${origin}` : origin;
 }
 
 /** Which connection carries which request: one at a time, one idle one kept for each origin. */
@@ -42,17 +51,24 @@ export class ConnectionPool {
   }
 
   /**
-   * @param fresh one that carried nothing before: no stale socket may make an outcome unknown
+   * @param use `fresh`: one that carried nothing before, since no stale socket may make an outcome unknown; `pages`: one that
+   * carries GET requests alone, of a walk
    * @throws Failure `usage` if the proxy's address is invalid
    */
-  async take(target: Target, fresh: boolean): Promise<Connection> {
-    const kept = fresh ? undefined : this.#idle.get(target.origin);
-    if (kept) this.#idle.delete(target.origin);
-    return kept ?? open(target, this.#settings);
+  async take(target: Target, use: Use): Promise<Connection> {
+    const key = keyOf(target, use);
+    const kept = use === "fresh" ? undefined : this.#idle.get(key);
+    if (kept) this.#idle.delete(key);
+    const { proxy } = this.#settings;
+    if (kept) return kept;
+    return use === "pages" && !throughProxy(target, proxy)
+      ? openForPages(target, this.#settings)
+      : open(target, this.#settings);
   }
 
-  give({ origin }: Target, { connection, reusable }: { connection: Connection; reusable: boolean }): void {
-    if (reusable && !this.#closed && !this.#idle.has(origin)) this.#idle.set(origin, connection);
+  give(target: Target, { connection, use, reusable }: { connection: Connection; use: Use; reusable: boolean }): void {
+    const key = keyOf(target, use);
+    if (reusable && use !== "fresh" && !this.#closed && !this.#idle.has(key)) this.#idle.set(key, connection);
     else connection.destroy();
   }
 
@@ -66,7 +82,7 @@ export class ConnectionPool {
 /** Makes ready to send to a target; the connection itself is made with the first request. */
 async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
-  const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
+  const httpsProxy = throughProxy(target, proxy);
   // Through a proxy one socket is behind another.
   const space = httpsProxy ? undefined : new ReceiveSpace();
   const connect = trackSockets(buildConnector({ ...connectOptions, ca, onread: space?.onread }), { sockets, space });
@@ -79,6 +95,42 @@ async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<
     destroy() {
       dispatcher.destroy().catch(() => {});
       // A connection that is still being made would outlive its client, and keep the process from ending.
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function throughProxy({ secure }: Target, proxy: ProxySettings | undefined): string | undefined {
+  return secure ? proxy?.httpsProxy : undefined;
+}
+
+/** The same for the pages of a walk. */
+async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Promise<Connection> {
+  const { PageConnection } = await import("./page-connection.ts");
+  const sockets = new Set<Socket>();
+  const connectorOf = (onread?: PageConnection["onread"]): Connect =>
+    guard(trackSockets(buildConnector({ ...connectOptions, ca, onread }), { sockets }), "direct");
+  const dispatcher = new PageConnection({
+    origin,
+    connect: connectorOf,
+    undici(stream) {
+      let first: Duplex | undefined = stream;
+      const later = connectorOf();
+      const connect: Connect = (options, callback) => {
+        if (first === undefined) return later(options, callback);
+        // undici uses nothing of a socket that a stream has not, and expects it later.
+        const given = first as Socket;
+        first = undefined;
+        queueMicrotask(() => callback(null, given));
+      };
+      return new Client(origin, { ...clientOptions, connect });
+    },
+  });
+  return {
+    dispatcher,
+    expect() {},
+    destroy() {
+      dispatcher.destroy();
       for (const socket of sockets) socket.destroy();
     },
   };

@@ -59,10 +59,11 @@ export function createTransport(options: TransportOptions): Transport {
       const fresh = isChange(request);
       if (fresh) await options.leases?.extend();
       const logEnd = log(request, target);
-      const connection = await pool.take(target, fresh);
+      const use = fresh ? "fresh" : request.buffer && request.method === "GET" ? "pages" : "any";
+      const connection = await pool.take(target, use);
       const { method, body, maxBytes = maxBodyBytes } = request;
       const settled = (end: Exchange): void =>
-        pool.give(target, { connection, reusable: end.kind === "response" && !fresh });
+        pool.give(target, { connection, use, reusable: end.kind === "response" });
       const { reception, exchange } = receptionOf(request, { signal, fresh, maxBytes, options, settled });
       if (!signal.aborted) {
         const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
@@ -193,7 +194,7 @@ export class Reception {
     this.#sent = true;
   }
 
-  onHeaders(status: number, raw: Buffer[]): boolean {
+  onHeaders(status: number, raw: readonly (Buffer | string)[]): boolean {
     if (status < 200) return true;
     this.#events += 1;
     const headers = parseHeaders(raw);
@@ -249,7 +250,7 @@ export class Reception {
 }
 
 /** Header names in lower case in an object without prototype; repeated ones joined as RFC 9110 §5.3 has it. */
-function parseHeaders(raw: readonly Buffer[]): Headers {
+function parseHeaders(raw: readonly (Buffer | string)[]): Headers {
   const headers: Record<string, string> = Object.create(null);
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!.toString("latin1").toLowerCase();
