@@ -136,7 +136,9 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      if (!isFull && /\.lock/.test(file) && name !== "another entry") continue; // the same in each
+      // What is the same in each scene, and every second look, fails in one of them.
+      const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
+      if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();
       const [earlier, journal] = [textOf(path), at(path)];
       const { error, open } = await onDisk(

@@ -113,7 +113,7 @@ function lineEnd({ bytes }: Made, part: number): number {
   return bytes.indexOf(10, Math.floor(part * bytes.length)) + 1;
 }
 
-test.each([12, 300])("an index of %i entries, written and read, says what the records say", (entries) => {
+test.each([12, 150])("an index of %i entries, written and read, says what the records say", (entries) => {
   const made = journalOf(linesOf(entries));
   const truth = answers(foldOf(made.bytes));
   expect(answers(new Fold(saved(made)))).toEqual(truth);
@@ -132,7 +132,7 @@ test.each([
   ["as much again", 0.5, 1],
   ["much more", 0.1, 1],
 ])("an index that grows by %s says the same, in few files", (_what, part, segments) => {
-  const made = journalOf(linesOf(300));
+  const made = journalOf(linesOf(150));
   const truth = answers(foldOf(made.bytes));
   const end = lineEnd(made, part);
   saved(made, end);
@@ -327,7 +327,7 @@ test("an index is removed with all of its files; what the disk does not let go i
 
 describe("what pieces say of themselves, behind an index", () => {
   const made = (): { journal: Made; end: number; fold: Fold } => {
-    const journal = journalOf(longJournal(400));
+    const journal = journalOf(longJournal(200));
     const end = lineEnd(journal, 0.4);
     return { journal, end, fold: new Fold(saved(journal, end)) };
   };
