@@ -119,6 +119,20 @@ test.each(patterns)("pages are the rows in their order, wherever they are kept: 
   }
 });
 
+test("thousands of tables are kept side by side, and rows that are added twice stand once", () => {
+  const store = new RowStore();
+  const [near, far] = [patterns[1]![1], patterns[3]![1]];
+  const tables = [near, far].map((pairOf) => {
+    const pairs = Array.from({ length: 300 }, (_, row) => pairOf(row));
+    expect([...tableOf([...pairs, ...pairs]).cells()]).toEqual(pairs.flat());
+    return { pairs, cells: tableOf(pairs).cells() };
+  });
+  // More than is kept in one array.
+  const kept = Array.from({ length: 400 }, (_, number) => store.keep(tables[number % 2]!.cells));
+  for (const [number, rows] of kept.entries())
+    if (number % 7 === 0) expect(pairsIn(rows)).toEqual(tables[number % 2]!.pairs);
+});
+
 test("parts of several pages become one, each row once", () => {
   const pairs = Array.from({ length: 700 }, (_, row): Pair => [row >> 1, row]);
   const parts = [0, 1, 2, 3, 4].map((part) =>

@@ -200,3 +200,14 @@ describe("records that are sound", () => {
     });
   });
 });
+
+it.each([
+  [0o720, "warning"],
+  [0o721, "warning"],
+  [0o702, "problem"],
+] as const)("a folder of mode %o in which others can rename files is a %s", async (mode, severity) => {
+  const path = await aJournal();
+  chmodSync(dirname(path), mode);
+  const found = (await journalAt(path).verify()).filter(({ where }) => where === dirname(path));
+  expect(found.map((one) => one.severity)).toEqual([severity]);
+});
