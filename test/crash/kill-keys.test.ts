@@ -5,6 +5,6 @@ import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 
 const scene = keyScenes();
 
-killTest(scene(create), { sample: 6 });
-killTest(scene(rotate), { sample: 4 });
-killTest(scene(replace), { sample: 5 });
+killTest(scene(create), { sample: 4 });
+killTest(scene(rotate), { sample: 3 });
+killTest(scene(replace), { sample: 4 });

@@ -53,7 +53,7 @@ interface Scene {
 }
 
 const some = ["item-1", "item-3", "item-4"];
-const clientScene = { keys: [], sample: 3 } as const;
+const clientScene = { keys: [], sample: 2 } as const;
 const mixedScene = { parallel: 4, keys: some, sample: 2 } as const;
 
 const scenes: readonly Scene[] = [
@@ -188,7 +188,8 @@ describe.runIf(sayWhetherTraced("an apply that is killed"))("integ apply, killed
     async (name, scene) => {
       const { at, steps, states, endedAt } = runs.get(scene)!;
       if (scene.keys.length > 0) await sleep(Math.max(0, endedAt + settleMs - performance.now()));
-      const chosen = isFull ? partOf(states) : spread(states, scene.sample);
+      // The first state leaves nothing to do, and the last one is the end.
+      const chosen = isFull ? partOf(states) : spread(states, scene.sample + 2).slice(1, -1);
       const wrong: string[] = [];
       let played = 0;
       for (const [index, state] of chosen.entries()) {
