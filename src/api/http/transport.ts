@@ -15,7 +15,7 @@ import {
   NoConnection,
 } from "./exchange.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
-import { checkWireRequest, parseTarget } from "./request-rules.ts";
+import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface TransportOptions {
@@ -47,6 +47,10 @@ const maxTimerMs = 2 ** 31 - 1;
 export function createTransport(options: TransportOptions): Transport {
   const pool = new ConnectionPool(options);
   const log = createExchangeLog(options);
+  // A list asks for thousands of pages at one address.
+  let last: { readonly located?: string; readonly target: Target } = {
+    target: { origin: "", secure: true, prefix: "" },
+  };
   return {
     close: () => pool.close(),
     async exchange(request) {
@@ -54,7 +58,8 @@ export function createTransport(options: TransportOptions): Transport {
       const signal = request.signal ?? options.signal;
       const located = await unlessAborted(options.locate(request.baseUrl), signal);
       if (located === undefined) return interrupted;
-      const target = parseTarget(located);
+      if (located !== last.located) last = { located, target: parseTarget(located) };
+      const { target } = last;
       // A change has a connection of its own, closed afterwards (`reset`).
       const fresh = isChange(request);
       if (fresh) await options.leases?.extend();
