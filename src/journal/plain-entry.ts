@@ -4,7 +4,7 @@
 import { readDestination } from "./entry-destination.ts";
 import { type Entry, formatVersion } from "./entry.ts";
 import { hasNeededDetail, isDetail } from "./read-entry.ts";
-import type { Slice } from "./record.ts";
+import { jsonIn, type Slice } from "./record.ts";
 
 export type CheckedEntry = Pick<
   Entry,
@@ -76,18 +76,9 @@ class KnownTexts {
 
   has(json: string): boolean {
     if (this.#known.has(json)) return true;
-    const isSound = this.#isSound(parsed(json));
+    const isSound = this.#isSound(jsonIn(json));
     if (isSound && this.#known.size < mostKnown) this.#known.add(json);
     return isSound;
-  }
-}
-
-/** @returns undefined of what is not JSON */
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
   }
 }
 
@@ -104,7 +95,7 @@ export function plainEntry({ bytes, start, end }: Slice): CheckedEntry | undefin
   const [, id, operation, key, base, replaces, parent, updated, destination, replacedBy, detail, by] =
     match as string[];
   if (!actors.has(by!) || !destinations.has(destination!)) return undefined;
-  const details = parsed(detail!);
+  const details = jsonIn(detail!);
   if (!isDetail(details) || !hasNeededDetail(taken(operation!), details)) return undefined;
   return {
     id: taken(id!),

@@ -8,7 +8,7 @@ import {
   type Operation,
 } from "./entry.ts";
 import { isObject, readDestination } from "./entry-destination.ts";
-import type { Slice } from "./record.ts";
+import { jsonIn, type Slice } from "./record.ts";
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
@@ -161,12 +161,12 @@ export function readEntry(
   line: Slice,
   formats: { readonly record: number; readonly entry: number },
 ): Entry | undefined {
-  return entryIn(JSON.parse(line.bytes.toString("utf8", line.start, line.end)), formats);
+  return entryIn(jsonIn(line.bytes.toString("utf8", line.start, line.end)), formats);
 }
 
 /** The same of a record's content, if a journal keeps it without its line. */
 export function entryOfContent(content: string): Entry | undefined {
-  const read: unknown = JSON.parse(`{${content}}`);
+  const read = jsonIn(`{${content}}`);
   const format = isObject(read) && typeof read.v === "number" ? read.v : 0;
   return entryIn(read, { record: format, entry: format });
 }

@@ -126,7 +126,8 @@ export function movedToIn(head: string): Moved | undefined {
   const mark =
     /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":("(?:[^"\\]|\\.)*")(,"is_unfinished":true)?/;
   const [, to, unfinished] = mark.exec(head) ?? [];
-  return to === undefined ? undefined : { to: JSON.parse(to) as string, isUnfinished: unfinished !== undefined };
+  const place = to && jsonIn(to);
+  return typeof place === "string" ? { to: place, isUnfinished: unfinished !== undefined } : undefined;
 }
 
 /** A record of an entry, without what belongs to the place where it stands. */
@@ -275,7 +276,7 @@ function isHex(text: string, from: number, to: number): boolean {
 }
 
 function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
-  const { kept } = JSON.parse(bytes.toString("utf8", start, end)) as { kept?: unknown };
+  const { kept } = parsed(bytes.toString("utf8", start, end));
   if (!isObject(kept)) return undefined;
   const { records, digest, gaps } = kept;
   if (typeof records !== "number" || typeof digest !== "string" || !Array.isArray(gaps)) return undefined;
@@ -317,17 +318,13 @@ export function stateBehind({ bytes, end }: Slice, lineEnd: number): string {
 }
 
 function newerRecord(line: Slice, { format, sum }: Pick<Head, "format" | "sum">): SoundRecord | undefined {
-  try {
-    const read: unknown = JSON.parse(line.bytes.toString("utf8", line.start, line.end));
-    if (!isObject(read)) return undefined;
-    if (read.journal === "integ") return { kind: "header", format, sum };
-    const { intent, prev: named } = read;
-    if (!isObject(intent) || typeof intent.id !== "string") return { kind: "other", format, sum };
-    const prev = typeof named === "string" ? named : undefined;
-    return { kind: "entry", format, sum, id: intent.id, line, intent: undefined, prev, sequence: undefined };
-  } catch {
-    return undefined;
-  }
+  const read = jsonIn(line.bytes.toString("utf8", line.start, line.end));
+  if (!isObject(read)) return undefined;
+  if (read.journal === "integ") return { kind: "header", format, sum };
+  const { intent, prev: named } = read;
+  if (!isObject(intent) || typeof intent.id !== "string") return { kind: "other", format, sum };
+  const prev = typeof named === "string" ? named : undefined;
+  return { kind: "entry", format, sum, id: intent.id, line, intent: undefined, prev, sequence: undefined };
 }
 
 // The records of one entry as its history, and whether each follows the one before.
@@ -342,19 +339,27 @@ export interface Step {
   readonly destination?: EntryDestination | undefined;
 }
 
-function parsed({ bytes, start, end }: Slice): Record<string, unknown> {
-  const read: unknown = JSON.parse(bytes.toString("utf8", start, end));
+/** @returns undefined of what is not JSON: a record that someone edited may have a checksum that fits, or none to fit */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): Record<string, unknown> {
+  const read = jsonIn(text);
   return isObject(read) ? read : {};
 }
 
 export function stepOf(line: Slice): Step {
-  return stepIn(parsed(line));
+  return stepIn(parsed(line.bytes.toString("utf8", line.start, line.end)));
 }
 
 /** The same of a record's content, if a journal keeps it without its line. */
 export function stepOfContent(content: string): Step {
-  const read: unknown = JSON.parse(`{${content}}`);
-  return stepIn(isObject(read) ? read : {});
+  return stepIn(parsed(`{${content}}`));
 }
 
 function stepIn({ now, by }: Record<string, unknown>): Step {

@@ -5,7 +5,7 @@ import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
 import { plainEntry } from "../../../src/journal/plain-entry.ts";
 import { entryOfContent, readEntry } from "../../../src/journal/read-entry.ts";
-import { recordContent, seal, type Slice } from "../../../src/journal/record.ts";
+import { recordContent, seal, type Slice, stepOf, stepOfContent } from "../../../src/journal/record.ts";
 import { ada, intent } from "./intent.ts";
 
 const full: Entry = {
@@ -59,6 +59,16 @@ const withDetail = (detail: object, operation = full.operation): Entry | undefin
     Object.assign(intent, { operation });
     Object.assign(now, { detail });
   });
+
+test("what is not JSON is no entry and no step, whatever its checksum says", () => {
+  const content = recordContent(full, { by: ada });
+  for (const broken of [content.slice(0, -1), content.replace('"now"', "now"), content.replace(full.id, "\n")]) {
+    expect(entryOfContent(broken)).toBeUndefined();
+    expect(readEntry(lineOf(broken), { record: formatVersion, entry: formatVersion })).toBeUndefined();
+    for (const step of [stepOf(lineOf(broken)), stepOfContent(broken)])
+      expect(step).toEqual({ at: "", state: "", actor: null });
+  }
+});
 
 test("what was written is read", () => {
   expect(read(() => {})).toEqual(full);
