@@ -7,6 +7,9 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** What reports nothing while it uses so much of the processor is in a loop without an end. */
 const silentProcessorMs = 6000;
+/** What reports nothing for so long and does nothing either waits for what never comes. */
+const idleMs = 40_000;
+const idleProcessorMs = 500;
 /** Where the processor's time cannot be read. */
 const silentMs = 120_000;
 
@@ -65,9 +68,11 @@ export function runProcess(path, { work, isOver }, heard) {
     };
     const timer = setInterval(() => {
       look();
+      const [usedMs, silentForMs] = [processorMs - since.processorMs, performance.now() - since.at];
       isEndless =
-        processorMs - since.processorMs > Math.max(silentProcessorMs, allowedMs) ||
-        performance.now() - since.at > Math.max(silentMs, 4 * allowedMs);
+        usedMs > Math.max(silentProcessorMs, allowedMs) ||
+        silentForMs > Math.max(silentMs, 4 * allowedMs) ||
+        (processorMs > 0 && usedMs < idleProcessorMs && silentForMs > Math.max(idleMs, 2 * allowedMs));
       if (isEndless || isOver()) kill();
     }, 200);
     child.on("close", () => {
