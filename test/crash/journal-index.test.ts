@@ -195,7 +195,8 @@ describe.runIf(hasStrace)("calls of the index", () => {
           count += 1;
         }
       recordFigure("journal index failing call", { points: count, violations: 0 });
-      expect(count).toBeGreaterThan(3);
+      // Of a sample some calls may have been another file's each time.
+      expect(count).toBeGreaterThan(isFull ? 10 : 1);
     },
     600_000,
   );

@@ -22,13 +22,13 @@ export const syncs: readonly Sync[] = [
     scenes: "^oauth-clients create to a file$",
   },
   {
-    file: "journal/file/journal-file.ts",
+    file: "journal/file/safety.ts",
     call: "syncFolder(folder);",
     keeps: "the name of the journal's file",
     scenes: "^oauth-clients create to a file$",
   },
   {
-    file: "journal/file/journal-file.ts",
+    file: "journal/file/safety.ts",
     call: "syncFolder(dirname(folder), { unlessDenied: true });",
     keeps: "the journal's folder that a killed process had made",
     scenes: "the folder was made",
