@@ -202,6 +202,8 @@ export default defineConfig({
   output: {
     dir: "dist",
     format: "cjs",
+    // Node 20 cannot import from a part that it takes compiled.
+    dynamicImportInCjs: false,
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name]-[hash].cjs",
     cleanDir: true,

@@ -121,6 +121,11 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     expect(files.filter((file) => file.some((byte) => byte > 127))).toEqual([]);
   });
 
+  it("imports nothing while it runs: Node 20 cannot do that from a part that it takes compiled", () => {
+    const importing = [...chunks].filter(([, { code }]) => /(?<![.\w$])import\(/.test(code)).map(([name]) => name);
+    expect(importing).toEqual([]);
+  });
+
   it("is no schema and no cryptography for a page that the environment serves", async () => {
     const server = await startListServer(pagesOf([3]));
     const words = ["entities", "list", "--json"];
