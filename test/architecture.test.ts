@@ -53,6 +53,7 @@ const pureRules = [
   "journal/exported.ts",
   "journal/postgres/address.ts",
   "journal/record.ts",
+  "journal/rotations.ts",
   "output/relative-time.ts",
   "output/row-page.ts",
   "output/unique-rows.ts",

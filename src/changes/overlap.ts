@@ -15,7 +15,8 @@ import {
   WatchedDestination,
 } from "../secrets/destination.ts";
 import { assertProfileHasIt, type Proof, proofIn, type Successor } from "./revocation.ts";
-import { recordAfterwards, recoveryStep, rotatedTo, serviceTime, type Workbench } from "./workbench.ts";
+import { rotatedTo } from "../journal/rotations.ts";
+import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
 import { releaseReserved } from "./secret-delivery.ts";
 import { type NextCommand, flags, shell } from "../next-step.ts";

@@ -2,14 +2,15 @@
 import { eachInParallel } from "../parallel.ts";
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
 import { otherAccount } from "../journal/account.ts";
-import { isSettled, type Entry, resourcesOf } from "../journal/entry.ts";
+import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
+import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
 import { recoverKeyCreation } from "./access-key/recover.ts";
 import { finishKeyReplacement } from "./access-key/replace.ts";
 import { finishKeyRevocation, finishClientRevocation } from "./revocation.ts";
 import { releaseReserved } from "./secret-delivery.ts";
-import { recoverKeyRotation } from "./access-key/rotate.ts";
+import { endBefore, recoverKeyRotation } from "./access-key/rotate.ts";
 import { finishOrReplace } from "./oauth-client/replace.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
@@ -207,7 +208,9 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
     case "access_key.create":
       return recoverKeyCreation(bench, lease, { ...options, destination: await options.destinationOf(entry) });
     case "access_key.rotate": {
-      const resume = entry.detail.mode === "replacement" ? finishKeyReplacement : recoverKeyRotation;
+      const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;
+      if (later !== undefined) return endBefore(bench, lease, later);
+      const resume = isInPlace(entry) ? recoverKeyRotation : finishKeyReplacement;
       return resume(bench, lease, { ...options, destination: await ofRotation(bench, entry, options) });
     }
     case "access_key.revoke":

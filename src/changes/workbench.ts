@@ -3,7 +3,15 @@
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/http/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
-import { type ClientProof, type Entry, type EntryProgress, isSettled, type KeyExchange } from "../journal/entry.ts";
+import {
+  type ClientProof,
+  type Entry,
+  type EntryProgress,
+  isInPlace,
+  isSettled,
+  type KeyExchange,
+  rotatedBy,
+} from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
 import { soLong } from "../output/relative-time.ts";
@@ -144,30 +152,9 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   return `its lifetime is ${soLong(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
-/** What a finished rotation put in the place of a client or key; nothing if none did, or the journal cannot be read. */
-export async function rotatedTo(journal: Pick<Journal, "select">, id: string): Promise<string | undefined> {
-  const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
-    if (error instanceof Failure) return [];
-    throw error;
-  });
-  const by = done.find(
-    ({ operation, detail, resource_id }) =>
-      operation.endsWith(".rotate") && (detail.old_client ?? detail.old_key) === id && resource_id !== id,
-  );
-  return by?.resource_id ?? undefined;
-}
-
 /** Where else than here a secret of the entry may be kept: machines and folders. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
-}
-
-/** True if a running process has the entry. A team's journal says so by itself; of a file only the lock knows it. */
-export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
-  if (journal.isShared) return (await journal.holders()).has(id);
-  const lease = await journal.tryLease(id);
-  await lease?.release();
-  return lease === null;
 }
 
 /**
@@ -315,52 +302,28 @@ export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> 
   return { kind: failure.kind, message: failure.message, status, code, request_id };
 }
 
-/** The rotations of a client or key that are in the journal, the newest first. */
-export async function rotationsOf({ journal }: Workbench, of: AnyRotation): Promise<Entry[]> {
-  const old = of.detail?.old_client ?? of.detail?.old_key;
-  const all = await journal.select({ all: true, operation: of.operation, resource: old });
-  return all.filter(
-    ({ base_url, detail }) => base_url === of.base_url && (detail.old_client ?? detail.old_key) === old,
-  );
-}
-
-type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
-
-/** Ids of those that are over before this process asks for admission. */
-export async function settledRotations(bench: Workbench, of: AnyRotation): Promise<ReadonlySet<string>> {
-  return new Set((await rotationsOf(bench, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
-}
-
 /**
- * The entry is the lock: of two rotations of one client or key that start at the same time, the one admitted first continues. One
- * that is unfinished there has a running process, or this one would have resumed it.
- * @param about.wasActive whether the old one was seen active before
- * @throws Failure `conflict`; nothing was sent
+ * Refuses a rotation that another one goes before: the entry is the lock, and the one admitted first continues.
+ * @returns Failure `conflict`; nothing was sent
  */
 export async function refuseSecond(
   bench: Workbench,
   lease: EntryLease,
-  about: { readonly noun: "client" | "key"; readonly wasActive: boolean; readonly settledBefore: ReadonlySet<string> },
-): Promise<void> {
-  const { id: own, detail: rotation } = lease.entry;
-  const { noun, wasActive, settledBefore } = about;
-  const others = (await rotationsOf(bench, lease.entry)).filter(({ id }) => id !== own);
-  // What was seen active though a rotation has revoked it was looked at before that: the other process was faster.
-  const wasFaster = ({ id, state, detail }: Entry): boolean =>
-    state === "done" && (!settledBefore.has(id) || (wasActive && detail.keep_old !== true));
-  // In a team's journal one with a higher id may have looked before this entry was there, and have started.
-  const isAhead = ({ id, sequence }: Entry): boolean => id < own || sequence > 1;
-  const first = others.find((other) => (isSettled(other.state) ? wasFaster(other) : isAhead(other)));
-  if (first === undefined) return;
+  { noun, first }: { readonly noun: "client" | "key"; readonly first: Entry },
+): Promise<Failure> {
+  const { entry } = lease;
   await recordAfterwards(bench, lease, { state: "refused" });
   const isOver = isSettled(first.state);
-  const old = rotation.old_client ?? rotation.old_key ?? "";
-  throw new Failure(
+  const why =
+    isInPlace(entry) || isInPlace(first)
+      ? "two rotations would make the secret of one of them useless"
+      : `one rotation creates one new ${noun}, and the other process delivers its secret`;
+  return new Failure(
     "conflict",
-    `Another process ${isOver ? "has just rotated" : "rotates"} the ${noun} ${old}${isOver ? "" : " at this moment"}.`,
+    `Another process ${isOver ? "has just rotated" : "rotates"} the ${noun} ${rotatedBy(entry)}${isOver ? "" : " at this moment"}.`,
     {
       ...detailsOf(lease.entry),
-      meaning: `Nothing was sent: one rotation creates one new ${noun}, and the other process delivers its secret.`,
+      meaning: `Nothing was sent: ${why}.`,
       nextCommand: shell`integ journal show ${first.id}`,
     },
   );

@@ -78,7 +78,7 @@ const states: Readonly<Record<EntryState, string>> = {
   done: "Finished as asked",
   refused: "Nothing was created: the API refused every attempt, or nothing was sent",
   unusable: "The resource is revoked, disabled or expired",
-  replaced: "Its client or key was revoked and replaced by another",
+  replaced: "Its client, key or secret was replaced by another",
   abandoned: "No longer tracked (integ journal forget)",
 };
 const formats: Readonly<Record<(typeof secretFormats)[number], string>> = {

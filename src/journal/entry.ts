@@ -387,3 +387,13 @@ export function isUnnamed(entry: Entry): boolean {
 export function wasClaimed(entry: Entry): boolean {
   return entry.detail.secret_claimed === true;
 }
+
+/** Id of the client or key that a rotation is of. */
+export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string | undefined {
+  return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
+}
+
+/** True of a rotation of a key that gives it a new secret (§4.4). */
+export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
+  return detail.mode === "in_place";
+}

@@ -209,6 +209,43 @@ describe("by replacement", () => {
     expect(opening.filter(Boolean)).toHaveLength(1);
   });
 
+  it.each([
+    ["in place", [], []],
+    ["in place and by replacement", [], ["--by-replacement"]],
+  ])(
+    "a second rotation %s, at the same time, is refused: a secret that was delivered works",
+    async (name, ...kinds) => {
+      const { at } = await desk.withProfile();
+      const old = await desk.makeKey({ name });
+      const files = ["first.secret", "second.secret"] as const;
+      await desk.service.fault("POST /api/v1/access-keys* latency=2s");
+      const words = ["keys", "rotate", old.id, "--yes", "--secret-file"];
+      const ends = await Promise.all(kinds.map((kind, index) => at.spawned([...words, files[index]!, ...kind])));
+      await desk.service.calm();
+      expect(ends.map(({ code }) => `${code}`).toSorted(), ends.map(({ stderr }) => stderr).join("\n")).toEqual([
+        "0",
+        "5",
+      ]);
+      expect(ends.find(({ code }) => code === 5)!.stderr).toContain(`Another process rotates the key ${old.id}`);
+      const file = files[ends.findIndex(({ code }) => code === 0)]!;
+      expect(await desk.opens(secretIn(at, file))).toBe(true);
+      expect(await desk.live(name)).toHaveLength(1);
+    },
+  );
+
+  it("in place, lost, and rotated by a new one: recovery leaves the secret that works alone", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "rotated since" });
+    await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
+    expect((await rotate(at, old.id, "--yes", "--secret-file", "lost.secret")).code).toBe(7);
+    expect((await rotate(at, old.id, "--yes", "--new", "--secret-file", "new.secret")).code).toBe(0);
+    const planned = await integHere(at, ["journal", "recover", "--yes", "--dry-run"]);
+    expect(planned.stdout).toMatch(/end it, since \w+ rotated the key after it: nothing is sent/);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
+    expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringMatching(/Nothing was sent for \w+: /)]);
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+  });
+
   it("whose creation never arrived begins it again, once the list had time to show it", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "never-arrived" });

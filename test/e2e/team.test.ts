@@ -120,6 +120,41 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect((await ada.integ(["journal", "verify"])).code).toBe(0);
   });
 
+  it("two administrators who rotate a key in place at the same time: one does, and its secret works", async () => {
+    const schema = await team();
+    const key = service.us.access_key_secret;
+    const both = [await administrator(schema, { key }), await administrator(schema, { name: "work", key })];
+    const made = await both[0]!.integ([
+      "keys",
+      "create",
+      "--name",
+      "twice",
+      "--expires-in",
+      "30d",
+      "--secret-file",
+      "s",
+      "--json",
+    ]);
+    expect(made.code, made.stderr).toBe(0);
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    await service.fault("POST /api/v1/access-keys/*/rotate latency=2s");
+    const ends = await Promise.all(
+      both.map((home) => home.spawned(["keys", "rotate", id, "--yes", "--secret-file", "rotated"])),
+    );
+    await service.calm();
+    expect(ends.map(({ code }) => `${code}`).toSorted(), ends.map(({ stderr }) => stderr).join("\n")).toEqual([
+      "0",
+      "5",
+    ]);
+    const secret = readFileSync(both[ends.findIndex(({ code }) => code === 0)]!.path("rotated"), "utf8").trim();
+    const exchanged = await fetch(service.us.access_token_endpoint, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ secret }),
+    });
+    expect(exchanged.status).toBe(200);
+  });
+
   it("the same request again, by another administrator: the unfinished one is resumed, with its key", async () => {
     const schema = await team();
     const ada = await administrator(schema);

@@ -21,13 +21,13 @@ import {
   beganAt,
   clockSkewMs,
   detailsOf,
-  isWorkedOn,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
   serviceTime,
 } from "../workbench.ts";
+import { isWorkedOn } from "../../journal/rotations.ts";
 import { admitKeyCreation, creationsOfSameName, mayHaveArrived, requestIn, sendKeyCreation } from "./create.ts";
 import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";

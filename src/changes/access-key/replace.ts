@@ -25,12 +25,12 @@ import {
   madeFor,
   recordAfterwards,
   recoveryStep,
+  refuseSecond,
   saysNothingWasDone,
   type Workbench,
   withReason,
-  refuseSecond,
-  settledRotations,
 } from "../workbench.ts";
+import { rotationAhead, settledRotations } from "../../journal/rotations.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
 import { shell, flags } from "../../next-step.ts";
@@ -62,7 +62,7 @@ export async function replaceAccessKey(
   const intent = keyReplacementIntent(bench, request);
   const { destination, fresh } = options;
   const about = { destination, fresh, creation: "access_key.create" } as const;
-  const settledBefore = await settledRotations(bench, intent);
+  const settledBefore = await settledRotations(bench.journal, intent);
   const { kind, lease, place } = await admitRotation(bench, intent, about);
   try {
     if (kind === "resumed") {
@@ -71,7 +71,11 @@ export async function replaceAccessKey(
         { bench, lease, creation: "access_key.create" },
         { place, differences: differencesOf(lease.entry, request), wayOut: `${flags.new} starts another` },
       );
-    } else if (fresh !== true) await refuseSecond(bench, lease, { noun: "key", wasActive: true, settledBefore });
+    } else {
+      const ahead = { clock: bench.clock, wasActive: true, settledBefore, fresh };
+      const first = await rotationAhead(bench.journal, lease.entry, ahead);
+      if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "key", first });
+    }
     return await finishKeyReplacement(bench, lease, options);
   } finally {
     await lease.release();

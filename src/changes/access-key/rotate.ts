@@ -5,12 +5,13 @@ import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/http/attempt.ts";
 import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
-import type { EntryLease } from "../../journal/journal.ts";
+import { type Entry, rotatedBy } from "../../journal/entry.ts";
+import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
+import { laterRotation, rotationAhead, settledRotations } from "../../journal/rotations.ts";
 import { assertQuiet } from "../sending.ts";
-import { type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
+import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
 import {
   detailsOf,
   madeFor,
@@ -18,6 +19,7 @@ import {
   outcomeUnknown,
   recordAfterwards,
   recoveryStep,
+  refuseSecond,
   type Workbench,
   withReason,
 } from "../workbench.ts";
@@ -53,22 +55,23 @@ export async function rotateAccessKey(
   { id, updateProfile }: KeyRotationRequest,
   { destination, fresh }: KeyRotationOptions,
 ): Promise<KeyRotated> {
-  const record = { ...(await destination.check()) };
-  const { kind, lease } = await bench.journal.admit(
-    {
-      ...madeFor(bench.account),
-      operation: "access_key.rotate",
-      method: "POST",
-      path: `/api/v1/access-keys/${segment(id, "key id")}/rotate`,
-      request_text: "",
-      fingerprint: JSON.stringify(["in_place", id]),
-      idempotent: false,
-      destination: record,
-      detail: { mode: "in_place", key_id: id, update_profile: updateProfile, exchange: bench.account.keyExchange },
-    },
-    { fresh },
-  );
+  const intent: Intent = {
+    ...madeFor(bench.account),
+    operation: "access_key.rotate",
+    method: "POST",
+    path: `/api/v1/access-keys/${segment(id, "key id")}/rotate`,
+    request_text: "",
+    fingerprint: JSON.stringify(["in_place", id]),
+    idempotent: false,
+    destination: { ...(await destination.check()) },
+    detail: { mode: "in_place", key_id: id, update_profile: updateProfile, exchange: bench.account.keyExchange },
+  };
+  const settledBefore = await settledRotations(bench.journal, intent);
+  const { kind, lease } = await admitInPlace(bench, intent, fresh);
   try {
+    const about = { clock: bench.clock, wasActive: false, settledBefore, fresh };
+    const first = kind === "new" ? await rotationAhead(bench.journal, lease.entry, about) : undefined;
+    if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "key", first });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         ...detailsOf(lease.entry),
@@ -81,6 +84,30 @@ export async function rotateAccessKey(
   } finally {
     await lease.release();
   }
+}
+
+/** What it would resume, and a later rotation has taken the place of, is ended first. */
+async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | undefined): Promise<Admission> {
+  for (;;) {
+    const admission = await bench.journal.admit(intent, { fresh });
+    const { kind, lease } = admission;
+    const later = kind === "new" ? undefined : await laterRotation(bench.journal, lease.entry, bench.secrets);
+    if (later === undefined) return admission;
+    try {
+      await endBefore(bench, lease, later);
+    } finally {
+      await lease.release();
+    }
+  }
+}
+
+/** Ends a rotation in place that a later one has taken the place of. */
+export async function endBefore(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
+  const { id } = lease.entry;
+  await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
+  await destroyCopy({ bench, lease });
+  await releaseReserved(bench, lease.entry);
+  bench.tell.note(`Nothing was sent for ${id}: ${later.id} rotated the key ${rotatedBy(later)} after it.`);
 }
 
 /** Sends the rotation once and delivers the new secret. */

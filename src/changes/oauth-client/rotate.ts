@@ -20,13 +20,12 @@ import {
   madeFor,
   recordAfterwards,
   recoveryAfter,
+  refuseSecond,
   saysNothingWasDone,
   type Workbench,
   withReason,
-  refuseSecond,
-  settledRotations,
-  rotationsOf,
 } from "../workbench.ts";
+import { rotationAhead, rotationsOf, settledRotations } from "../../journal/rotations.ts";
 import { readUntilAnswered } from "../sending.ts";
 import { creationIntent } from "./create.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
@@ -61,7 +60,7 @@ export async function rotateOAuthClient(
   options: ClientRotationOptions,
 ): Promise<Rotated> {
   const intent = clientRotationIntent(bench, { old, request });
-  const settledBefore = await settledRotations(bench, intent);
+  const settledBefore = await settledRotations(bench.journal, intent);
   const { destination } = options;
   const { kind, lease, place } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
@@ -76,7 +75,9 @@ export async function rotateOAuthClient(
         },
       );
     } else {
-      await refuseSecond(bench, lease, { noun: "client", wasActive: old.status === "active", settledBefore });
+      const about = { clock: bench.clock, wasActive: old.status === "active", settledBefore };
+      const first = await rotationAhead(bench.journal, lease.entry, about);
+      if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "client", first });
       if (old.status !== "active") throw await notActive(bench, lease, old);
     }
     return await finishClientRotation(bench, lease, options);
@@ -223,7 +224,7 @@ function oldRequest(rotation: Entry): Pick<OldClient, "service_account_id" | "sc
 /** A client that is revoked, disabled or expired: nothing of it can be passed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "refused" });
-  const successor = (await rotationsOf(bench, lease.entry)).find(
+  const successor = (await rotationsOf(bench.journal, lease.entry)).find(
     ({ state, resource_id }) => state === "done" && resource_id !== null,
   )?.resource_id;
   if (successor)

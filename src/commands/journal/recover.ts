@@ -68,7 +68,8 @@ export const command = defineVerb({
         import("../running/dry-run.ts"),
         import("../running/dry-changes.ts"),
       ]);
-      const choice = { isEnded: options.now === true, replaces, nowMs: context.clock.now() };
+      const secrets = await context.secrets.undelivered();
+      const choice = { isEnded: options.now === true, replaces, nowMs: context.clock.now(), secrets };
       const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
       const steps = [];
       for (const entry of oldestFirst) steps.push(...(await recoverySteps(journal, entry, choice)));

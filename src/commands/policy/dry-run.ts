@@ -36,7 +36,7 @@ async function stepsOf(
   const { item, step, action } = planned.decision;
   const nowMs = context.clock.now();
   if (step.do === "finish") {
-    const choice = { isEnded: action === "revoke_old", replaces: true, nowMs };
+    const choice = { isEnded: action === "revoke_old", replaces: true, nowMs, secrets: bench.secrets };
     return recoverySteps(bench.journal, await bench.journal.find(step.entry), choice);
   }
   const chosen = { ...destinationOptions(item.destinations, written), yields: item.kind };

@@ -8,8 +8,10 @@ import type { ClientRotationRequest, OldClient } from "../../changes/oauth-clien
 import type { Workbench } from "../../changes/workbench.ts";
 import { dueAt, type Entry, isSettled, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
+import { laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/http/request-rules.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
+import type { SecretKeeping } from "../../secrets/kept.ts";
 import { deliverySteps, type DryStep, notFixed, requestStep } from "./dry-run.ts";
 
 type ClientRequest = Parameters<typeof creationIntent>[1];
@@ -92,6 +94,8 @@ export interface RecoveryChoice {
   /** A lost secret is replaced. */
   readonly replaces: boolean;
   readonly nowMs: number;
+  /** What is kept here. */
+  readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
 /** What finishing an entry sends, as it is now: the responses may lead elsewhere. */
@@ -111,7 +115,9 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
       return [stored("revoke it again", entry, "")];
     case "oauth_client.rotate":
     case "access_key.rotate":
-      return entry.detail.mode === "in_place" ? inPlaceSteps(entry, choice) : rotationSteps(journal, entry, choice);
+      return entry.detail.mode === "in_place"
+        ? inPlaceSteps(journal, entry, choice)
+        : rotationSteps(journal, entry, choice);
     default:
       return [];
   }
@@ -150,7 +156,9 @@ function creationSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
   return [stored("send the stored creation, under its key", entry), ...delivery];
 }
 
-function inPlaceSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
+async function inPlaceSteps(journal: Journal, entry: Entry, { replaces, secrets }: RecoveryChoice): Promise<DryStep[]> {
+  const later = await laterRotation(journal, entry, secrets);
+  if (later !== undefined) return [{ what: `end it, since ${later.id} rotated the key after it: nothing is sent` }];
   const isUnknown = entry.state !== "open" || entry.detail.in_flight === true;
   if (isUnknown && !replaces) return [{ what: "the outcome stays unknown: --replace-lost-secret rotates again" }];
   return [stored("rotate the key", entry)];

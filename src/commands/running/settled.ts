@@ -38,7 +38,7 @@ export async function releaseSettled(
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
       const keepsProof = parent !== null && open.has(parent);
-      if (state === "done" || state === "abandoned" || !undelivered.isKept(id))
+      if (state === "done" || state === "abandoned" || state === "replaced" || !undelivered.isKept(id))
         await undelivered.destroy(id, { keepsProof });
       for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
     } catch (error) {

@@ -1,8 +1,7 @@
-// What every change works with: clocks that differ, places that sent an entry, and who works on it.
+// What every change works with: clocks that differ, and places that sent an entry.
 import { expect, it } from "vitest";
 import {
   beganAt,
-  isWorkedOn,
   lifetimeDifference,
   madeAs,
   madeFor,
@@ -13,7 +12,6 @@ import {
 } from "../../../src/changes/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { Journal } from "../../../src/journal/journal.ts";
 import { intent } from "../journal/intent.ts";
 
 const start = Date.parse("2026-11-21T02:00:00.000Z");
@@ -89,20 +87,4 @@ it.each([
 ])("of the places %j the others are %j", (attempted_at, others) => {
   const one = entry({ detail: attempted_at === undefined ? {} : { attempted_at } });
   expect(otherPlaces(one, "here")).toEqual(others);
-});
-
-it.each([
-  ["a file's, that a running process has", false, "held", true],
-  ["a file's, that is free", false, "free", false],
-  ["a team's, that someone has", true, "held", true],
-  ["a team's, that is free", true, "free", false],
-])("an entry of %s is worked on: %s", async (_what, isShared, id, expected) => {
-  let released = 0;
-  const journal = {
-    isShared,
-    holders: async () => new Map([["held", {}]]),
-    tryLease: async (wanted: string) => (wanted === "held" ? null : { release: async () => void (released += 1) }),
-  };
-  expect(await isWorkedOn(journal as unknown as Journal, id)).toBe(expected);
-  expect(released).toBe(!isShared && id === "free" ? 1 : 0);
 });

@@ -1,0 +1,330 @@
+// Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
+// the place of is never sent again.
+import { describe, expect, it } from "vitest";
+import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
+import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
+import { refuseSecond, type Workbench } from "../../../src/changes/workbench.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";
+import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
+import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
+import { isWorkedOn, laterRotation, rotationAhead, rotationsOf } from "../../../src/journal/rotations.ts";
+import { intent } from "./intent.ts";
+import { AWorld, type Ended, type Setting } from "../changes/a-world.ts";
+
+type Mode = "in_place" | "replacement" | "client";
+
+const details = {
+  in_place: { mode: "in_place", key_id: "old" },
+  replacement: { mode: "replacement", old_key: "old" },
+  client: { old_client: "old" },
+} as const;
+
+const [below, own, above] = ["1000000001", "1000000002", "1000000003"] as const;
+
+function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
+  const operation = mode === "client" ? "oauth_client.rotate" : "access_key.rotate";
+  const entry = newEntry(intent({ operation, detail: details[mode] } as never), { id: own, key: null, at: "" });
+  return { ...entry, sequence: 1, ...about };
+}
+
+interface Other extends Partial<Entry> {
+  readonly mode?: Mode;
+  /** A process works on it. */
+  readonly held?: boolean;
+  /** How it stands after this process has waited once; nothing: it is gone. */
+  readonly next?: Partial<Entry> | null;
+}
+
+interface Meeting {
+  readonly mode?: Mode;
+  readonly other: Other;
+  readonly isShared?: boolean;
+  readonly fresh?: boolean;
+  readonly wasActive?: boolean;
+  /** The other one was over before this one began. */
+  readonly before?: boolean;
+}
+
+/** @returns how this one continues, or why not, and how long it waited */
+async function met({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
+  const { mode: otherMode = mode, held = false, next, ...stands } = other;
+  const first = rotation(otherMode, { id: below, ...stands });
+  const entries = [rotation(mode), first];
+  let waited = 0;
+  const bench = {
+    journal: {
+      isShared,
+      select: async (filter: EntryFilter) => entries.filter((entry) => fits(entry, filter, () => [])),
+      tryLease: async () => (held ? null : { release: async () => {} }),
+      holders: async () => new Map(held ? [[first.id, {}]] : []),
+    },
+    clock: {
+      elapsed: () => waited,
+      sleep: async (ms: number) => {
+        waited += ms;
+        if (next === null) entries.splice(1);
+        else if (next !== undefined) entries[1] = { ...first, ...next };
+      },
+    },
+    secrets: { place: "here" },
+  } as unknown as Workbench;
+  const lease = {
+    entry: entries[0]!,
+    record: async (change: Partial<Entry>) => (entries[0] = { ...entries[0]!, ...change }),
+  } as unknown as EntryLease;
+  const settledBefore = new Set(about.before ? [first.id] : []);
+  const { fresh, wasActive = false } = about;
+  const noun = mode === "client" ? "client" : "key";
+  const ahead = { clock: bench.clock, wasActive, settledBefore, fresh };
+  const found = await rotationAhead(bench.journal, entries[0]!, ahead);
+  const failure = found && (await refuseSecond(bench, lease, { noun, first: found }));
+  expect(entries[0]!.state, "refused in the journal").toBe(failure === undefined ? "open" : "refused");
+  if (failure !== undefined) expect(failure.kind).toBe("conflict");
+  return { end: failure === undefined ? "continues" : failure.message, failure, waited };
+}
+
+const now = "Another process rotates the key old at this moment.";
+const just = "Another process has just rotated the key old.";
+
+describe("of two rotations at the same time", () => {
+  it.each<[string, Meeting, string]>([
+    ["one in place stops if another was admitted before", { other: { id: below } }, now],
+    ["one in place continues if another was admitted after it", { other: { id: above } }, "continues"],
+    ["one in place stops if a later one has begun", { other: { id: above, sequence: 2 } }, now],
+    ["one in place stops if another ended meanwhile", { other: { state: "done" } }, just],
+    ["one in place follows one that was over before", { other: { state: "done" }, before: true }, "continues"],
+    ["one that was refused is no matter", { other: { state: "refused" } }, "continues"],
+    ["one by replacement stops", { mode: "replacement", other: { id: below } }, now],
+    [
+      "one by replacement stops if the old key was seen before another revoked it",
+      { mode: "replacement", other: { state: "done" }, wasActive: true, before: true },
+      just,
+    ],
+    [
+      "one by replacement follows one in place that was over before",
+      { mode: "replacement", other: { mode: "in_place", state: "done" }, wasActive: true, before: true },
+      "continues",
+    ],
+    [
+      "one by replacement stops if one in place ended meanwhile",
+      { mode: "replacement", other: { mode: "in_place", state: "done" }, wasActive: true },
+      just,
+    ],
+    [
+      "one by replacement stops if one in place runs",
+      { mode: "replacement", other: { mode: "in_place", held: true } },
+      now,
+    ],
+    [
+      "one by replacement is the way out of one in place that was left behind",
+      { mode: "replacement", other: { mode: "in_place", state: "unknown", sequence: 3 } },
+      "continues",
+    ],
+    ["one in place stops if a replacement runs", { other: { mode: "replacement", held: true, sequence: 4 } }, now],
+    [
+      "one in place continues beside a replacement that waits",
+      { other: { mode: "replacement", state: "waiting" } },
+      "continues",
+    ],
+    ["a new one in place passes over what was left behind", { other: { state: "unknown" }, fresh: true }, "continues"],
+    ["a new one in place stops if another runs", { other: { held: true }, fresh: true }, now],
+    [
+      "two new ones by replacement both continue",
+      { mode: "replacement", other: { held: true }, fresh: true },
+      "continues",
+    ],
+    [
+      "a new one by replacement stops if one in place runs",
+      { mode: "replacement", other: { mode: "in_place", held: true }, fresh: true },
+      now,
+    ],
+    [
+      "a client's stops",
+      { mode: "client", other: { id: below } },
+      "Another process rotates the client old at this moment.",
+    ],
+    [
+      "a client that is kept may be rotated again",
+      {
+        mode: "client",
+        other: { state: "done", detail: { old_client: "old", keep_old: true } },
+        wasActive: true,
+        before: true,
+      },
+      "continues",
+    ],
+    ["another account's is no matter", { other: { base_url: "https://us.example.com" } }, "continues"],
+    ["another key's is no matter", { other: { detail: { mode: "in_place", key_id: "other" } } }, "continues"],
+  ])("%s", async (_what, meeting, end) => {
+    for (const isShared of [false, true]) {
+      // A team's waits for one that was admitted after it: see below.
+      if (isShared && meeting.other.id === above) continue;
+      expect((await met({ ...meeting, isShared })).end, isShared ? "team" : "file").toBe(end);
+    }
+  });
+
+  it.each<[string, Other, string, number]>([
+    ["refuses itself", { next: { state: "refused", sequence: 2 } }, "continues", 50],
+    ["begins", { next: { sequence: 2 } }, now, 50],
+    ["ends", { next: { state: "done", sequence: 4 } }, just, 50],
+    ["is pruned", { next: null }, "continues", 50],
+    ["says nothing", {}, now, 5000],
+    ["had begun", { sequence: 2 }, now, 0],
+  ])("a team's waits for one with a higher id until it %s", async (_what, other, end, waited) => {
+    expect(await met({ other: { id: above, ...other }, isShared: true })).toMatchObject({ end, waited });
+  });
+
+  it.each<[Mode, Mode, RegExp]>([
+    ["in_place", "in_place", /^Nothing was sent: two rotations would make the secret of one of them useless\.$/],
+    ["replacement", "in_place", /useless/],
+    ["in_place", "replacement", /useless/],
+    ["replacement", "replacement", /^Nothing was sent: one rotation creates one new key, and the other process/],
+    ["client", "client", /^Nothing was sent: one rotation creates one new client/],
+  ])("%s beside %s says why, and what to look at", async (mode, other, meaning) => {
+    const { failure } = await met({ mode, other: { mode: other, held: true } });
+    expect(failure!.details).toMatchObject({
+      meaning: expect.stringMatching(meaning),
+      nextCommand: `integ journal show ${below}`,
+    });
+  });
+});
+
+it.each([
+  ["a file's, that a running process has", false, "held", true],
+  ["a file's, that is free", false, "free", false],
+  ["a team's, that someone has", true, "held", true],
+  ["a team's, that is free", true, "free", false],
+])("an entry of %s is worked on: %s", async (_what, isShared, id, expected) => {
+  let released = 0;
+  const journal = {
+    isShared,
+    holders: async () => new Map([["held", {}]]),
+    tryLease: async (wanted: string) => (wanted === "held" ? null : { release: async () => void (released += 1) }),
+  };
+  expect(await isWorkedOn(journal as unknown as Journal, id)).toBe(expected);
+  expect(released).toBe(!isShared && id === "free" ? 1 : 0);
+});
+
+describe("the later rotation of a key", () => {
+  const states: EntryState[] = [
+    ...(["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const),
+    ...(["done", "refused", "unusable", "replaced", "abandoned"] as const),
+  ];
+  const later = async (mode: Mode, state: EntryState, how: { kept: boolean; first?: EntryState; id?: string }) => {
+    const entries = [rotation(mode, { id: how.id ?? above, state })];
+    const journal = { select: async () => entries } as unknown as Journal;
+    const found = await laterRotation(journal, rotation("in_place", { state: how.first ?? "unknown" }), {
+      isKept: () => how.kept,
+    });
+    return found !== undefined;
+  };
+
+  it.each<[Mode, boolean, readonly EntryState[]]>([
+    ["in_place", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
+    ["replacement", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
+    ["in_place", true, ["secret_lost", "undelivered", "done"]],
+    ["replacement", true, ["done"]],
+  ])("%s counts, where a secret of the earlier one is kept (%s: %s), in these states", async (mode, kept, counting) => {
+    for (const state of states) {
+      expect(await later(mode, state, { kept }), state).toBe(counting.includes(state));
+      expect(await later(mode, state, { kept: false, first: kept ? "undelivered" : "open" }), state).toBe(
+        counting.includes(state),
+      );
+      expect(await later(mode, state, { kept, id: below }), "an earlier one").toBe(false);
+    }
+  });
+});
+
+describe("a rotation in place that a later one has taken the place of", () => {
+  const worldWithKeys = (setting: Setting): AWorld => {
+    const world = new AWorld(setting);
+    world.account.has("key", "ak_own");
+    world.account.has("key", "ak_old");
+    world.mayGo.add("ak_old");
+    return world;
+  };
+  const inPlace = (world: AWorld, fresh = false): Promise<Ended<unknown>> =>
+    world.run((bench) =>
+      rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, { destination: world.destination(), fresh }),
+    );
+  const byReplacement = (world: AWorld): Promise<Ended<unknown>> =>
+    world.run((bench) =>
+      replaceAccessKey(
+        bench,
+        {
+          oldId: "ak_old",
+          creation: { request: { name: "new" }, marked: true },
+          overlapMs: 3_600_000,
+          updateProfile: false,
+        },
+        {
+          destination: world.destination(),
+          waitMs: 60_000,
+          mayReplace: async () => true,
+          mayRevokeUnproven: async () => true,
+          overlap: "leave",
+        },
+      ),
+    );
+  const sent = ({ account }: AWorld): number => account.requests.filter((one) => one.startsWith("rotate")).length;
+
+  const leftovers: Record<string, Setting> = {
+    "whose response was lost": { fates: { rotate: ["lost after"] } },
+    "whose secret was lost": { fates: { rotate: ["silent"] } },
+    "whose secret is kept": { failing: ["deliver"] },
+    "that was never sent": { failing: ["record 1"] },
+  };
+
+  it.each(Object.entries(leftovers))("%s ends at recovery, and the later secret works", async (_name, setting) => {
+    const world = worldWithKeys(setting);
+    expect((await inPlace(world)).kind).not.toBe("done");
+    expect((await inPlace(world, true)).kind).toBe("done");
+    const before = sent(world);
+    const { secret } = world.account.keys[1]!;
+    const recovered = await world.recover();
+    expect(recovered.kind).toBe("done");
+    expect(sent(world), "nothing was sent").toBe(before);
+    expect(world.account.keys[1]!.secret).toBe(secret);
+    expect(world.isSafe(secret)).toBe(true);
+    expect(world.kept.size).toBe(0);
+    const [first, second] = world.entries;
+    expect([first!.state, first!.replaced_by, second!.state]).toEqual(["replaced", second!.id, "done"]);
+    expect(world.told.at(-1)).toBe(`Nothing was sent for ${first!.id}: ${second!.id} rotated the key ak_old after it.`);
+  });
+
+  it("of two whose response was lost only the later one is sent again", async () => {
+    const world = worldWithKeys({ fates: { rotate: ["lost after", "lost after"] } });
+    await inPlace(world);
+    await inPlace(world, true);
+    await world.recover();
+    expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "done"]);
+    expect(sent(world)).toBe(3);
+    expect(world.isSafe(world.account.keys[1]!.secret)).toBe(true);
+  });
+
+  it("typed again it does not continue: a new one does", async () => {
+    const world = worldWithKeys({ fates: { rotate: ["lost after"] } });
+    await inPlace(world);
+    await inPlace(world, true);
+    world.files.clear();
+    expect((await inPlace(world)).kind).toBe("done");
+    expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "done", "done"]);
+  });
+
+  it("leaves the old key alone while the overlap of its replacement runs", async () => {
+    const world = worldWithKeys({ fates: { rotate: ["lost after"] } });
+    await inPlace(world);
+    const { secret } = world.account.keys[1]!;
+    expect((await byReplacement(world)).kind).toBe("done");
+    await world.recover();
+    expect(world.account.keys[1]!.secret).toBe(secret);
+    expect(world.entries.filter(({ state }) => !isSettled(state)).map(({ state }) => state)).toEqual(["waiting"]);
+  });
+
+  it("the rotations of a key are of both kinds, at its address", async () => {
+    const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
+    const journal = { select: async () => all } as unknown as Journal;
+    expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
+  });
+});
