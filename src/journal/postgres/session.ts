@@ -126,8 +126,8 @@ export class Session {
   }
 
   /**
-   * Does the work again if its connection broke or another transaction was in its way, until the time is over. A server that was never reached is not waited
-   * for: one search for it is enough.
+   * Does the work again if its connection broke or another transaction was in its way, until the time is over. A server that
+   * was never reached is not waited for: one search for it is enough.
    */
   async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const end = performance.now() + limitMs;
