@@ -20,7 +20,7 @@ interface Exchange {
 }
 
 const exchanges: Readonly<Record<string, Exchange>> = {
-  "a creation": { scene: client(clients.create), start: "POST /v1/oauth_clients ", sample: 4 },
+  "a creation": { scene: client(clients.create), start: "POST /v1/oauth_clients ", sample: 3 },
   "a rotation's creation": { scene: client(clients.rotate), start: "POST /v1/oauth_clients ", sample: 2 },
   "a rotation's proof": { scene: client(clients.rotate), start: "POST /oauth/token ", sample: 2 },
   "a rotation's revocation": { scene: client(clients.rotate), start: "DELETE /v1/oauth_clients/", sample: 2 },

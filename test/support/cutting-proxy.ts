@@ -18,13 +18,14 @@ export interface PlannedCut extends Cut {
 }
 
 /**
- * Cuts after each byte, closed and reset; where a sample is wanted, after that many and the last few, by turns. An answer
- * that lacks only its end shows all that it says.
+ * Cuts after each byte, closed and reset; where a sample is wanted, after that many of them, the first and others before the
+ * end, and the last few, by turns. An answer that lacks only its end shows all that it says.
  * @param whole bytes of the request or answer
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
   const places = Array.from({ length: whole + 1 }, (_, after) => after);
-  const chosen = sample === undefined ? places : [...new Set([...spread(places, sample), ...places.slice(-3)])];
+  const chosen =
+    sample === undefined ? places : [...new Set([...spread(places, sample + 1).slice(0, -1), ...places.slice(-3)])];
   return chosen.flatMap((after) => {
     const cut = (how: Cut["how"]): PlannedCut => ({ of, after, how, isShort: after < whole });
     if (sample === undefined) return [cut("close"), cut("reset")];

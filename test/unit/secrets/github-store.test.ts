@@ -315,7 +315,7 @@ describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of
     const wrong: string[] = [];
     const requests = github.log.length / 2;
     let hits = 0;
-    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 4 });
+    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 3 });
     for (const cut of cuts) {
       proxy.cut(cut);
       const [before, changes] = [github.log.length, github.changes("CLIENT_SECRET")];
