@@ -135,7 +135,7 @@ export type CreationDecision =
 
 /** What the caller has to do after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
-  if (attempt.kind === "answered") return ofClient(attempt.value, attempt.text);
+  if (attempt.kind === "answered") return ofClient(attempt.value, attempt.body.toString());
   if (attempt.kind === "refused") return ofRefusal(attempt);
   if (attempt.kind === "not_sent") return { kind: "not_sent" };
   return { kind: "unknown", secret: attempt.salvage, retryAfterSeconds: attempt.retryAfterSeconds };

@@ -208,7 +208,7 @@ async function readClientRevoked(answer: Attempt<OAuthClient>): Promise<Reading<
     return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
   }
   const { status } = answer.value;
-  if (status === "revoked") return { isOver: true, end: answer.text };
+  if (status === "revoked") return { isOver: true, end: answer.body.toString() };
   const failure = new Failure(
     "outcome_unknown",
     `The service responded with "${status}" to the revocation, not "revoked".`,
@@ -303,7 +303,7 @@ function isRevoked(status: string | undefined): boolean {
 async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<AccessKey>): Promise<KeyRevoked> {
   const { id } = key;
   const { id: shown = id, status } = answer.value;
-  if (shown === id && status === "revoked") return { receipt: answer.text, seen: true };
+  if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
   const listed = await listedStatus(bench, key);
   if (isRevoked(listed)) return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
   if (shown !== id)

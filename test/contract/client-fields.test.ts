@@ -49,7 +49,7 @@ describe("a field that is not as documented", () => {
   it("a field, a status and a scope that nobody knows yet are read as they come (§9 rule 3)", async () => {
     const later = { ...whole("oauth_client"), status: "resting", scopes: ["new:one"], added: { n: 1 } };
     server.next = jsonAnswer(200, later);
-    expect(await get()).toMatchObject({ kind: "answered", value: later, text: JSON.stringify(later) });
+    expect(await get()).toMatchObject({ kind: "answered", value: later, body: Buffer.from(JSON.stringify(later)) });
   });
 
   it("an answer about another client (§4.2)", async () => {

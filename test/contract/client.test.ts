@@ -107,7 +107,7 @@ function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome
   const { status, text, headers } = server.next;
   const body = server.next.body as JsonObject;
   if (status < 300) {
-    expect(attempt, place).toMatchObject({ kind: "answered", status, requestId, text });
+    expect(attempt, place).toMatchObject({ kind: "answered", status, requestId, body: Buffer.from(text) });
     expectValue(attempt as Extract<Attempt<unknown>, { kind: "answered" }>, { call, body, place });
     return;
   }

@@ -48,7 +48,7 @@ export function createTokens(options: TokensOptions): Tokens {
       if (way.kind === "access_token") return undefined;
       if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);
       const token = await way.run(secret);
-      return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, text: token };
+      return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, body: Buffer.from(token) };
     },
     async compareIssuer() {
       const { tokenEndpoint } = options;

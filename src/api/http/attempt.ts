@@ -14,7 +14,7 @@ export interface Salvage {
 
 /**
  * The outcome of one attempt.
- * - `answered`: a success status and a body that keeps to the contract. `text` is the body exactly as it came.
+ * - `answered`: a success status and a body that keeps to the contract. `body` is exactly what came: a page is large and rarely needed as a string.
  * - `refused`: a complete 4xx response: this attempt changed nothing.
  * - `unknown`: bytes left this machine and no usable response came back (5xx, cut, timeout, broken body).
  * - `not_sent`: proven that no byte of the request left (DNS, refused, TLS handshake, proxy, interrupted before, or there
@@ -26,7 +26,7 @@ export type Attempt<T> =
       readonly kind: "answered";
       readonly status: number;
       readonly value: T;
-      readonly text: string;
+      readonly body: Buffer;
       readonly requestId?: string;
     }
   | {

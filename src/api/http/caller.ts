@@ -179,16 +179,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not part of the contract`);
   try {
     const value = reading.read({ status, headers, body, requestId });
-    return {
-      kind: "answered",
-      status,
-      value,
-      // A page is large and rarely needed as a string.
-      get text() {
-        return body.toString("utf8");
-      },
-      requestId,
-    };
+    return { kind: "answered", status, value, body, requestId };
   } catch (error) {
     if (!(error instanceof BrokenBody)) throw error;
     return broken(error.reason, error.message);

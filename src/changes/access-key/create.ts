@@ -346,7 +346,7 @@ async function answerLost(
  */
 export async function takeSecret(
   work: SecretDelivery,
-  { value: { key, secret }, text, requestId }: Answered<SecretAnswer>,
+  { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
   { prove, detail }: { readonly prove?: (secret: string) => Promise<void>; readonly detail?: Entry["detail"] } = {},
 ): Promise<KeyCreated> {
   const { bench, lease } = work;
@@ -358,7 +358,7 @@ export async function takeSecret(
     assertAsAsked(lease.entry);
     throw secretLost(lease.entry, { requestId });
   }
-  const receipt = keyReceipt({ text, key, secret });
+  const receipt = keyReceipt({ text: body.toString(), key, secret });
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   await deliverSecret(work, { secret, kind: "access_key", id: key.id ?? "", receipt }, { prove, learned, requestId });
   return { entry: lease.entry, receipt };
@@ -390,7 +390,7 @@ export async function proveSecret(bench: Workbench, rotation: Entry, secret: str
   const exchange = async (): Promise<Attempt<unknown>> => {
     const attempt = await account.exchangeKey(secret, way);
     impossible = attempt === undefined;
-    return attempt ?? { kind: "answered", status: 200, value: undefined, text: "" };
+    return attempt ?? { kind: "answered", status: 200, value: undefined, body: Buffer.alloc(0) };
   };
   const where = `profile ${account.profile} (${account.region})`;
   await readUntilAnswered(bench, exchange, { what: "exchange the new secret for a token", where });

@@ -150,7 +150,7 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
 /** The receipt of a client whose secret was delivered before, as the service shows it now. */
 export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
   const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
-  return answer.kind === "answered" ? answer.text : JSON.stringify({ id: resource_id, client_secret: null });
+  return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
 }
 
 async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {

@@ -11,6 +11,6 @@ export const command = defineVerb({
   asks: askClient("Which client?", { withRevoked: true }),
   async run(context, { args: [id] }) {
     const answer = await readClient(context, await context.connect(), id);
-    await context.output.resource(answer.text, { ...oauthClientView, isRead: true });
+    await context.output.resource(answer.body.toString(), { ...oauthClientView, isRead: true });
   },
 });

@@ -78,9 +78,14 @@ const mayPass: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_lim
 
 async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
   try {
-    const { text, value } = await read(context, `get the OAuth client ${client.id}`, () => clients.get(client.id));
+    const { body, value } = await read(context, `get the OAuth client ${client.id}`, () => clients.get(client.id));
     const isRevoked = value.status === "revoked";
-    return { text, service_account_id: value.service_account_id, holds: !isRevoked, mayHold: isRevoked };
+    return {
+      text: body.toString(),
+      service_account_id: value.service_account_id,
+      holds: !isRevoked,
+      mayHold: isRevoked,
+    };
   } catch (error) {
     const { Failure } = await import("../../errors.ts");
     if (error instanceof Failure && mayPass.has(error.kind))

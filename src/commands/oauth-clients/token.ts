@@ -36,8 +36,8 @@ export const command = defineVerb({
         ...(name === "env" ? { hint: "Set INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       });
     });
-    await context.secrets.mask(answer.value.token, answer.text);
-    await context.output.resource(answer.text, {
+    await context.secrets.mask(answer.value.token, answer.body.toString());
+    await context.output.resource(answer.body.toString(), {
       columns: [
         { path: "access_token", heading: "access token" },
         { path: "token_type", heading: "type" },

@@ -14,7 +14,7 @@ export const command = defineVerb({
       throw new Failure("usage", "The person's id is empty.", { nextCommand: shell`integ help people membership` });
     const service = await context.connect();
     const answer = await read(context, "get the membership", () => service.people.membership(id));
-    const { value, text } = answer;
+    const { value, body } = answer;
     if (Array.isArray(value) && value.every(isObject)) {
       const rows = value.map((row) => ({ value: row, text: JSON.stringify(row) }));
       const list = { rows, wrappedIn: undefined, saysMore: false };
@@ -22,7 +22,7 @@ export const command = defineVerb({
     }
     if (!isObject(value))
       throw new Failure("unreachable", "The response is neither an object nor a list of objects: it cannot be shown.");
-    await context.output.resource(text, { columns: columnsFor([value], []), isRead: true });
+    await context.output.resource(body.toString(), { columns: columnsFor([value], []), isRead: true });
   },
 });
 

@@ -16,6 +16,6 @@ export const command = defineVerb({
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
     // An OpenAPI document is JSON for most readers; YAML is its other usual form.
     if (context.output.format === "yaml") await context.output.document(answer.value);
-    else await context.output.text(answer.text);
+    else await context.output.text(answer.body.toString());
   },
 });

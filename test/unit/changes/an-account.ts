@@ -172,7 +172,7 @@ export class AnAccount {
       created_at: made.createdAt,
       client_secret: shows ? made.secret : null,
     };
-    return { kind: "answered", status: 200, value, text: JSON.stringify(value), requestId: "req_1" };
+    return { kind: "answered", status: 200, value, body: bytesOf(value), requestId: "req_1" };
   }
 
   #keyAnswer(made: Made, fate: Fate | undefined): Attempt<SecretAnswer> {
@@ -183,7 +183,7 @@ export class AnAccount {
       kind: "answered",
       status: 201,
       value: { key, secret },
-      text: JSON.stringify({ ...key, secret }),
+      body: bytesOf({ ...key, secret }),
       requestId: "req_1",
     };
   }
@@ -218,12 +218,14 @@ export class AnAccount {
       };
     });
     const value = { rows, wrappedIn: undefined, saysMore: false } as unknown as Rows;
-    return { kind: "answered", status: 200, value, text: "" };
+    return { kind: "answered", status: 200, value, body: Buffer.alloc(0) };
   }
 
   #exchange(all: readonly Made[], secret: string): Attempt<never> {
     const works = all.some((made) => made.secret === secret && made.status === "active");
-    return works ? { kind: "answered", status: 200, value: undefined as never, text: "" } : refusal(401, {});
+    return works
+      ? { kind: "answered", status: 200, value: undefined as never, body: Buffer.alloc(0) }
+      : refusal(401, {});
   }
 }
 
@@ -234,7 +236,7 @@ function nameOf({ body }: Made): string {
 function keyShown(made: Made | undefined): Attempt<AccessKey> {
   if (made === undefined) return refusal(404, {});
   const value = { id: made.id, status: made.status };
-  return { kind: "answered", status: 200, value, text: JSON.stringify(value) };
+  return { kind: "answered", status: 200, value, body: bytesOf(value) };
 }
 
 function refusal(
@@ -246,10 +248,12 @@ function refusal(
 }
 
 function cutOff<T>(attempt: Attempt<T>): Attempt<T> {
-  const secret = attempt.kind === "answered" ? /s3cr3t-[\w+-]+/.exec(attempt.text)?.[0] : undefined;
-  if (attempt.kind !== "answered" || secret === undefined) return lost;
-  return {
-    ...lost,
-    salvage: { secret, text: attempt.text.slice(0, attempt.text.indexOf(secret) + secret.length + 1) },
-  };
+  const text = attempt.kind === "answered" ? attempt.body.toString() : "";
+  const secret = /s3cr3t-[\w+-]+/.exec(text)?.[0];
+  if (secret === undefined) return lost;
+  return { ...lost, salvage: { secret, text: text.slice(0, text.indexOf(secret) + secret.length + 1) } };
+}
+
+function bytesOf(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
 }

@@ -112,7 +112,7 @@ describe("the gate", () => {
       revoke(bench, {
         grounds,
         lease: (await bench.journal.admit({ ...madeFor(bench.account), ...revocation })).lease,
-        send: async () => ({ kind: "answered", status: 200, value: "", text: "gone" }),
+        send: async () => ({ kind: "answered", status: 200, value: "", body: Buffer.from("gone") }),
         read: async () => ({ isOver: true, end: "gone" }),
       }),
     );

@@ -41,7 +41,7 @@ async function play(scene: Scene) {
     const to = Math.min(rows, from + (request.limit ?? 25) + surplus);
     const data = Array.from({ length: to - from }, (_, row) => entity(from + row));
     const body = Buffer.from(envelope(data, to < rows ? String(to) : null));
-    return { kind: "answered", status: 200, value: { body, requestId: undefined }, text: "" };
+    return { kind: "answered", status: 200, value: { body, requestId: undefined }, body: Buffer.alloc(0) };
   };
   const active = { id: "p1", name: "prod", region: "us", baseUrl: "https://a.example.com", ...profile };
   const context = {

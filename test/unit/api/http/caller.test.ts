@@ -47,7 +47,7 @@ describe("a creation", () => {
       "12345678901234567890",
     );
     const { attempt, decision, peer } = await createAgainst(201, text);
-    expect(attempt).toMatchObject({ kind: "answered", status: 201, text, requestId: "req_1" });
+    expect(attempt).toMatchObject({ kind: "answered", status: 201, body: Buffer.from(text), requestId: "req_1" });
     expect(decision).toMatchObject({ kind: "store_secret", secret: "s3cret", text });
     expect(peer.received).toMatchObject([
       {

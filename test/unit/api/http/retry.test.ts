@@ -51,7 +51,7 @@ describe("nextDelay", () => {
   });
 });
 
-const answered: Attempt<string> = { kind: "answered", status: 200, value: "ok", text: '"ok"' };
+const answered: Attempt<string> = { kind: "answered", status: 200, value: "ok", body: Buffer.from('"ok"') };
 const refused = (status: number, retryAfterSeconds?: number): Attempt<never> => ({
   kind: "refused",
   status,

@@ -179,7 +179,7 @@ describe("a credential", () => {
     ["for which no token was issued", { kind: "not_sent", reason: "token", detail: "", failure: auth }, true],
     ["that could not be sent", { kind: "not_sent", reason: "refused", detail: "" }, false],
     ["whose token endpoint did not respond", { kind: "not_sent", failure: new Failure("unreachable", "") }, false],
-    ["that works", { kind: "answered", status: 200, value: undefined, text: "" }, false],
+    ["that works", { kind: "answered", status: 200, value: undefined, body: Buffer.alloc(0) }, false],
   ] as const)("%s", (_what, answer, refused) => {
     expect(isCredentialRefused(answer as never)).toBe(refused);
   });
