@@ -97,10 +97,13 @@ function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOff
   readonly watched: Transport;
 } {
   let offset: number | undefined;
+  // The pages of a walk come many a second.
+  let last: { readonly date: string; readonly at: number | undefined } | undefined;
   const answered = (exchange: Exchange): void => {
     const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
-    const at = date === undefined ? undefined : parseHttpDate(date, now());
-    if (at !== undefined) offset = at - now();
+    if (date === undefined) return;
+    if (last?.date !== date) last = { date, at: parseHttpDate(date, now()) };
+    if (last.at !== undefined) offset = last.at - now();
   };
   const watched: Transport = {
     async exchange(request) {

@@ -1,6 +1,5 @@
 // Walking a list page by page (§4.3, §2.1): the next page is asked for while the last one is consumed, every page is
 // checked before it is given, and no token is followed twice. Retries are `fetchPage`'s.
-import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { asSubject } from "./http/attempt.ts";
 import { BodyBuffer } from "./http/exchange.ts";
@@ -35,6 +34,13 @@ export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawP
  * there, in the second the last response is done with, in the third it is seen that the connection was not closed meanwhile.
  */
 const turnsToLeave = 3;
+
+async function turns(count: number): Promise<void> {
+  return new Promise((resolve) => {
+    const next = (left: number): void => void (left === 0 ? resolve() : setImmediate(next, left - 1));
+    next(count);
+  });
+}
 
 type Coming = ReturnType<FetchPage>;
 
@@ -86,7 +92,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
       // A token that the page turns out not to have costs a read, and its response is thrown away.
       const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
-      for (let turn = ahead ? 0 : turnsToLeave; turn < turnsToLeave; turn++) await yieldOnce();
+      if (ahead) await turns(turnsToLeave);
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;

@@ -131,10 +131,9 @@ export class EmbeddedSandbox {
   });
 
   /** `sandbox://us` → the port it listens on; any other address is what it is. */
-  async locate(baseUrl: string): Promise<string> {
+  locate(baseUrl: string): string | Promise<string> {
     const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
-    if (!region) return baseUrl;
-    return (await this.#start()).describe()[region].base_url ?? baseUrl;
+    return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
   }
 
   async access(region: "us" | "eu"): Promise<SandboxAccess> {

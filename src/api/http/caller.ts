@@ -82,6 +82,10 @@ export interface Answer {
 
 export class Caller {
   readonly #options: CallerOptions;
+  /** Of the last request that had none of its own. */
+  #usual:
+    | { readonly authorization: string | undefined; readonly headers: Readonly<Record<string, string>> }
+    | undefined;
 
   constructor(options: CallerOptions) {
     this.#options = options;
@@ -114,12 +118,24 @@ export class Caller {
     { method, path, headers: own, body, page, signal, buffer }: CallRequest,
     authorization: string | undefined,
   ): ExchangeRequest {
+    const headers = this.#headersOf({ body, headers: own }, authorization);
+    const maxBytes = page ? maxPageBytes : undefined;
+    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, maxBytes };
+  }
+
+  /** The same object as for the request before, if nothing of it differs: who knows it has nothing to check again. */
+  #headersOf(
+    { body, headers: own }: Pick<CallRequest, "body" | "headers">,
+    authorization: string | undefined,
+  ): Readonly<Record<string, string>> {
+    const isUsual = body === undefined && own === undefined;
+    if (isUsual && this.#usual && this.#usual.authorization === authorization) return this.#usual.headers;
     const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers() };
     if (body !== undefined) headers["content-type"] = "application/json";
     Object.assign(headers, own);
     if (authorization !== undefined) headers.authorization = authorization;
-    const maxBytes = page ? maxPageBytes : undefined;
-    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, maxBytes };
+    if (isUsual) this.#usual = { authorization, headers };
+    return headers;
   }
 }
 

@@ -55,7 +55,7 @@ export class ConnectionPool {
    * carries GET requests alone, of a walk
    * @throws Failure `usage` if the proxy's address is invalid
    */
-  async take(target: Target, use: Use): Promise<Connection> {
+  take(target: Target, use: Use): Connection | Promise<Connection> {
     const key = keyOf(target, use);
     const kept = use === "fresh" ? undefined : this.#idle.get(key);
     if (kept) this.#idle.delete(key);

@@ -48,6 +48,8 @@ export class PageConnection {
   readonly #url: URL;
   #socket: Socket | undefined;
   #current: Underway | undefined;
+  /** The lines of the headers that were sent last: those of a walk are the same object each time. */
+  #sent: { readonly headers: Dispatch["headers"]; readonly lines: string } | undefined;
   #idle: { readonly timer: NodeJS.Timeout; readonly ms: number } | undefined;
   #successor: Dispatcher | undefined;
   /** The stream that undici reads from and writes to in place of the socket. */
@@ -110,9 +112,12 @@ export class PageConnection {
   }
 
   #text({ path, headers }: Dispatch): string {
-    let text = `GET ${path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n`;
-    for (const [name, value] of Object.entries(headers ?? {})) text += `${name}: ${value}\r\n`;
-    return `${text}\r\n`;
+    if (this.#sent?.headers !== headers || this.#sent === undefined) {
+      let lines = `host: ${this.#url.host}\r\nconnection: keep-alive\r\n`;
+      for (const [name, value] of Object.entries(headers ?? {})) lines += `${name}: ${value}\r\n`;
+      this.#sent = { headers, lines: `${lines}\r\n` };
+    }
+    return `GET ${path} HTTP/1.1\r\n${this.#sent.lines}`;
   }
 
   #receive(length: number): boolean {

@@ -27,16 +27,24 @@ interface Answer {
 function masked<T extends Answer>(answer: T, secrets: readonly string[]): T {
   const headers = withoutSecretHeaders(answer.headers, secrets);
   // A success is the result: nothing of it is changed.
-  return answer.status < 400
-    ? { ...answer, headers }
-    : { ...answer, headers, body: withoutSecrets(answer.body, secrets) };
+  if (answer.status < 400) return headers === answer.headers ? answer : { ...answer, headers };
+  return { ...answer, headers, body: withoutSecrets(answer.body, secrets) };
 }
 
+/** Headers that had none of these secrets: those of a walk are often the same. */
+let clean: { readonly headers: Headers; readonly secrets: readonly string[] } | undefined;
+
+/** @returns the same headers if none of the secrets is in them */
 function withoutSecretHeaders(headers: Headers, secrets: readonly string[]): Headers {
-  const shown: Record<string, string | undefined> = Object.assign(Object.create(null), headers);
-  for (const [name, value] of Object.entries(headers))
-    if (value !== undefined) shown[name] = withoutSecretText(value, secrets);
-  return shown;
+  if (clean?.headers === headers && clean.secrets === secrets) return headers;
+  let shown: Record<string, string | undefined> | undefined;
+  for (const [name, value] of Object.entries(headers)) {
+    const text = value && withoutSecretText(value, secrets);
+    if (text !== value) (shown ??= Object.assign(Object.create(null) as Record<string, string>, headers))[name] = text;
+  }
+  if (shown !== undefined) return shown;
+  clean = { headers, secrets };
+  return headers;
 }
 
 /** The body with a mask for each of the secrets, however it is written there; the same buffer if none is in it. */
@@ -92,13 +100,16 @@ function hexOf(value: number, digits: number): string {
 }
 
 /** The secrets of the last request that carried nothing but its authorization: a walk asks with the same for every page. */
-let last: { readonly authorization: string; readonly secrets: readonly string[] } | undefined;
+let last: { readonly headers: object; readonly authorization: string; readonly secrets: readonly string[] } | undefined;
 
 /** What a request carried as a credential, in the forms in which a service may repeat it; the longest first. */
 function secretsOf({ headers, body, secrets }: Parameters<typeof withoutEchoes>[0]): readonly string[] {
+  const isAlone = body === undefined && secrets === undefined;
+  if (isAlone && last?.headers === headers) return last.secrets;
   const authorization = headerOf(headers, "authorization") ?? "";
-  if (body !== undefined || secrets !== undefined) return secretsIn({ authorization, body, secrets });
-  if (last?.authorization !== authorization) last = { authorization, secrets: secretsIn({ authorization }) };
+  if (!isAlone) return secretsIn({ authorization, body, secrets });
+  const same = last?.authorization === authorization ? last.secrets : undefined;
+  last = { headers, authorization, secrets: same ?? secretsIn({ authorization }) };
   return last.secrets;
 }
 

@@ -69,8 +69,13 @@ export function checkWireRequest({ method, path, headers }: ExchangeRequest): vo
     throw new Failure("usage", "The path contains a character that a request cannot contain.", {
       hint: "Write spaces and characters outside ASCII percent-encoded.",
     });
+  if (headers === soundHeaders) return;
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
+  soundHeaders = headers;
 }
+
+/** Those that were checked last: the requests of a walk have the same. */
+let soundHeaders: ExchangeRequest["headers"] | undefined;
 
 function checkHeader(name: string, value: string): void {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}$/.test(name))

@@ -19,8 +19,8 @@ import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface TransportOptions {
-  /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once. */
-  readonly locate: (baseUrl: string) => Promise<string>;
+  /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once, and then it is a promise. */
+  readonly locate: (baseUrl: string) => string | Promise<string>;
   /** For one exchange, from the connection to the last byte of the body. */
   readonly timeoutMs: number;
   /** Aborted: nothing new is sent, and what is under way ends as interrupted. */
@@ -51,12 +51,19 @@ export function createTransport(options: TransportOptions): Transport {
   let last: { readonly located?: string; readonly target: Target } = {
     target: { origin: "", secure: true, prefix: "" },
   };
+  let wire: { readonly own: Headers; readonly headers: Record<string, string> } | undefined;
+  const wireHeaders = (own: ExchangeRequest["headers"]): Record<string, string> => {
+    if (wire?.own !== own)
+      wire = { own, headers: { "accept-encoding": "identity", ...own, "user-agent": options.userAgent } };
+    return wire.headers;
+  };
   return {
     close: () => pool.close(),
     async exchange(request) {
       checkWireRequest(request);
       const signal = request.signal ?? options.signal;
-      const located = await unlessAborted(options.locate(request.baseUrl), signal);
+      const place = options.locate(request.baseUrl);
+      const located = typeof place === "string" ? place : await unlessAborted(place, signal);
       if (located === undefined) return interrupted;
       if (located !== last.located) last = { located, target: parseTarget(located) };
       const { target } = last;
@@ -65,19 +72,21 @@ export function createTransport(options: TransportOptions): Transport {
       if (fresh) await options.leases?.extend();
       const logEnd = log(request, target);
       const use = fresh ? "fresh" : request.buffer && request.method === "GET" ? "pages" : "any";
-      const connection = await pool.take(target, use);
+      const taken = pool.take(target, use);
+      const connection = taken instanceof Promise ? await taken : taken;
       const { method, body, maxBytes = maxBodyBytes } = request;
       const settled = (end: Exchange): void =>
         pool.give(target, { connection, use, reusable: end.kind === "response" });
       const { reception, exchange } = receptionOf(request, { signal, fresh, maxBytes, options, settled });
       if (!signal.aborted) {
-        const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
+        const headers = wireHeaders(request.headers);
         const path = target.prefix + request.path;
         const reset = fresh || undefined;
         connection.expect(() => reception.hasHead);
         connection.dispatcher.dispatch({ origin: target.origin, method, path, headers, body, reset }, reception);
       }
-      return logEnd(withoutEchoes(request, await decoded(await exchange, maxBytes)));
+      const end = await exchange;
+      return logEnd(withoutEchoes(request, isEncoded(end) ? await decoded(end, maxBytes) : end));
     },
   };
 }
@@ -125,7 +134,7 @@ function receptionOf(
     maySend: () => !fresh || (options.leases?.areHeld() ?? true),
     settle(end) {
       clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      unwatch();
       settled(end);
       resolve(end);
     },
@@ -138,13 +147,35 @@ function receptionOf(
     reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
   };
   const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));
-  signal.addEventListener("abort", onAbort, { once: true });
+  const unwatch = onceAborted(signal, onAbort);
   if (signal.aborted) onAbort();
   return { reception, exchange };
 }
 
-async function decoded(exchange: Exchange, maxBytes: number): Promise<Exchange> {
-  if (exchange.kind === "broken" || exchange.headers["content-encoding"] === undefined) return exchange;
+/** Who waits for the abort of a signal: one listener for all, since a listener for each exchange costs more than its response. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** @returns a function after which `act` is not called any more */
+function onceAborted(signal: AbortSignal, act: () => void): () => void {
+  let all = waiting.get(signal);
+  if (all === undefined) {
+    const acts = new Set<() => void>();
+    all = acts;
+    waiting.set(signal, acts);
+    signal.addEventListener("abort", () => [...acts].forEach((each) => each()), { once: true });
+  }
+  const acts = all;
+  acts.add(act);
+  return () => void acts.delete(act);
+}
+
+type Response = Extract<Exchange, { kind: "response" }>;
+
+function isEncoded(exchange: Exchange): exchange is Response {
+  return exchange.kind === "response" && exchange.headers["content-encoding"] !== undefined;
+}
+
+async function decoded(exchange: Response, maxBytes: number): Promise<Exchange> {
   const body = await decodeBody(exchange.body, { encoding: exchange.headers["content-encoding"], maxBytes });
   return Buffer.isBuffer(body) ? { ...exchange, body } : { kind: "broken", sent: true, ...body };
 }
@@ -202,7 +233,7 @@ export class Reception {
   onHeaders(status: number, raw: readonly (Buffer | string)[]): boolean {
     if (status < 200) return true;
     this.#events += 1;
-    const headers = parseHeaders(raw);
+    const headers = headersOf(raw);
     this.#head = { status, headers };
     if (Number(headers["content-length"]) > this.#options.maxBytes) this.break(this.#tooLarge());
     return true;
@@ -252,6 +283,14 @@ export class Reception {
   #tooLarge(): NetworkError {
     return { reason: "too_large", detail: `the response is larger than ${sizeInWords(this.#options.maxBytes)}` };
   }
+}
+
+let lastHeaders: { readonly raw: readonly (Buffer | string)[]; readonly headers: Headers } | undefined;
+
+/** The same object for the same list: a response of a walk often has the head of the one before. */
+function headersOf(raw: readonly (Buffer | string)[]): Headers {
+  if (lastHeaders?.raw !== raw) lastHeaders = { raw, headers: parseHeaders(raw) };
+  return lastHeaders.headers;
 }
 
 /** Header names in lower case in an object without prototype; repeated ones joined as RFC 9110 §5.3 has it. */

@@ -165,8 +165,16 @@ interface Head {
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d) [\t\x20-\x7e\x80-\xff]*$/;
 const headerLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ?([!-~\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[!-~\x80-\xff])?)$/;
 
-/** @returns nothing if it is in any way unusual */
+/** Pages of a walk often have the head of the page before, byte for byte. */
+let last: { readonly text: string; readonly head: Head | undefined } | undefined;
+
+/** @returns nothing if it is in any way unusual; the same head for the same text */
 function headOf(text: string): Head | undefined {
+  if (last?.text !== text) last = { text, head: readHead(text) };
+  return last.head;
+}
+
+function readHead(text: string): Head | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const status = Number(statusLine.exec(first)?.[1] ?? 0);
   if (status === 0 || status === 204 || status === 304) return undefined;
