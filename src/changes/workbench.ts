@@ -13,7 +13,7 @@ import {
   rotatedBy,
 } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { type Advice, shell } from "../next-step.ts";
+import { type Advice, flags, shell } from "../next-step.ts";
 import { soLong } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
@@ -309,22 +309,24 @@ export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> 
 export async function refuseSecond(
   bench: Workbench,
   lease: EntryLease,
-  { noun, first }: { readonly noun: "client" | "key"; readonly first: Entry },
+  about: { readonly noun: "client" | "key"; readonly first: Entry; readonly fresh?: boolean | undefined },
 ): Promise<Failure> {
   const { entry } = lease;
+  const { noun, first, fresh = false } = about;
   await recordAfterwards(bench, lease, { state: "refused" });
-  const isOver = isSettled(first.state);
+  const id = rotatedBy(entry);
+  const details = { ...detailsOf(lease.entry), nextCommand: shell`integ journal show ${first.id}` };
+  if (!fresh && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first))
+    return new Failure("conflict", `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`, {
+      ...details,
+      meaning: `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`,
+    });
   const why =
     isInPlace(entry) || isInPlace(first)
       ? "two rotations would make the secret of one of them useless"
       : `one rotation creates one new ${noun}, and the other process delivers its secret`;
-  return new Failure(
-    "conflict",
-    `Another process ${isOver ? "has just rotated" : "rotates"} the ${noun} ${rotatedBy(entry)}${isOver ? "" : " at this moment"}.`,
-    {
-      ...detailsOf(lease.entry),
-      meaning: `Nothing was sent: ${why}.`,
-      nextCommand: shell`integ journal show ${first.id}`,
-    },
-  );
+  const does = isSettled(first.state)
+    ? `has just rotated the ${noun} ${id}`
+    : `rotates the ${noun} ${id} at this moment`;
+  return new Failure("conflict", `Another process ${does}.`, { ...details, meaning: `Nothing was sent: ${why}.` });
 }

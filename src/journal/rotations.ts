@@ -41,6 +41,13 @@ export async function isWorkedOn(journal: Journal, id: string): Promise<boolean>
   return lease === null;
 }
 
+/** @returns an earlier rotation of the same client or key that a process works on now: one of two leftovers is recovered, say */
+export async function rotationUnderWay(journal: Journal, entry: Entry): Promise<Entry | undefined> {
+  const earlier = (await rotationsOf(journal, entry)).filter(({ id, state }) => id < entry.id && !isSettled(state));
+  for (const other of earlier) if (await isWorkedOn(journal, other.id)) return other;
+  return undefined;
+}
+
 /** How long another process is waited for that may have started before this one's entry was there, milliseconds. */
 const undecidedMs = 5000;
 
@@ -76,6 +83,8 @@ async function decided(
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
   // Two new ones that were asked for both work.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
+  // A replacement ends by revoking the key, in this process or a later one.
+  if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
     // What waits or was left behind does not count: one of the other kind may be the way out of it.
     if (!(await isWorkedOn(journal, other.id))) {
@@ -115,9 +124,12 @@ export async function laterRotation(
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
-  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "unusable", "replaced", "abandoned"]);
+  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
+  // A secret that came with another receipt than expected may still be the key's; a new key like that replaces nothing.
+  const counts = (later: Entry): boolean =>
+    !cameToNothing.has(later.state) && (later.state !== "unusable" || isInPlace(later));
   const isKnown = (later: Entry): boolean =>
     later.state === "done" || (isInPlace(later) && (later.state === "undelivered" || later.state === "secret_lost"));
   const all = await rotationsOf(journal, entry);
-  return all.find((later) => later.id > entry.id && (mayBeKept ? isKnown(later) : !cameToNothing.has(later.state)));
+  return all.find((later) => later.id > entry.id && (mayBeKept ? isKnown(later) : counts(later)));
 }

@@ -160,4 +160,18 @@ export const defects = [
       ["changes/overlap.ts", "watched.secret !== undefined && !isProvenBefore &&", "watched.secret !== undefined &&"],
     ],
   },
+  {
+    name: "two rotations of a key in place at the same time both happen",
+    changes: [["changes/access-key/rotate.ts", 'const first = kind === "new" ?', "const first = false ?"]],
+  },
+  {
+    name: "an earlier rotation in place is sent again after a later one",
+    changes: [
+      [
+        "journal/rotations.ts",
+        "return all.find((later) => later.id > entry.id &&",
+        "return all.find((later) => false &&",
+      ],
+    ],
+  },
 ];

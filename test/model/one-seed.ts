@@ -36,6 +36,8 @@ interface Typed {
   readonly keepOld: boolean;
   readonly overlapMs: number;
   readonly path: string;
+  /** `--new`, of a rotation of a key. */
+  readonly fresh: boolean;
 }
 
 const lies: readonly Readonly<Record<string, unknown>>[] = [
@@ -66,10 +68,13 @@ class History {
   readonly #hands: number;
   /** Whether recoveries run while others type: what is unfinished may be under way this very moment. */
   readonly #isRecoveredMeanwhile: boolean;
+  /** What came into the histories later: the rest of each stays as it was. */
+  readonly #later: Chance;
   #processes = 0;
 
   constructor(seed: number) {
     this.#chance = new Chance(seed);
+    this.#later = new Chance(seed ^ 0x2545f491);
     this.#isRecoveredMeanwhile = new Chance(~seed).is(0.2);
     this.#world = new World(this.#chance);
     const chance = this.#chance;
@@ -139,6 +144,10 @@ class History {
       { noun: "key", verb: "revoke", old: "named-key" },
     ];
     const some = all.filter(() => chance.is(0.35));
+    const key = some.find(({ old }) => old === "old-key");
+    // The same key in both ways.
+    if (key !== undefined && this.#later.is(0.15))
+      some.push({ ...key, verb: key.verb === "rotate" ? "rotate in place" : "rotate" });
     return some.length > 0 ? some : [chance.pick(all)];
   }
 
@@ -165,9 +174,10 @@ class History {
     const organizationId = round > 0 && this.#isElsewhere && chance.is(0.3) ? "org_1" : undefined;
     const around = { ...this.#around(round > 0), machine, organizationId };
     const path = `/${wish.noun}-${this.#processes}`;
-    const typed: Typed = { wish, keepOld: chance.is(0.2), overlapMs: chance.pick([0, 0, 1_800_000]), path };
+    const fresh = this.#later.is(0.2);
+    const typed: Typed = { wish, keepOld: chance.is(0.2), overlapMs: chance.pick([0, 0, 1_800_000]), path, fresh };
     this.#world.start(
-      `process ${this.#processes} (${wish.noun} ${wish.verb})`,
+      `process ${this.#processes} (${wish.noun} ${wish.verb}${fresh ? " --new" : ""})`,
       around,
       (bench, self) => this.#work(bench, { process: self, typed, machine }),
       (how) => this.#auditEnd(typed, how),
@@ -178,7 +188,7 @@ class History {
     bench: Workbench,
     { process, typed, machine }: { readonly process: Process; readonly typed: Typed; readonly machine: Machine },
   ): Promise<unknown> {
-    const { wish, keepOld, overlapMs, path } = typed;
+    const { wish, keepOld, overlapMs, path, fresh } = typed;
     const { old = "" } = wish;
     const destination =
       path.length % 3 === 0 ? this.#world.output(process) : this.#world.file(process, machine, { path });
@@ -212,9 +222,9 @@ class History {
         { destination },
       );
     if (wish.verb === "rotate in place")
-      return rotateAccessKey(bench, { id: old, updateProfile: false }, { destination });
+      return rotateAccessKey(bench, { id: old, updateProfile: false }, { destination, fresh });
     const creation = { request: { name: "new" }, marked: true };
-    return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, rotation);
+    return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, { ...rotation, fresh });
   }
 
   async #recoverAll(round: number): Promise<void> {

@@ -104,6 +104,10 @@ export class World {
   readonly endedByHand = new Set<string>();
   /** The key of a creation that was refused as too early and has met nothing else, by machine and request. */
   readonly #tooEarly = new Map<string, string>();
+  /** The newest secret of a key that was rotated in place: by whom, for which entry, and when. */
+  readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
+  readonly #startedAt = new Map<Process, number>();
+  #moments = 0;
   /** Two processes may do the same at the same moment. */
   isTwoFold = false;
   /** What receipts show for now instead of what was asked for. */
@@ -141,6 +145,7 @@ export class World {
   ): Process {
     const process = new Process(name);
     this.turns.start(process, async () => {
+      this.#startedAt.set(process, (this.#moments += 1));
       try {
         const value = await work(await this.#bench(process, around), process);
         ended({ value });
@@ -294,10 +299,20 @@ export class World {
       accessKeys: {
         create: (body: string) => making("create", { body }, () => service.accessKeys.create(body)),
         list: () => asked("list", () => service.accessKeys.list()),
-        rotate: (id: string) => making("rotate", { body: "" }, () => service.accessKeys.rotate(id)),
+        rotate: (id: string) =>
+          making("rotate", { body: "" }, () => {
+            const entry = machine.entries.findLast(
+              (one) => machine.held.get(one.id) === process && one.attempts > 0 && one.detail.key_id === id,
+            );
+            return this.#watchRotation(id, { process, entry: entry!.id }, () => service.accessKeys.rotate(id));
+          }),
         revoke: (id: string) =>
           asked("revoke", () => {
             this.#auditRevocation(machine, id);
+            const secret = this.account.keys.find((made) => made.id === id)?.secret;
+            // Killed between its admission and its look at the others, a rotation is continued as if it had been first.
+            if (this.weather.kills === 0)
+              this.#auditSecret(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);
           }),
       },
@@ -315,6 +330,37 @@ export class World {
           }),
       },
     } as unknown as Service;
+  }
+
+  async #watchRotation<T>(
+    id: string,
+    by: { readonly process: Process; readonly entry: string },
+    send: () => Promise<Attempt<T>>,
+  ): Promise<Attempt<T>> {
+    const key = (): Made | undefined => this.account.keys.find((made) => made.id === id);
+    const before = key()?.secret;
+    const last = this.#rotated.get(id);
+    const isSafe = before !== undefined && this.isSafe(before);
+    const answer = await send();
+    if (key()?.secret === before) return answer;
+    if (isSafe && last !== undefined && by.entry < last.entry)
+      this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
+    else this.#auditSecret(id, { process: by.process, isSafe });
+    // What did not arrive can be had only by another rotation.
+    if (answer.kind === "answered") this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
+    else this.#rotated.delete(id);
+    return answer;
+  }
+
+  /** A secret that another process has got, or gets at this moment, stops working only by what was typed after it. */
+  #auditSecret(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
+    const last = this.#rotated.get(id);
+    if (last === undefined || last.process === process) return;
+    // Typed with `--new` beside a replacement that ends by revoking the key.
+    if (last.process.name.includes("--new")) return;
+    const isUnderWay = !last.process.isDead && !last.process.isEnded;
+    if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
+      this.broken.push(`the secret of ${id} for ${last.entry} stopped working at the same time as it came`);
   }
 
   /** Typed again after 429, a creation goes out under its own key. */

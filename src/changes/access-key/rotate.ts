@@ -9,7 +9,7 @@ import { type Entry, rotatedBy } from "../../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
-import { laterRotation, rotationAhead, settledRotations } from "../../journal/rotations.ts";
+import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../../journal/rotations.ts";
 import { assertQuiet } from "../sending.ts";
 import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
 import {
@@ -71,7 +71,7 @@ export async function rotateAccessKey(
   try {
     const about = { clock: bench.clock, wasActive: false, settledBefore, fresh };
     const first = kind === "new" ? await rotationAhead(bench.journal, lease.entry, about) : undefined;
-    if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "key", first });
+    if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "key", first, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         ...detailsOf(lease.entry),
@@ -114,6 +114,13 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
 async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): Promise<KeyRotated> {
   const { bench, lease, destination } = work;
   const id = lease.entry.detail.key_id ?? "";
+  const other = await rotationUnderWay(bench.journal, lease.entry);
+  if (other !== undefined)
+    throw new Failure("conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
+      ...detailsOf(lease.entry, { unsent: true }),
+      meaning: "Nothing was sent: two rotations would make the secret of one of them useless.",
+      ...recoveryStep(lease.entry.id),
+    });
   await lease.record({ resource_id: id });
   try {
     const answer = await sendForSecret(work, {

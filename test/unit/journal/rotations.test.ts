@@ -8,7 +8,13 @@ import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
-import { isWorkedOn, laterRotation, rotationAhead, rotationsOf } from "../../../src/journal/rotations.ts";
+import {
+  isWorkedOn,
+  laterRotation,
+  rotationAhead,
+  rotationsOf,
+  rotationUnderWay,
+} from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
 import { AWorld, type Ended, type Setting } from "../changes/a-world.ts";
 
@@ -78,17 +84,19 @@ async function met({ mode = "in_place", other, isShared = false, ...about }: Mee
   const noun = mode === "client" ? "client" : "key";
   const ahead = { clock: bench.clock, wasActive, settledBefore, fresh };
   const found = await rotationAhead(bench.journal, entries[0]!, ahead);
-  const failure = found && (await refuseSecond(bench, lease, { noun, first: found }));
+  const failure = found && (await refuseSecond(bench, lease, { noun, first: found, fresh }));
   expect(entries[0]!.state, "refused in the journal").toBe(failure === undefined ? "open" : "refused");
   if (failure !== undefined) expect(failure.kind).toBe("conflict");
   return { end: failure === undefined ? "continues" : failure.message, failure, waited };
 }
 
 const now = "Another process rotates the key old at this moment.";
+const replaced = `The key old is being replaced: the rotation ${below} is unfinished.`;
 const just = "Another process has just rotated the key old.";
 
 describe("of two rotations at the same time", () => {
   it.each<[string, Meeting, string]>([
+    ["one in place stops if a replacement waits", { other: { mode: "replacement", state: "waiting" } }, replaced],
     ["one in place stops if another was admitted before", { other: { id: below } }, now],
     ["one in place continues if another was admitted after it", { other: { id: above } }, "continues"],
     ["one in place stops if a later one has begun", { other: { id: above, sequence: 2 } }, now],
@@ -121,10 +129,15 @@ describe("of two rotations at the same time", () => {
       { mode: "replacement", other: { mode: "in_place", state: "unknown", sequence: 3 } },
       "continues",
     ],
-    ["one in place stops if a replacement runs", { other: { mode: "replacement", held: true, sequence: 4 } }, now],
+    ["one in place stops if a replacement runs", { other: { mode: "replacement", held: true, sequence: 4 } }, replaced],
     [
-      "one in place continues beside a replacement that waits",
-      { other: { mode: "replacement", state: "waiting" } },
+      "a new one in place stops if a replacement runs",
+      { other: { mode: "replacement", held: true, sequence: 4 }, fresh: true },
+      now,
+    ],
+    [
+      "a new one in place continues beside a replacement that waits",
+      { other: { mode: "replacement", state: "waiting" }, fresh: true },
       "continues",
     ],
     ["a new one in place passes over what was left behind", { other: { state: "unknown" }, fresh: true }, "continues"],
@@ -178,7 +191,7 @@ describe("of two rotations at the same time", () => {
   it.each<[Mode, Mode, RegExp]>([
     ["in_place", "in_place", /^Nothing was sent: two rotations would make the secret of one of them useless\.$/],
     ["replacement", "in_place", /useless/],
-    ["in_place", "replacement", /useless/],
+    ["in_place", "replacement", /the replacement revokes this key at its end\. --new rotates it anyway\.$/],
     ["replacement", "replacement", /^Nothing was sent: one rotation creates one new key, and the other process/],
     ["client", "client", /^Nothing was sent: one rotation creates one new client/],
   ])("%s beside %s says why, and what to look at", async (mode, other, meaning) => {
@@ -206,6 +219,21 @@ it.each([
   expect(released).toBe(!isShared && id === "free" ? 1 : 0);
 });
 
+it.each<[string, Partial<Entry>, boolean]>([
+  ["an earlier one that a process works on", { id: below, state: "unknown" }, true],
+  ["a later one", { id: above, state: "unknown" }, false],
+  ["an earlier one that is over", { id: below, state: "done" }, false],
+  ["one that no process works on", { id: "0000000001", state: "unknown" }, false],
+  ["another key's", { id: below, detail: { mode: "in_place", key_id: "other" } }, false],
+])("under way beside a rotation: %s", async (_what, about, expected) => {
+  const journal = {
+    isShared: true,
+    select: async () => [rotation("in_place"), rotation("replacement", about)],
+    holders: async () => new Map([below, own, above].map((id) => [id, {}])),
+  } as unknown as Journal;
+  expect((await rotationUnderWay(journal, rotation("in_place")))?.id).toBe(expected ? below : undefined);
+});
+
 describe("the later rotation of a key", () => {
   const states: EntryState[] = [
     ...(["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const),
@@ -221,7 +249,7 @@ describe("the later rotation of a key", () => {
   };
 
   it.each<[Mode, boolean, readonly EntryState[]]>([
-    ["in_place", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
+    ["in_place", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done", "unusable"]],
     ["replacement", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
     ["in_place", true, ["secret_lost", "undelivered", "done"]],
     ["replacement", true, ["done"]],
