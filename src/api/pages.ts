@@ -5,7 +5,7 @@ import { asSubject } from "./http/attempt.ts";
 import { BodyBuffer } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { RawPage } from "./entities-and-cohorts.ts";
-import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
+import { readUsualRest, type ScannedPage, scanPage } from "./json/page-scanner.ts";
 import { shell } from "../next-step.ts";
 
 /**
@@ -169,6 +169,8 @@ export function peekNextToken(body: Buffer): string | undefined {
   const end = body.lastIndexOf(0x5d);
   // The rest of an envelope is short; a body without `]` near its end is not a usual one.
   if (end === -1 || body.length - end > 16_384) return undefined;
+  const usual = readUsualRest(body, end + 1);
+  if (usual !== undefined) return usual ?? undefined;
   const rest = body.toString("utf8", end + 1).trimStart();
   if (!rest.startsWith(",")) return undefined;
   try {

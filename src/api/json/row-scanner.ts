@@ -67,7 +67,7 @@ function made(): Scanner | null {
  */
 export function scanUsualRows(body: Buffer, from: number): FoundRows | undefined {
   if (body.length < leastBytes || body.length > mostBytes) return undefined;
-  scanner ??= made();
+  if (scanner === undefined) scanner = made();
   if (scanner === null) return undefined;
   const { memory } = scanner;
   const missing = bodyAt + body.length + margin - memory.buffer.byteLength;

@@ -165,7 +165,8 @@
     (param $at i32) (param $body i32) (param $spans i32) (param $mostRows i32)
     (param $ranges i32) (param $places i32) (param $mostMembers i32) (result i32)
     (local $rows i32) (local $members i32) (local $byte i32) (local $name i32) (local $nameEnd i32) (local $value i32)
-    (local $place i32) (local $before i32) (local $first i32) (local $differs i32)
+    (local $place i32) (local $before i32) (local $first i32) (local $differs i32) (local $length i32)
+    (local $bytes v128) (local $found i32)
     (loop $nextRow
       (if (i32.ge_u (local.get $rows) (local.get $mostRows)) (then (return (i32.const 0))))
       (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 123)) (then (return (i32.const 0))))
@@ -178,36 +179,59 @@
         (then (local.set $at (i32.add (local.get $at) (i32.const 1))))
         (else
           (loop $nextMember
-            (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 34)) (then (return (i32.const 0))))
-            (local.set $name (i32.add (local.get $at) (i32.const 1)))
-            (local.set $at (call $string (local.get $name)))
-            (if (i32.eqz (local.get $at)) (then (return (i32.const 0))))
-            (local.set $nameEnd (i32.sub (local.get $at) (i32.const 1)))
-            (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 58)) (then (return (i32.const 0))))
-            (local.set $value (i32.add (local.get $at) (i32.const 1)))
+            (if (i32.ge_u (local.get $members) (local.get $mostMembers)) (then (return (i32.const 0))))
+            (block $named
+              ;; most rows have the names of the row before, each with its quotes and its colon
+              (if (i32.eqz (local.get $differs)) (then
+                (if (i32.lt_u (local.get $before) (local.get $first)) (then
+                  (local.set $place (i32.add (local.get $places) (i32.shl (local.get $before) (i32.const 4))))
+                  (local.set $name (i32.load (local.get $place)))
+                  (local.set $length (i32.add (i32.sub (i32.load offset=8 (local.get $place)) (local.get $name)) (i32.const 1)))
+                  (if (call $isSame
+                        (i32.sub (i32.add (local.get $body) (local.get $name)) (i32.const 1))
+                        (local.get $at)
+                        (local.get $length))
+                    (then
+                      (local.set $nameEnd (i32.sub (i32.load offset=4 (local.get $place)) (local.get $name)))
+                      (local.set $name (i32.add (local.get $at) (i32.const 1)))
+                      (local.set $nameEnd (i32.add (local.get $nameEnd) (local.get $name)))
+                      (local.set $value (i32.add (local.get $at) (local.get $length)))
+                      (local.set $before (i32.add (local.get $before) (i32.const 1)))
+                      (br $named)))))
+                (local.set $differs (i32.const 1))))
+              (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 34)) (then (return (i32.const 0))))
+              (local.set $name (i32.add (local.get $at) (i32.const 1)))
+              (local.set $at (call $string (local.get $name)))
+              (if (i32.eqz (local.get $at)) (then (return (i32.const 0))))
+              (local.set $nameEnd (i32.sub (local.get $at) (i32.const 1)))
+              (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 58)) (then (return (i32.const 0))))
+              (local.set $value (i32.add (local.get $at) (i32.const 1))))
             ;; most values are strings
             (if (i32.eq (i32.load8_u (local.get $value)) (i32.const 34))
-              (then (local.set $at (call $string (i32.add (local.get $value) (i32.const 1)))))
+              (then
+                ;; as in $string, which reads on from an escape
+                (local.set $at (i32.add (local.get $value) (i32.const 1)))
+                (loop $more
+                  (local.set $bytes (v128.load align=1 (local.get $at)))
+                  (local.set $found (i8x16.bitmask (v128.or
+                    (i8x16.lt_u (local.get $bytes) (v128.const i8x16 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32))
+                    (v128.or
+                      (i8x16.eq (local.get $bytes) (v128.const i8x16 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34))
+                      (i8x16.eq (local.get $bytes) (v128.const i8x16 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92))))))
+                  (if (i32.eqz (local.get $found)) (then
+                    (local.set $at (i32.add (local.get $at) (i32.const 16)))
+                    (br $more))))
+                (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $found))))
+                (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 34))
+                  (then (local.set $at (i32.add (local.get $at) (i32.const 1))))
+                  (else (local.set $at (call $string (local.get $at))))))
               (else (local.set $at (call $value (local.get $value) (i32.const 3)))))
             (if (i32.eqz (local.get $at)) (then (return (i32.const 0))))
-            (if (i32.ge_u (local.get $members) (local.get $mostMembers)) (then (return (i32.const 0))))
             (local.set $place (i32.add (local.get $places) (i32.shl (local.get $members) (i32.const 4))))
             (i32.store (local.get $place) (i32.sub (local.get $name) (local.get $body)))
             (i32.store offset=4 (local.get $place) (i32.sub (local.get $nameEnd) (local.get $body)))
             (i32.store offset=8 (local.get $place) (i32.sub (local.get $value) (local.get $body)))
             (i32.store offset=12 (local.get $place) (i32.sub (local.get $at) (local.get $body)))
-            (if (i32.eqz (local.get $differs)) (then
-              ;; the member that stood there in the row before, if that one had so many
-              (if (i32.ge_u (local.get $before) (local.get $first))
-                (then (local.set $differs (i32.const 1)))
-                (else
-                  (local.set $place (i32.add (local.get $places) (i32.shl (local.get $before) (i32.const 4))))
-                  (local.set $differs (i32.eqz (call $isName
-                    (i32.add (local.get $body) (i32.load (local.get $place)))
-                    (i32.sub (i32.load offset=4 (local.get $place)) (i32.load (local.get $place)))
-                    (local.get $name)
-                    (i32.sub (local.get $nameEnd) (local.get $name)))))
-                  (local.set $before (i32.add (local.get $before) (i32.const 1)))))))
             (local.set $members (i32.add (local.get $members) (i32.const 1)))
             (local.set $byte (i32.load8_u (local.get $at)))
             (local.set $at (i32.add (local.get $at) (i32.const 1)))
@@ -229,8 +253,4 @@
     (global.set $rows (local.get $rows))
     (global.set $members (local.get $members))
     (local.get $at))
-
-  (func $isName (param $a i32) (param $lengthA i32) (param $b i32) (param $lengthB i32) (result i32)
-    (if (i32.ne (local.get $lengthA) (local.get $lengthB)) (then (return (i32.const 0))))
-    (call $isSame (local.get $a) (local.get $b) (local.get $lengthA)))
 )

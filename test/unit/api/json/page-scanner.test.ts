@@ -150,6 +150,17 @@ describe("scanPage", () => {
     expect(agree(body)).toBe(true);
   });
 
+  test("a long page as most are written, with any byte behind its rows replaced, added or missing", () => {
+    const rows = `{"object":"list","data":[{"a":"${"x".repeat(33_000)}"},{"a":"é"}]`;
+    let sound = 0;
+    for (const rest of [',"next_page_token":"a ~","has_more":true}', ',"next_page_token":null,"has_more":false}'])
+      for (let at = 0; at <= rest.length; at += 1)
+        for (const byte of ["", '"', "\\", "]", " ", "\u0007"])
+          for (const from of byte === "" ? [at + 1] : [at, at + 1])
+            sound += Number(agreeOn(Buffer.from(rows + rest.slice(0, at) + byte + rest.slice(from))));
+    expect(sound).toBeGreaterThan(30);
+  });
+
   const page = (data: string, rest = '"next_page_token":null,"has_more":false'): Buffer =>
     Buffer.from(`{"object":"list","data":${data},${rest}}`);
 
