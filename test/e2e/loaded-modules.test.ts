@@ -273,6 +273,40 @@ describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code
     expect(readdirSync(theirs)).toEqual([]);
   });
 
+  it("does an administrator's day, from the first time that each part is loaded and from what was kept of it", async () => {
+    const day = home.path("day");
+    mkdirSync(day);
+    writeFileSync(
+      join(day, "integ.yaml"),
+      "version: 1\naccess_keys:\n  nightly:\n    type: user_bound\n    scopes: ['*']\n    rotate: { every: 60d }\n    secret: { file: nightly }\n    expires_in: 90d\n",
+    );
+    const account = ["--service-account", "sa_us_automation", "--scope", "entity:read"];
+    const lines = [
+      ["oauth-clients", "create", ...account, "--secret-command", "cat > /dev/null", "--new"],
+      ["keys", "create", "--name", "day", "--expires-in", "30d", "--secret-file", "key", "--force", "--new"],
+      ...["yaml", "table"].map((format) => ["entities", "list", "--limit", "3", "-o", format]),
+      ["plan"],
+      ["apply", "--yes"],
+      ["status"],
+      ["journal", "recover"],
+      ["journal", "verify"],
+      ["journal", "export"],
+      ["keys", "audit"],
+      ["__complete", "journal", "show", ":"],
+    ];
+    const { NODE_DISABLE_COMPILE_CACHE: _off, NODE_OPTIONS: _recording, ...own } = home.env;
+    const kept = home.path("day's cache");
+    const env = { ...own, XDG_CACHE_HOME: kept, INTEG_PROFILE: "sandbox" };
+    for (const round of ["first", "second"])
+      for (const words of lines) {
+        const child = spawn(process.execPath, [join(folder, "bin", "integ.js"), ...words], { cwd: day, env });
+        const { code, stderr } = await ended(child);
+        // Of the plan and the audit, what there is to do; of a second plan there is nothing.
+        expect([0, 10], `${words.join(" ")}, the ${round} time: ${stderr}`).toContain(code);
+      }
+    expect(readdirSync(kept, { recursive: true }).length).toBeGreaterThan(20);
+  });
+
   it("finds what is beside it: a change is made, under the lock of a native part", async () => {
     const words = ["oauth-clients", "create", "-p", "sandbox", "--service-account", "sa_us_automation"];
     const secret = ["--secret-file", home.path("secret"), "--quiet"];
