@@ -3,43 +3,9 @@ import { describe, expect, it } from "vitest";
 import { keysIn, keysListed } from "../../../src/commands/keys/pick-key.ts";
 import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/clients.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
+import { entry, scope } from "../policy/an-entry.ts";
 
-const here = "https://api.example.com";
-
-let count = 0;
-
-function entry(given: Partial<Entry>): Entry {
-  count += 1;
-  return {
-    id: `e${count}`,
-    operation: "oauth_client.create",
-    idempotency_key: null,
-    profile: "prod",
-    profile_id: "p1",
-    organization_id: null,
-    region: "us",
-    base_url: here,
-    service_version: "2026-07-01",
-    request_text: '{"service_account_id":"sa_1","scopes":["entity:read"]}',
-    fingerprint: "",
-    replaces: null,
-    parent: null,
-    created_at: "2026-11-18T12:00:00.000Z",
-    updated_at: "2026-11-18T12:00:00.000Z",
-    sequence: 1,
-    format: 1,
-    state: "done",
-    resource_id: null,
-    attempts: 1,
-    request_ids: [],
-    clock_offset_ms: null,
-    last_error: null,
-    destination: null,
-    replaced_by: null,
-    detail: {},
-    ...given,
-  };
-}
+const here = scope.baseUrl;
 
 describe("clients", () => {
   it("are those of this address, newest first, each once, as last seen", () => {
@@ -109,9 +75,9 @@ describe("keys", () => {
       entry({ resource_id: "oac_1" }),
     ];
     expect(keysIn(entries, { baseUrl: here, own: "k_own" })).toEqual([
-      { value: "k_5", hint: "ci, 2026-11-18" },
-      { value: "k_6", hint: "2026-11-18" },
-      { value: "k_2", hint: "ci, 2026-11-18" },
+      { value: "k_5", hint: "ci, 2026-09-22" },
+      { value: "k_6", hint: "2026-09-22" },
+      { value: "k_2", hint: "ci, 2026-09-22" },
       { value: "k_own", hint: "the key that this profile uses" },
     ]);
     expect(keysIn(entries, { baseUrl: here }).map(({ value }) => value)).toEqual(["k_5", "k_6", "k_own", "k_2"]);
