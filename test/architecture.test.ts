@@ -141,6 +141,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "api/http/connections.ts": ["--wasm-tiering-budget"],
   "completion/tree.ts": ["--help", "--version"],
+  "journal/file/summaries.ts": ["--semi-space-growth-factor"],
   "secrets/kubernetes-store.ts": [
     "--dry-run",
     "--field-manager",

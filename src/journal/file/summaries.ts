@@ -55,6 +55,7 @@ class SummariesAhead implements Summaries {
     this.#end = count - 1;
     this.#counters[shared.next] = 1;
     const work = { ...part, isVerified, counters: this.#counters, end: this.#end, ahead };
+    setYoungGrowth(1);
     this.#helpers = startHelpers(work);
   }
 
@@ -97,11 +98,20 @@ class SummariesAhead implements Summaries {
 
   /** No piece is taken any more. */
   end(): void {
+    setYoungGrowth(2);
     Atomics.store(this.#counters, shared.next, this.#end);
     Atomics.add(this.#counters, shared.wanted, 1);
     Atomics.notify(this.#counters, shared.wanted);
     for (const helper of this.#helpers) helper.end();
   }
+}
+
+/**
+ * By which factor V8 lets the space for young objects grow while some survive, in all threads. With its own, 2, the thread that
+ * reads has up to 64 MB of them on Node 24, although it needs none for longer than a piece.
+ */
+function setYoungGrowth(factor: 1 | 2): void {
+  process.getBuiltinModule("node:v8").setFlagsFromString(`--semi-space-growth-factor=${factor}`);
 }
 
 /** @returns the number of a piece that no other thread works on; undefined if the next is too far */
