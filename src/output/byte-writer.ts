@@ -40,6 +40,12 @@ export class ByteWriter {
     return index;
   }
 
+  append(from: Uint8Array): void {
+    this.reserve(from.length);
+    this.#bytes.set(from, this.#length);
+    this.#length += from.length;
+  }
+
   byte(value: number): void {
     this.#bytes[this.#length++] = value;
   }

@@ -1,7 +1,8 @@
 // The fields of `--fields`, copied byte for byte out of pages whose members are known.
 import { ByteWriter } from "./byte-writer.ts";
 import type { ChosenFields, FieldPath } from "./fields.ts";
-import { eachRow, type FieldSlot, oncePerLayout, slotOf, textBelow } from "./row-members.ts";
+import { type FieldSlot, oncePerLayout, slotOf, textBelow } from "./row-members.ts";
+import { areOwnMembers, valueKinds, type RowFormat, type RowPart, writeRows } from "./row-writer.ts";
 import { hasMembers, type ReadPage, type RowPage, rowTexts } from "./row-page.ts";
 
 const nothing = Buffer.from("null");
@@ -22,31 +23,34 @@ export class PickedRows {
     for (const { field, slot, steps } of parts) if (slot !== -1 && steps.length === 0) this.#chosen.found(field);
     return parts;
   });
+  readonly #separator: "," | "\n";
+  readonly #format: RowFormat = {
+    parts: oncePerLayout((layout) => this.#bulkOf(this.#partsOf(layout))),
+    row: ({ page, layout, first }) => this.#row(page, this.#partsOf(layout), first),
+  };
 
-  constructor(chosen: ChosenFields) {
+  /** @param separator what is between two rows; a new line is behind the last too */
+  constructor(chosen: ChosenFields, separator: "," | "\n") {
     this.#chosen = chosen;
+    this.#separator = separator;
     this.#before = (chosen.all ?? []).map((field, index) => ({
       field,
       before: Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field.name)}:`),
     }));
   }
 
-  /** All rows, with a comma between each and the next, or a new line after each. The bytes are overwritten by the next page. */
-  of(page: RowPage, separator: "," | "\n"): Buffer {
+  /** All rows. The bytes are overwritten by the next page. */
+  of(page: RowPage): Buffer {
     const out = this.#out;
+    const separator = this.#separator;
     if (!hasMembers(page)) {
       const rows = rowTexts(page).map((text) => this.#chosen.of(text));
       out.text(rows.join(separator) + (separator === "\n" ? separator : ""));
       return out.take();
     }
-    const between = separator.charCodeAt(0);
-    eachRow(page, (layout, first, row) => {
-      out.reserve(2);
-      if (row > 0) out.byte(between);
-      this.#row(page, this.#partsOf(layout), first);
-    });
+    writeRows(page, out, this.#format);
     this.#chosen.count(page.spans.length / 2);
-    if (separator === "\n") out.text(separator);
+    if (separator === "," && out.length > 0) out.cut(out.length - 1);
     return out.take();
   }
 
@@ -67,8 +71,18 @@ export class PickedRows {
         out.text(text ?? "null");
       }
     }
-    out.reserve(2);
-    if (parts.length > 0) out.byte(0x7d);
-    else out.text("{}");
+    out.text(`${parts.length > 0 ? "}" : "{}"}${this.#separator}`);
+  }
+
+  /** The same for many rows by one call, if no field is deeper in a member, and no two are of one member. */
+  #bulkOf(parts: readonly Part[]): readonly RowPart[] | undefined {
+    if (parts.length === 0 || !areOwnMembers(parts)) return undefined;
+    const bulk = parts.map(
+      ({ before, slot }): RowPart =>
+        slot === -1
+          ? { before: Buffer.concat([before, nothing]), slot: 0, kind: valueKinds.none }
+          : { before, slot, kind: valueKinds.json },
+    );
+    return [...bulk, { before: Buffer.from(`}${this.#separator}`), slot: 0, kind: valueKinds.none }];
   }
 }

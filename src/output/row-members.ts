@@ -32,12 +32,21 @@ export class Layout {
 /** Calls `each` for every row of the page in order, with its layout and the place of its first member in `places`. */
 export function eachRow(page: ReadPage, each: (layout: Layout, first: number, row: number) => void): void {
   const { ranges } = page.members;
-  let layout: Layout | undefined;
-  for (let row = 0; row * 2 < ranges.length; row += 1) {
-    const marked = ranges[row * 2]!;
-    const first = marked & 0x7fffffff;
-    if (layout === undefined || marked !== first) layout = layoutOf(page, first, ranges[row * 2 + 1]!);
-    each(layout, first * 4, row);
+  eachRun(page, (layout, from, to) => {
+    for (let row = from; row < to; row += 1) each(layout, (ranges[row * 2]! & 0x7fffffff) * 4, row);
+  });
+}
+
+/** Calls `each` for all rows in turn that have one layout. @param each from the first to before the last */
+export function eachRun(page: ReadPage, each: (layout: Layout, from: number, to: number) => void): void {
+  const { ranges } = page.members;
+  const rows = ranges.length / 2;
+  for (let from = 0; from < rows; ) {
+    const layout = layoutOf(page, ranges[from * 2]! & 0x7fffffff, ranges[from * 2 + 1]!);
+    let to = from + 1;
+    while (to < rows && ranges[to * 2]! < 0x80000000) to += 1;
+    each(layout, from, to);
+    from = to;
   }
 }
 

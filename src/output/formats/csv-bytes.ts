@@ -1,7 +1,8 @@
 // Cells of a CSV file as bytes out of a page whose members are known. Anything else goes through csvCell.
 import { ByteWriter } from "../byte-writer.ts";
-import { eachRow, type Layout, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
+import { type Layout, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
 import type { ReadPage } from "../row-page.ts";
+import { areOwnMembers, valueKinds, type RowFormat, type RowPart, writeRows } from "../row-writer.ts";
 import type { Cell, CellColumn } from "./cells.ts";
 
 const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
@@ -41,6 +42,10 @@ export class CsvBytes {
     see(layout);
     return columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
   });
+  readonly #format: RowFormat = {
+    parts: oncePerLayout((layout) => bulkOf(this.#slotsOf(layout))),
+    row: ({ page, layout, first }) => this.#line(page, this.#slotsOf(layout), first),
+  };
 
   constructor(options: CsvBytesOptions) {
     this.#options = options;
@@ -49,7 +54,7 @@ export class CsvBytes {
   /** @param head what is before the lines. The bytes are overwritten by the next page. */
   of(page: ReadPage, head: string): Buffer {
     this.#out.text(head);
-    eachRow(page, (layout, first) => this.#line(page, this.#slotsOf(layout), first));
+    writeRows(page, this.#out, this.#format);
     return this.#out.take();
   }
 
@@ -102,4 +107,17 @@ export class CsvBytes {
     const isText = text.startsWith('"');
     if (text !== "null") this.#out.text(this.#options.cellText(isText ? String(JSON.parse(text)) : { json: text }));
   }
+}
+
+/** The same for many lines by one call. A line of one column may be empty, which is written in another way. */
+function bulkOf(slots: readonly Slot[]): readonly RowPart[] | undefined {
+  if (slots.length < 2 || !areOwnMembers(slots)) return undefined;
+  const cells = slots.map(
+    ({ slot }, index): RowPart => ({
+      before: Buffer.from(index === 0 ? "" : ","),
+      slot: Math.max(slot, 0),
+      kind: slot === -1 ? valueKinds.none : valueKinds.csv,
+    }),
+  );
+  return [...cells, { before: Buffer.from("\r\n"), slot: 0, kind: valueKinds.none }];
 }

@@ -3,7 +3,7 @@
 import { ChosenFields, projected } from "../fields.ts";
 import { compactJson, indentedJson } from "../json-text.ts";
 import { type RowPage, joinedRows, rowCount, rowLines, rowTexts } from "../row-page.ts";
-import { PickedRows } from "../picked-rows.ts";
+import type { PickedRows } from "../picked-rows.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
@@ -33,9 +33,14 @@ export const ndjson: Formatter = {
   list: lineList,
 };
 
+/** Few lists have `--fields`. */
+async function pickedRows(chosen: ChosenFields, separator: "," | "\n"): Promise<PickedRows> {
+  return new (await import("../picked-rows.ts")).PickedRows(chosen, separator);
+}
+
 function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
-  const picked = new PickedRows(chosen);
+  let picked: PickedRows | undefined;
   const lines = (page: RowPage): string => {
     const rows = rowTexts(page).map((text) => (fields === undefined ? compactJson(text) : chosen.of(text)));
     return visibleJson(`${rows.join("\n")}\n`);
@@ -45,7 +50,8 @@ function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: Lis
       if (rowCount(page) === 0) return;
       if (isTerminal) return sink.write(lines(page));
       if (fields === undefined) return sink.write(rowLines(page));
-      await sink.write(picked.of(page, "\n"));
+      picked ??= await pickedRows(chosen, "\n");
+      await sink.write(picked.of(page));
     },
     async end() {
       chosen.tellMissing(view.singular, tellMissing);
@@ -58,7 +64,7 @@ function compactList(
   { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
 ): PageWriter {
   const chosen = new ChosenFields(fields);
-  const picked = new PickedRows(chosen);
+  let picked: PickedRows | undefined;
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   let isFirst = rowsBefore === 0;
   return {
@@ -66,7 +72,9 @@ function compactList(
       if (rowCount(page) === 0) return;
       await sink.write(isFirst ? head : ",");
       isFirst = false;
-      await sink.write(fields === undefined ? joinedRows(page, ",") : picked.of(page, ","));
+      if (fields === undefined) return sink.write(joinedRows(page, ","));
+      picked ??= await pickedRows(chosen, ",");
+      await sink.write(picked.of(page));
     },
     async end(state) {
       await sink.write(`${isFirst ? head : ""}],${envelopeTail(state).join(",")}}\n`);

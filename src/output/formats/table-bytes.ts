@@ -1,7 +1,16 @@
 // Lines of a table for a pipe or a file, out of the bytes of a page whose members are known.
 import { ByteWriter } from "../byte-writer.ts";
-import { eachRow, type FieldSlot, type Layout, oncePerLayout, slotOf } from "../row-members.ts";
+import { type FieldSlot, type Layout, oncePerLayout, slotOf } from "../row-members.ts";
 import type { ReadPage } from "../row-page.ts";
+import {
+  areOwnMembers,
+  valueKinds,
+  learnWidth,
+  type LeftRow,
+  type RowFormat,
+  type RowPart,
+  writeRows,
+} from "../row-writer.ts";
 import type { CellColumn } from "./cells.ts";
 import { gap } from "./layout.ts";
 
@@ -32,26 +41,46 @@ export class TableBytes {
     return columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
   });
 
+  readonly #format: RowFormat = {
+    parts: oncePerLayout((layout) => this.#bulkOf(this.#slotsOf(layout))),
+    row: (left) => this.#row(left),
+  };
+
   constructor(options: TableBytesOptions) {
     this.#options = options;
   }
 
   /** The bytes are overwritten by the next page. */
   of(page: ReadPage): Buffer {
+    writeRows(page, this.#out, this.#format);
+    return this.#out.take();
+  }
+
+  #row({ page, layout, first, row }: LeftRow): void {
     const out = this.#out;
     const { widths } = this.#options;
-    eachRow(page, (layout, first, row) => {
-      const slots = this.#slotsOf(layout);
-      for (let index = 0; index < slots.length; index += 1) {
-        const width = this.#cell(page, slots[index]!, { first, row });
-        if (index === widths.length - 1) continue;
-        const padding = Math.max(0, widths[index]! - width) + gap;
-        out.reserve(padding);
-        for (let count = 0; count < padding; count += 1) out.byte(space);
-      }
-      out.text("\n");
+    const slots = this.#slotsOf(layout);
+    for (let index = 0; index < slots.length; index += 1) {
+      const width = this.#cell(page, slots[index]!, { first, row });
+      if (index === widths.length - 1) continue;
+      const padding = Math.max(0, widths[index]! - width) + gap;
+      out.reserve(padding);
+      for (let count = 0; count < padding; count += 1) out.byte(space);
+    }
+    out.text("\n");
+  }
+
+  /** The same for many rows by one call. */
+  #bulkOf(slots: readonly Slot[]): readonly RowPart[] | undefined {
+    if (!areOwnMembers(slots)) return undefined;
+    const { widths } = this.#options;
+    const nothing = Buffer.from("");
+    const cells = slots.map(({ slot }, index): RowPart => {
+      const [width, behind] = index === widths.length - 1 ? [0, 0] : [widths[index]!, gap];
+      if (slot !== -1) return { before: nothing, slot, kind: valueKinds.table, width, gap: behind };
+      return { before: Buffer.from("-".padEnd(width) + " ".repeat(behind)), slot: 0, kind: valueKinds.none };
     });
-    return out.take();
+    return [...cells, { before: Buffer.from("\n"), slot: 0, kind: valueKinds.none }];
   }
 
   /** @returns its columns on a screen */
@@ -97,6 +126,7 @@ export class TableBytes {
           : ((byte & 0x0f) << 12) | ((body[at + 1]! & 0x3f) << 6) | (body[at + 2]! & 0x3f);
       const columns = characterWidth(unit);
       if (columns === 0) return 0;
+      learnWidth(unit, columns);
       width += columns;
       at += length;
     }

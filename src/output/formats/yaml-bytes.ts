@@ -1,8 +1,9 @@
 // Rows as YAML out of the bytes of a page whose members are known. Anything else goes through yaml-text.ts.
 import { ByteWriter } from "../byte-writer.ts";
 import type { ChosenFields } from "../fields.ts";
-import { eachRow, type FieldSlot, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
+import { type FieldSlot, type Layout, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
 import { type ReadPage, rowText } from "../row-page.ts";
+import { areOwnMembers, valueKinds, type LeftRow, type RowFormat, type RowPart, writeRows } from "../row-writer.ts";
 import { reserved, scalar, yamlEntry, yamlText } from "./yaml-text.ts";
 
 const margin = "    ";
@@ -36,6 +37,11 @@ export class YamlBytes {
     );
   });
 
+  readonly #format: RowFormat = {
+    parts: oncePerLayout((layout) => (this.#isTree(layout) ? undefined : bulkOf(this.#partsOf(layout)))),
+    row: (left) => this.#anyRow(left),
+  };
+
   constructor(chosen: ChosenFields) {
     this.#chosen = chosen;
   }
@@ -44,16 +50,20 @@ export class YamlBytes {
   of(page: ReadPage, head: string): Buffer {
     const out = this.#out;
     out.text(head);
-    eachRow(page, (layout, first, row) => {
-      const parts = this.#partsOf(layout);
-      // YAML forbids a key twice.
-      if (parts.length === 0 || (this.#chosen.all === undefined && layout.hasDuplicates))
-        out.text(`  - ${yamlText(this.#chosen.of(rowText(page, row)), margin)}`);
-      else this.#row(page, parts, first);
-      out.text("\n");
-    });
+    writeRows(page, out, this.#format);
     this.#chosen.count(page.spans.length / 2);
     return out.take();
+  }
+
+  /** Rows that are written from their text alone: YAML forbids a key twice. */
+  #isTree(layout: Layout): boolean {
+    return this.#partsOf(layout).length === 0 || (this.#chosen.all === undefined && layout.hasDuplicates);
+  }
+
+  #anyRow({ page, layout, first, row }: LeftRow): void {
+    if (this.#isTree(layout)) this.#out.text(`  - ${yamlText(this.#chosen.of(rowText(page, row)), margin)}`);
+    else this.#row(page, this.#partsOf(layout), first);
+    this.#out.text("\n");
   }
 
   #row({ body, members: { places } }: ReadPage, parts: readonly Part[], first: number): void {
@@ -84,6 +94,18 @@ export class YamlBytes {
     if (kind === 2) out.copy(body, start + 1, end - 1);
     else out.copy(body, start, end);
   }
+}
+
+/** The same for many rows by one call. */
+function bulkOf(parts: readonly Part[]): readonly RowPart[] | undefined {
+  if (!areOwnMembers(parts)) return undefined;
+  const bulk = parts.map(
+    ({ key, slot }): RowPart =>
+      slot === -1
+        ? { before: Buffer.concat([key, Buffer.from(": null")]), slot: 0, kind: valueKinds.none }
+        : { before: Buffer.concat([key, Buffer.from(": ")]), slot, kind: valueKinds.yaml },
+  );
+  return [...bulk, { before: Buffer.from("\n"), slot: 0, kind: valueKinds.none }];
 }
 
 /** 2: needs no quotes; 1: is in quotes as it is; 0: neither. As `scalar` has it. */

@@ -3,11 +3,12 @@ import fc from "fast-check";
 import { Failure } from "../../../src/errors.ts";
 import { anyCharacter } from "../../support/any-text.ts";
 import stringWidth from "string-width";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { scanUsualRows } from "../../../src/api/json/row-scanner.ts";
+import { ByteWriter } from "../../../src/output/byte-writer.ts";
 import { quickWidth } from "../../../src/output/character-width.ts";
 import type { Format, ListView } from "../../../src/output/formats/format.ts";
-import { pageOf, type RowPage, rowTexts } from "../../../src/output/row-page.ts";
+import { hasMembers, pageOf, type RowPage, rowTexts } from "../../../src/output/row-page.ts";
 import { UniqueRows } from "../../../src/output/unique-rows.ts";
 import { visibleText } from "../../../src/output/visible-text.ts";
 import { sampled } from "../../support/sample.ts";
@@ -86,7 +87,15 @@ const text = fc.oneof(
     "2026-11-18T12:00:00.000Z",
     "=1",
     "-1",
+    "off",
+    "FALSE",
+    "falsey",
+    "a@b.c/d_e+f-g.2026",
   ),
+  // Longer than what is read in one step, with something that matters at any place of it.
+  fc
+    .tuple(fc.nat({ max: 40 }), fc.nat({ max: 40 }), fc.constantFrom(...', \\"é山:"', "  ", "\x7f", "_"))
+    .map(([before, after, some]) => "w".repeat(before) + some + "x".repeat(after)),
 );
 const value = fc.oneof(
   { weight: 5, arbitrary: text },
@@ -130,7 +139,14 @@ const pages = fc.array(
   },
 );
 
-const fieldSets = [undefined, ["id", "name"], ["name"], ["in.deep", "id", "nowhere"], ["in", "in.deep.x", "more"]];
+const fieldSets = [
+  undefined,
+  ["id", "name"],
+  ["at", "status", "nowhere", "id", "name"],
+  ["name"],
+  ["in.deep", "id", "nowhere"],
+  ["in", "in.deep.x", "more"],
+];
 
 describe.each(["ndjson", "json", "csv", "yaml", "table"] as const)("%s", (format) => {
   it("is the same, whatever fields are asked for, with repeated rows or without", async () => {
@@ -142,6 +158,37 @@ describe.each(["ndjson", "json", "csv", "yaml", "table"] as const)("%s", (format
       { numRuns: sampled(1200) },
     );
   });
+
+  it("is the same of rows that are more than their bytes, one after the other and now and then", async () => {
+    const rows = Array.from({ length: 60 }, (_, index) => {
+      const name = index < 20 || index % 3 === 0 ? `a\t${index}` : `Zoë ${"山".repeat(index % 4)} ${index}`;
+      return JSON.stringify({ id: `e${index}`, status: "active", name, at: null });
+    });
+    const how = { format, fields: ["id", "name", "status", "at"] };
+    // A page of a table before it, so that the widths are fixed.
+    const given = [rows.slice(0, 2), rows, rows.toReversed()];
+    expect(await printed(given, how, readPage)).toEqual(await printed(given, how, pageOf));
+  });
+});
+
+it("a processor that cannot run the code leaves every row to its format", async () => {
+  const page = readPage(['{"a":1}', '{"a":2}', '{"b":3}']);
+  if (!hasMembers(page)) throw new Error("no members");
+  vi.resetModules();
+  const refuse = vi.fn(() => {
+    throw new Error("no SIMD");
+  });
+  vi.stubGlobal("WebAssembly", { Module: refuse });
+  const { writeRows } = await import("../../../src/output/row-writer.ts");
+  const left: number[] = [];
+  for (let time = 0; time < 2; time += 1)
+    writeRows(page, new ByteWriter(), {
+      parts: () => [{ before: Buffer.from("never"), slot: 0, kind: 1 }],
+      row: ({ row: number }) => left.push(number),
+    });
+  vi.unstubAllGlobals();
+  expect(left).toEqual([0, 1, 2, 0, 1, 2]);
+  expect(refuse).toHaveBeenCalledOnce();
 });
 
 describe("rows without repetitions", () => {

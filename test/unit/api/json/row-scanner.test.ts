@@ -1,5 +1,6 @@
 // Rows found by WebAssembly: the code is what its text says, it takes every usual page, and it gives the members of every row.
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import wabt from "wabt";
@@ -12,11 +13,9 @@ afterEach(() => {
   vi.resetModules();
 });
 
-const folder = "src/api/json";
-
-test("row-scanner-code.ts is row-scanner.wat", async () => {
+test.each(["src/api/json/row-scanner", "src/output/row-writer"])("%s-code.ts is what its text says", async (name) => {
   const { parseWat } = await wabt();
-  const module = parseWat("row-scanner.wat", readFileSync(`${folder}/row-scanner.wat`), { simd: true });
+  const module = parseWat(`${basename(name)}.wat`, readFileSync(`${name}.wat`), { simd: true });
   module.validate();
   const { buffer } = module.toBinary({});
   const lines = (
@@ -24,8 +23,8 @@ test("row-scanner-code.ts is row-scanner.wat", async () => {
       .toString("base64")
       .match(/.{1,110}/g) ?? []
   ).map((line) => `  "${line}"`);
-  const text = `// Printed from row-scanner.wat by \`npm run docs\`.\n\n/** The module in base64. */\nexport const code =\n${lines.join(" +\n")};\n`;
-  await expect(text).toMatchFileSnapshot(`../../../../${folder}/row-scanner-code.ts`);
+  const text = `// Printed from ${basename(name)}.wat by \`npm run docs\`.\n\n/** The module in base64. */\nexport const code =\n${lines.join(" +\n")};\n`;
+  await expect(text).toMatchFileSnapshot(`../../../../${name}-code.ts`);
 });
 
 const blanks = " ".repeat(33_000);
