@@ -7,6 +7,7 @@ import { Connections, once, EmbeddedSandbox } from "./connections.ts";
 import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts";
 import { EscrowChoice, OpenedJournal } from "./opened-journal.ts";
 import type { Interruption } from "./interruption.ts";
+import type { Slowly } from "../journal/journal.ts";
 import { Failure } from "../errors.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput } from "../output/output.ts";
@@ -49,7 +50,7 @@ export async function buildContext(
         ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
         : undefined,
   });
-  const journal = new OpenedJournal({ env, settings, clock });
+  const journal = new OpenedJournal({ env, settings, clock, slowly: readingSlowly({ output, clock }) });
   const connections = new Connections({
     env,
     settings,
@@ -81,6 +82,11 @@ export async function buildContext(
     await sandbox.close();
   };
   return { context, close };
+}
+
+/** How the journal is read where that takes long. */
+function readingSlowly(parts: Pick<Context, "output" | "clock">): Slowly {
+  return async (work) => (await import("../commands/running/read.ts")).slowly(parts, "Reading the journal", work);
 }
 
 /** @throws Failure `usage` if the folder was removed while the shell stood in it: a relative path would mean nothing */

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { parseDuration } from "../commands/options/global.ts";
 import type { Clock } from "../changes/workbench.ts";
 import type { Context, Settings, Secrets } from "../context.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { Journal, Slowly } from "../journal/journal.ts";
 import type { JournalParts } from "../journal/open-journal.ts";
 import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
 import { once } from "./connections.ts";
@@ -15,6 +15,7 @@ interface JournalSources {
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
   readonly clock: Clock;
+  readonly slowly: Slowly;
 }
 
 export class OpenedJournal {
@@ -72,11 +73,11 @@ export class OpenedJournal {
   }
 
   #parts(): JournalParts {
-    const { env, settings, clock } = this.#sources;
+    const { env, settings, clock, slowly } = this.#sources;
     const { home, timeoutMs } = settings;
     const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
     const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
-    return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), team };
+    return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), slowly, team };
   }
 }
 

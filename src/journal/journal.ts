@@ -84,6 +84,9 @@ export interface Journal {
 /** Lets others have the process, and rejects if the work is to end. @param share of the work that is done, from 0 to 1 */
 export type Pause = (share: number) => Promise<void> | undefined;
 
+/** Shows how far work is, and ends it if the person asks for that. */
+export type Slowly = <T>(work: (pause?: Pause) => Promise<T>) => Promise<T>;
+
 export interface EscrowStore {
   /** The entries that have one. */
   ids(): Promise<ReadonlySet<string>>;

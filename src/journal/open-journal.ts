@@ -2,7 +2,7 @@ import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import { FileJournal } from "./file/file-journal.ts";
 import { isLong } from "./file/safety.ts";
-import type { Journal } from "./journal.ts";
+import type { Journal, Slowly } from "./journal.ts";
 
 /** Where a journal is: a file of this machine, or a server that a team shares. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -12,6 +12,8 @@ export interface JournalParts {
   /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
+  /** How a long file is read that has no index. */
+  readonly slowly?: Slowly;
   /** What only a team's journal asks for. */
   readonly team: TeamParts;
 }

@@ -67,7 +67,11 @@ export async function whereOf(context: Context): Promise<string> {
  * Work that keeps the processor for seconds: shows how far it is, and ends it with Ctrl-C.
  * @param label what is done, as `Verifying the journal`
  */
-export async function slowly<T>(context: Context, label: string, work: (pause: Pause) => Promise<T>): Promise<T> {
+export async function slowly<T>(
+  context: Pick<Context, "output" | "clock">,
+  label: string,
+  work: (pause: Pause) => Promise<T>,
+): Promise<T> {
   const progress = context.output.progress(label);
   try {
     return await work(async (share) => {

@@ -22,6 +22,7 @@ import type {
   Pause,
   Pruned,
   PruneOptions,
+  Slowly,
 } from "../journal.ts";
 import type { EntryRecords, Merged, MergeOptions } from "../merge.ts";
 import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
@@ -36,6 +37,17 @@ export interface FileJournalParts {
   readonly actor: Actor;
   readonly locks?: LockParts;
   readonly summarize?: Summarize;
+  readonly slowly?: Slowly | undefined;
+}
+
+function* selected(fold: Fold, filter: EntryFilter): Iterable<Entry> {
+  let left = filter.limit ?? Number.POSITIVE_INFINITY;
+  for (const entry of candidates(fold, filter)) {
+    if (left <= 0) return;
+    if (!fits(entry, filter, () => fold.history(entry.id))) continue;
+    left -= 1;
+    yield entry;
+  }
 }
 
 function releaseReserved(admission: Admission | Busy): void {
@@ -55,58 +67,46 @@ export class FileJournal implements Journal {
   /** Locks of the entries that this process works on. */
   readonly #held = new Set<OwnedLock>();
 
-  constructor(path: string, { now, actor, locks = realLocks, summarize }: FileJournalParts) {
+  constructor(path: string, { now, actor, locks = realLocks, ...parts }: FileJournalParts) {
     this.path = path;
     this.#now = now;
     this.#actor = actor;
-    this.#file = new JournalFile(path, { now, summarize });
+    this.#file = new JournalFile(path, { now, ...parts });
     this.#locks = new JournalLocks(path, locks);
     this.#writes = new SharedWrites(this.#file, this.#locks);
   }
 
   async entries(): Promise<Entry[]> {
-    return [...this.#read().entries()];
+    return [...(await this.#read()).entries()];
   }
 
   async unsettled(): Promise<Entry[]> {
-    return this.#read().unsettled();
+    return (await this.#read()).unsettled();
   }
 
   async select(filter: EntryFilter): Promise<Entry[]> {
-    return [...this.#selected(filter)];
+    return [...selected(await this.#read(), filter)];
   }
 
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
-    yield* this.#selected(filter);
-  }
-
-  *#selected(filter: EntryFilter): Iterable<Entry> {
-    const fold = this.#read();
-    const entries = candidates(fold, filter);
-    let left = filter.limit ?? Number.POSITIVE_INFINITY;
-    for (const entry of entries) {
-      if (left <= 0) return;
-      if (!fits(entry, filter, () => fold.history(entry.id))) continue;
-      left -= 1;
-      yield entry;
-    }
+    yield* selected(await this.#read(), filter);
   }
 
   async count(): Promise<number> {
-    return this.#read().count();
+    return (await this.#read()).count();
   }
 
   async history(id: string): Promise<Step[]> {
-    return this.#read().history(id);
+    return (await this.#read()).history(id);
   }
 
   async find(idOrPrefix: string): Promise<Entry> {
-    return entryMeant(idOrPrefix, this.#read());
+    return entryMeant(idOrPrefix, await this.#read());
   }
 
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
     try {
-      this.#file.prepare();
+      await this.#file.prepare();
       const work = (): Admission | Busy => this.#admitNow(intent, options);
       return await this.#locks.wait(() => this.#writes.do({ work, undo: releaseReserved }));
     } catch (error) {
@@ -115,7 +115,7 @@ export class FileJournal implements Journal {
   }
 
   async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
-    if (this.#isEmpty()) return undefined;
+    if (await this.#isEmpty()) return undefined;
     try {
       const attempt = (): Admission | Busy | undefined => this.#resumeNow(this.#file.read().fold, { intent, options });
       return await this.#locks.wait(() => this.#underLock(attempt));
@@ -124,9 +124,9 @@ export class FileJournal implements Journal {
     }
   }
 
-  #isEmpty(): boolean {
+  async #isEmpty(): Promise<boolean> {
     try {
-      return this.#file.read().size === 0;
+      return (await this.#file.readFirst()).size === 0;
     } catch (error) {
       throw this.#failure(error, "read the journal", nothingSent);
     }
@@ -218,13 +218,13 @@ export class FileJournal implements Journal {
   }
 
   #leaseNow(typed: string): EntryLease | Busy {
-    const { id } = admission.changeable(entryMeant(typed, this.#read()));
+    const { id } = admission.changeable(entryMeant(typed, this.#file.read().fold));
     this.#file.assertHere();
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
       // Again: its last holder may have changed it.
-      return this.#lease(admission.changeable(entryMeant(id, this.#read())), lock);
+      return this.#lease(admission.changeable(entryMeant(id, this.#file.read().fold)), lock);
     } catch (error) {
       lock.release();
       throw error;
@@ -280,7 +280,7 @@ export class FileJournal implements Journal {
   }
 
   async *records(): AsyncIterable<EntryRecords> {
-    yield* (await import("./transfer.ts")).recordsOf(this.#read());
+    yield* (await import("./transfer.ts")).recordsOf(await this.#read());
   }
 
   async merge(entries: readonly EntryRecords[], options: MergeOptions = {}): Promise<Merged> {
@@ -293,14 +293,14 @@ export class FileJournal implements Journal {
   }
 
   async markMoved(moved: Moved | undefined): Promise<void> {
-    if (moved === undefined && this.#isEmpty()) return;
+    if (moved === undefined && (await this.#isEmpty())) return;
     const { markMoved } = await import("./transfer.ts");
-    this.#transfer((parts) => markMoved(parts, moved));
+    await this.#transfer((parts) => markMoved(parts, moved));
   }
 
-  #transfer<T>(work: (parts: { file: JournalFile; locks: JournalLocks }) => T): T {
+  async #transfer<T>(work: (parts: { file: JournalFile; locks: JournalLocks }) => T): Promise<T> {
     try {
-      this.#file.prepare();
+      await this.#file.prepare();
       const lock = this.#locks.holdFile();
       try {
         return work({ file: this.#file, locks: this.#locks });
@@ -353,7 +353,7 @@ export class FileJournal implements Journal {
 
   async condition(): Promise<Condition> {
     try {
-      const { fold, damage, isEmptied } = this.#file.read();
+      const { fold, damage, isEmptied } = await this.#file.readFirst();
       // Another process that has just made the file writes its first record under the lock.
       const isStill = (): boolean | Busy => this.#underLock(() => this.#file.read().isEmptied);
       const isLeft = isEmptied && (await this.#locks.wait(isStill).catch(() => true));
@@ -379,9 +379,9 @@ export class FileJournal implements Journal {
     }
   }
 
-  #read(): Fold {
+  async #read(): Promise<Fold> {
     try {
-      return this.#file.read().fold;
+      return (await this.#file.readFirst()).fold;
     } catch (error) {
       throw this.#failure(error, "read the journal");
     }

@@ -4,16 +4,16 @@ import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
 import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
-import { errorCode, isMissing } from "../../disk/error-words.ts";
+import { isMissing } from "../../disk/error-words.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, type Moved, movedToIn, seal, sumIn } from "../record.ts";
-import type { Pause } from "../journal.ts";
+import type { Pause, Slowly } from "../journal.ts";
 import type { MergeOptions } from "../merge.ts";
-import type { Beginning, Known, OpenFile, Reading } from "./reading.ts";
-import { anchorAt, type Damage, drained, drainedSlowly, readBytes, readPieces, type Summarize } from "./scan.ts";
+import type { Beginning, FileParts, Known, OpenFile, Reading } from "./reading.ts";
+import { anchorAt, type Damage, drained, drainedSlowly, readBytes, readPieces, readSome } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
-import { type IndexedPart, indexBehind, JournalIndex, takeFacts, Unfit, type Watcher } from "./index/journal-index.ts";
+import { type IndexedPart, indexBehind, JournalIndex, takeFacts, type Watcher } from "./index/journal-index.ts";
 import { assertCurrent, assertOurs, checkFile, DiskHealth, longBytes, prepareFolder, SetAside } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -27,8 +27,10 @@ const readAtOnce = 512 * 1024;
 export class JournalFile {
   readonly path: string;
   readonly #now: () => number;
-  readonly #summarize: Summarize | undefined;
+  readonly #summarize: FileParts["summarize"];
+  readonly #slowly: Slowly;
   #known: Known | undefined;
+  #longRead: Promise<Reading> | undefined;
   readonly #health: DiskHealth;
   readonly #aside: SetAside;
   readonly #index: IndexFiles;
@@ -43,10 +45,11 @@ export class JournalFile {
   /** Set while appends are to be synced together. */
   #unsynced: Appended[] | undefined;
 
-  constructor(path: string, { now, summarize }: { now: () => number; summarize?: Summarize | undefined }) {
+  constructor(path: string, { now, summarize, slowly = (work) => work() }: FileParts) {
     this.path = path;
     this.#now = now;
     this.#summarize = summarize;
+    this.#slowly = slowly;
     this.#health = new DiskHealth(path);
     this.#aside = new SetAside(path, now);
     this.#index = new IndexFiles(path);
@@ -74,10 +77,28 @@ export class JournalFile {
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
   read(): Reading {
-    const reading = this.#withOpen((fd) => this.#refresh(fd));
-    if (reading) return reading;
+    return this.#withOpen((fd) => this.#refresh(fd)) ?? this.#missing();
+  }
+
+  #missing(): Reading {
     this.#known = undefined;
-    return nothingRead();
+    return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
+  }
+
+  /** The same; a first time that takes long is done slowly, once for all that ask meanwhile. */
+  async readFirst(): Promise<Reading> {
+    const fd = this.#known || this.#longRead ? undefined : this.#open();
+    if (fd === undefined) return this.#longRead ?? this.read();
+    try {
+      checkFile(fd, this.path);
+      const pieces = this.#refreshing(this.#opened(fd));
+      const begun = readSome(pieces);
+      if (begun.done) return begun.value;
+      return await (this.#longRead = this.#slowly((pause) => drainedSlowly(pieces, pause, begun)));
+    } finally {
+      this.#longRead = undefined;
+      this.#close(fd);
+    }
   }
 
   /** Of the file, which is not read; 0 if there is none. */
@@ -127,11 +148,11 @@ export class JournalFile {
   /** The same, shown to a watcher; no entry is found by name afterwards. @param pause asked now and then while a long file is read */
   async watchWhole(watcher: Watcher, pause?: Pause): Promise<Reading> {
     const fd = this.#open();
-    if (fd === undefined) return nothingRead();
+    if (fd === undefined) return this.#missing();
     try {
       checkFile(fd, this.path);
       const pieces = this.#pieces(this.#opened(fd), { fold: new Fold() }, watcher);
-      return (await drainedSlowly(pieces, pause)) ?? nothingRead();
+      return (await drainedSlowly(pieces, pause)) ?? this.#missing();
     } finally {
       this.#known = undefined;
       this.#close(fd);
@@ -139,41 +160,39 @@ export class JournalFile {
   }
 
   #refresh(fd: number): Reading {
-    const open = this.#opened(fd);
-    const reading = this.#readOn(open) ?? this.#readBehindIndex(open);
-    if (reading) return reading;
-    this.#known = undefined;
-    this.#indexed = 0;
-    return this.#readFrom(open, { fold: new Fold() });
+    return drained(this.#refreshing(this.#opened(fd)));
   }
 
-  /** What is behind the last record read, if the file is the one that was read and that record is still there. */
-  #readOn(open: OpenFile): Reading | undefined {
+  *#refreshing(open: OpenFile): Generator<number, Reading> {
+    for (const from of [() => this.#knownIn(open), () => this.#indexedIn(open)]) {
+      const beginning = from();
+      const reading = beginning && (yield* this.#pieces(open, beginning));
+      if (reading) return reading;
+    }
+    this.#known = undefined;
+    this.#indexed = 0;
+    return (yield* this.#pieces(open, { fold: new Fold() })) ?? this.#missing();
+  }
+
+  /** What was read, if the file is the one that was and the last record read is still there. */
+  #knownIn(open: OpenFile): Known | undefined {
     const known = this.#known;
     if (!known || !open.head.subarray(0, known.head.length).equals(known.head)) return undefined;
     const { offset, bytes } = known.anchor;
-    if (!readBytes(open.fd, offset, bytes.length).equals(bytes)) return undefined;
-    return this.#readFrom(open, known);
+    return readBytes(open.fd, offset, bytes.length).equals(bytes) ? known : undefined;
   }
 
   /** The same by the index, if there is one and it fits. */
-  #readBehindIndex(open: OpenFile): Reading | undefined {
+  #indexedIn(open: OpenFile): Beginning | undefined {
     if (this.#isWhole || open.size <= readAtOnce) return undefined;
     const loaded = this.#index.load(open);
     if (loaded === undefined) return undefined;
     this.#kept.add(open.fd);
     this.#indexed = loaded.anchor.offset;
-    return this.#readFrom(open, { fold: new Fold(loaded.index), anchor: { ...loaded.anchor, isChained: true } });
+    return { fold: new Fold(loaded.index), anchor: { ...loaded.anchor, isChained: true } };
   }
 
-  /** @returns nothing if the last record known is another now */
-  #readFrom(open: OpenFile, from: { readonly fold: Fold; readonly anchor?: never }): Reading;
-  #readFrom(open: OpenFile, from: Beginning): Reading | undefined;
-  #readFrom(open: OpenFile, from: Beginning): Reading | undefined {
-    return drained(this.#pieces(open, from));
-  }
-
-  /** Yields behind each piece how much of the file was read. */
+  /** Yields behind each piece how much of the file was read. @returns nothing if the last record known is another now */
   *#pieces(
     open: OpenFile,
     { fold: first, anchor: before }: Beginning,
@@ -227,28 +246,22 @@ export class JournalFile {
   #keepIndex(fd: number): void {
     const known = this.#known;
     if (!known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
-    const { offset, bytes } = known.anchor;
-    this.#indexed = offset; // whatever the outcome, not again for a while
-    try {
-      const index = indexBehind(known.fold, { fd, end: offset + bytes.length });
-      if (index === undefined) return;
-      this.#kept.add(fd);
-      this.#known = { ...known, fold: new Fold(this.#index.save(index, known)) };
-    } catch (error) {
-      if (error instanceof Unfit) this.#index.remove();
-      else if (errorCode(error) === undefined) throw error;
-    }
+    this.#indexed = known.anchor.offset; // whatever the outcome, not again for a while
+    const index = this.#index.keep(known, fd);
+    if (index === undefined) return;
+    this.#kept.add(fd);
+    this.#known = { ...known, fold: new Fold(index) };
   }
 
   /**
    * Makes the journal's folder if it is missing, and refuses one that is not safe. Reads what is there: a long journal
    * without its index takes time, and others wait for the process that has its lock.
    */
-  prepare(): void {
+  async prepare(): Promise<void> {
     this.#health.assertGood();
     try {
       prepareFolder(dirname(this.path));
-      this.read();
+      await this.readFirst();
     } catch (error) {
       throw this.#health.noted(error);
     }
@@ -358,12 +371,7 @@ export class JournalFile {
 
   /** Copies damaged places beside the journal, each once; they stay in the file too until it is pruned. */
   setAside(reading: Reading): void {
-    this.#health.assertGood();
-    try {
-      this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
-    } catch (error) {
-      throw this.#health.noted(error);
-    }
+    this.#health.during(() => this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]));
   }
 
   /**
@@ -376,8 +384,7 @@ export class JournalFile {
     written: (header: (kept: KeptPart) => string) => Iterable<Uint8Array>,
     moved?: Moved,
   ): void {
-    this.#health.assertGood();
-    try {
+    this.#health.during(() => {
       assertCurrent(reading.fold, this.path);
       this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
       if (reading.torn) this.#aside.keepTorn(reading.torn);
@@ -387,13 +394,6 @@ export class JournalFile {
         written((kept) => this.#header(kept, moved)),
       );
       this.#index.remove();
-    } catch (error) {
-      throw this.#health.noted(error);
-    }
+    });
   }
-}
-
-/** Of a file that is not there. */
-function nothingRead(): Reading {
-  return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
 }

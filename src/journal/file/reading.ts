@@ -1,6 +1,14 @@
 // What reading the journal's file gives, and what is kept of it for the next time.
 import type { Fold } from "../fold.ts";
-import type { Damage, LineStart } from "./scan.ts";
+import type { Slowly } from "../journal.ts";
+import type { Damage, LineStart, Summarize } from "./scan.ts";
+
+export interface FileParts {
+  readonly now: () => number;
+  readonly summarize?: Summarize | undefined;
+  /** How a long file is read that has no index. */
+  readonly slowly?: Slowly | undefined;
+}
 
 /** What was read so far. The last record read is found again before anything behind it is believed. */
 export interface Known {

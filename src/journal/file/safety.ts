@@ -218,6 +218,16 @@ export class DiskHealth {
     });
   }
 
+  /** @throws what the work throws, noted */
+  during(work: () => void): void {
+    this.assertGood();
+    try {
+      work();
+    } catch (error) {
+      throw this.noted(error);
+    }
+  }
+
   /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
   noted(error: unknown): unknown {
     if (failedCall(error)?.call === "fsync") this.#broken = true;

@@ -296,13 +296,28 @@ export function drained<T>(pieces: Generator<number, T>): T {
   }
 }
 
-/** The same with a pause now and then; if that is refused, nothing more is read. @param pieces how much was read, from 0 to 1 */
-export async function drainedSlowly<T>(pieces: Generator<number, T>, pause: Pause = () => undefined): Promise<T> {
+/** Reads what takes a tenth of a second, to the end if that comes before. */
+export function readSome<T>(pieces: Generator<number, T>): IteratorResult<number, T> {
+  for (let count = 1; ; count += 1) {
+    const next = pieces.next();
+    if (next.done || count === piecesAtOnce) return next;
+  }
+}
+
+/**
+ * Reads to the end with a pause now and then; if that is refused, nothing more is read.
+ * @param pieces how much was read, from 0 to 1
+ * @param begun what was read before
+ */
+export async function drainedSlowly<T>(
+  pieces: Generator<number, T>,
+  pause: Pause = () => undefined,
+  begun = readSome(pieces),
+): Promise<T> {
   try {
-    for (let count = 1; ; count += 1) {
-      const next = pieces.next();
+    for (let next = begun; ; next = readSome(pieces)) {
       if (next.done) return next.value;
-      if (count % piecesAtOnce === 0) await pause(next.value);
+      await pause(next.value);
     }
   } finally {
     pieces.return(undefined as never);

@@ -9,7 +9,8 @@ import { careful, removeFile, writeAll } from "../../../disk/write.ts";
 import { errorCode } from "../../../disk/error-words.ts";
 import { isObject } from "../../entry-destination.ts";
 import { type Damage, type LineStart, readBytes } from "../scan.ts";
-import { type IndexedFacts, JournalIndex, type Segment, Unfit } from "./journal-index.ts";
+import { type IndexedFacts, indexBehind, JournalIndex, type Segment, Unfit } from "./journal-index.ts";
+import type { Known } from "../reading.ts";
 import { merge, pagesOf, type Rows, rowsOfPage } from "./rows.ts";
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
@@ -126,6 +127,19 @@ export class IndexFiles {
     if (fs.fstatSync(fd).size === size) return segmentIn(fd, listed);
     fs.closeSync(fd);
     return undefined;
+  }
+
+  /** Writes the index of all that is known, if that can be: it only saves time. The caller holds the journal's lock. */
+  keep(known: Known, fd: number): JournalIndex | undefined {
+    const { offset, bytes } = known.anchor;
+    try {
+      const index = indexBehind(known.fold, { fd, end: offset + bytes.length });
+      return index && this.save(index, known);
+    } catch (error) {
+      if (error instanceof Unfit) this.remove();
+      else if (errorCode(error) === undefined) throw error;
+      return undefined;
+    }
   }
 
   /**

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import { summarize } from "../../../../src/journal/file/summaries.ts";
-import type { Journal } from "../../../../src/journal/journal.ts";
+import type { Journal, Pause } from "../../../../src/journal/journal.ts";
 import { headerLine, seal } from "../../../../src/journal/record.ts";
 import { idAt, longJournal, writeJournal } from "../../../support/long-journal.ts";
 import { isFull } from "../../../support/sample.ts";
@@ -176,3 +176,18 @@ test("a pause that is refused ends the reading, and others can have the journal"
   expect(await at(path, { summarize }).verify((share) => void shares.push(share))).toEqual([]);
   expect(shares).toHaveLength(2);
 });
+
+test("a first read that takes long can be refused, and is done once for all that want it", async () => {
+  const path = journalPath();
+  writeJournal(path, lines);
+  const refused = new Error("interrupted");
+  const refusing = { summarize, slowly: (work: Slow) => work(() => Promise.reject(refused)) };
+  await expect(at(path, refusing).admit(intent())).rejects.toBe(refused);
+  const shares: number[] = [];
+  const journal = at(path, { summarize, slowly: (work: Slow) => work(async (share) => void shares.push(share)) });
+  expect(await Promise.all([journal.count(), journal.count()])).toEqual([entries, entries]);
+  await journal.find(idAt(0));
+  expect(shares).toEqual([expect.closeTo(0.9, 1)]);
+});
+
+type Slow = (pause: Pause) => Promise<unknown>;
