@@ -196,6 +196,25 @@ describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code
     expect(kept()).toEqual(before);
   });
 
+  it("is kept by a walk too, during which V8 is told to optimize less", async () => {
+    const server = await startListServer(pagesOf([3, 3, 3, 3, 3]));
+    const cached = home.path("walk's cache");
+    const walk = (): Promise<string> =>
+      run(["entities", "list", "--all", "--ndjson"], { ...server.env, XDG_CACHE_HOME: cached });
+    const files = (): Map<string, number> =>
+      new Map(
+        readdirSync(cached, { recursive: true, encoding: "utf8" }).map((name) => [
+          name,
+          statSync(join(cached, name)).ino,
+        ]),
+      );
+    const printed = await walk();
+    const before = files();
+    expect(await walk()).toBe(printed);
+    await server.stop();
+    expect([before.size > 5, files()]).toEqual([true, before]);
+  });
+
   it("is this user's alone, and has nothing of what was typed, read or received", async () => {
     const server = await startListServer(pagesOf([3]));
     expect(await run(["entities", "list", "--json"], server.env)).toContain("data");

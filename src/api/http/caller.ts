@@ -97,6 +97,8 @@ export class Caller {
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, authorization, now, answered } = this.#options;
+    const { success, secretField, resource } = request;
+    const reading: Reading<T> = { success, secretField, resource, read, now };
     for (let isAgain = false; ; isAgain = true) {
       let exchange: Exchange;
       try {
@@ -105,7 +107,7 @@ export class Caller {
         return notSent(error);
       }
       answered?.(exchange);
-      const attempt = toAttempt(exchange, { ...request, read, now });
+      const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
       // A token that ended in the middle of a walk: a read may have one fresh token.
       const isStale = authorization.rejected();
@@ -168,7 +170,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   if (exchange.kind === "broken") return ofBroken(exchange, reading);
   const { status, headers, body } = exchange;
   const requestId = headers["request-id"];
-  const retryAfterSeconds = parseRetryAfter(headers["retry-after"], reading.now());
+  const retryAfterSeconds = status < 400 ? undefined : parseRetryAfter(headers["retry-after"], reading.now());
   // Proxies on the way send 408 too, and cannot know how far the request came.
   if (status >= 400 && status < 500 && status !== 408)
     return {

@@ -100,6 +100,21 @@ export function keepHeapSmall({ rows }: Rows): void {
   if (rows.length > manyRows) process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1");
 }
 
+/** What V8 of Node 20 counts before it optimizes a function, and what it counts in a walk. */
+const [usualBudget, walkBudget] = [66 * 1024, 2_000_000];
+
+/**
+ * A walk calls some hundred short functions once for each page, and its loops over bytes are WebAssembly: V8 of Node 20 spends more
+ * on optimizing the functions than it saves, and 6 MB. A loop that is long anyway is optimized within a page.
+ * @returns puts it back: while a flag differs, V8 uses no compiled code that was kept, and keeps none that could be used
+ */
+export function optimizeLess(): () => void {
+  if (!process.versions.v8.startsWith("11.3.")) return () => {};
+  const { setFlagsFromString } = process.getBuiltinModule("node:v8");
+  setFlagsFromString(`--interrupt-budget=${walkBudget}`);
+  return () => setFlagsFromString(`--interrupt-budget=${usualBudget}`);
+}
+
 /** @param view `columns`: the fields that may be expected, in the order to show them */
 export async function printRows(
   context: Context,
