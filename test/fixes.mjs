@@ -144,8 +144,8 @@ export const fixes = [
     "unit/api/auth/authorization",
     [
       "api/http/transport.ts",
-      '...request.headers, "user-agent": options.userAgent',
-      '"user-agent": options.userAgent, ...request.headers',
+      '...own, "user-agent": options.userAgent',
+      '"user-agent": options.userAgent, ...own',
     ],
   ],
   [

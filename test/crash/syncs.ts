@@ -137,7 +137,7 @@ export const syncs: readonly Sync[] = [
     file: "secrets/kept.ts",
     call: "await folderSynced(this.folder);",
     keeps: "the name of the key by which a delivered secret is recognized",
-    scenes: "^oauth-clients create to a file$",
+    scenes: "^journal claim$",
   },
   {
     file: "secrets/kept.ts",
