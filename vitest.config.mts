@@ -45,7 +45,7 @@ const longest = [
   "journal-faults",
   "lists-hostile",
   "journal-index",
-  "conformance",
+  "postgres-journal",
   "output",
   "shell-command",
 ].map((name) => `/${name}.test.ts`);
@@ -100,7 +100,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: "program",
-          include: ["test/{contract,crash,e2e,model,terminal}/**/*.test.ts"],
+          include: ["test/{contract,crash,e2e,integration,model,terminal}/**/*.test.ts"],
           globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"],
         },
       },

@@ -1,8 +1,6 @@
 // What is printed from the command tree and committed: completion scripts, man pages, command reference. A difference is
 // a failure here; `npm run docs` runs this file with `--update`, which writes them anew.
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
@@ -38,56 +36,5 @@ describe("docs/", () => {
   it("man/ holds no page of a command that is gone", () => {
     const pages = manPages(surface).map(({ file }) => file);
     expect(readdirSync(join(root, "docs", "man")).filter((file) => !pages.includes(file))).toEqual([]);
-  });
-});
-
-const linters: Readonly<Record<string, readonly string[]>> = {
-  mandoc: ["mandoc", "-T", "lint", "-W", "style"],
-  man: ["man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l"],
-};
-
-describe.each(Object.entries(linters))("the man pages, read by %s", (name, [program = "", ...words]) => {
-  const absent = spawnSync(program, ["--help"], { stdio: "ignore" }).error !== undefined;
-  if (absent) console.warn(`skipped: lint of the man pages: ${name} is not installed`);
-
-  it.skipIf(absent)("are clean", () => {
-    const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
-    try {
-      const pages = manPages(surface);
-      for (const { file, text } of pages) writeFileSync(join(folder, file), text);
-      const files = pages.map(({ file }) => file);
-      const { stdout, stderr, status } = spawnSync(program, [...words, ...files], { cwd: folder, encoding: "utf8" });
-      expect([status, name === "mandoc" ? `${stdout}${stderr}` : stderr]).toEqual([0, ""]);
-      // Every page was read: man writes them one after the other.
-      if (name === "man") expect(stdout.match(/^x init$/gm)).toHaveLength(files.length);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
-
-  it.skipIf(absent)("would be told of a fault", () => {
-    const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
-    try {
-      writeFileSync(join(folder, "bad.1"), ".TH BAD 1 2026-07-01 integ\n.SH NAME\nbad \\- \\fZx\n.NOSUCH\n.SH\n");
-      const { stdout, stderr } = spawnSync(program, [...words, "bad.1"], { cwd: folder, encoding: "utf8" });
-      expect(name === "mandoc" ? `${stdout}${stderr}` : stderr).not.toBe("");
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
-});
-
-describe("a man page as it is read", () => {
-  const absent = spawnSync("mandoc", ["-h"], { stdio: "ignore" }).error !== undefined;
-  if (absent) console.warn("skipped: reading the man pages: mandoc is not installed");
-
-  it.skipIf(absent)("shows what can be copied as it stands", () => {
-    const page = manPages(surface).find(({ file }) => file === "integ-oauth-clients-create.1")!;
-    const read = execFileSync("mandoc", ["-T", "utf8", "-O", "width=200"], { input: page.text, encoding: "utf8" });
-    const plain = read.replaceAll(/.\x08/gu, "");
-    expect(plain).toContain(
-      "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci value=-'",
-    );
-    expect(plain).toContain("--secret-format <format>");
   });
 });

@@ -3,13 +3,13 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Failure } from "../../../../src/errors.ts";
-import { readAddress } from "../../../../src/journal/postgres/address.ts";
-import { connect, hangUp, type Server } from "../../../../src/journal/postgres/connect.ts";
-import { LostConnection, serverErrorOf } from "../../../../src/journal/postgres/failures.ts";
-import { Session } from "../../../../src/journal/postgres/session.ts";
-import { freePort, isWithoutPostgres, PostgresServer, role } from "../../../support/postgres.ts";
-import { folder } from "../intent.ts";
+import { Failure } from "../../src/errors.ts";
+import { readAddress } from "../../src/journal/postgres/address.ts";
+import { connect, hangUp, type Server } from "../../src/journal/postgres/connect.ts";
+import { LostConnection, serverErrorOf } from "../../src/journal/postgres/failures.ts";
+import { Session } from "../../src/journal/postgres/session.ts";
+import { freePort, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { folder } from "../unit/journal/intent.ts";
 
 const isSkipped = isWithoutPostgres("connections to a server");
 const right = { PGPASSWORD: role.password };

@@ -1,20 +1,13 @@
 import Client from "pg/lib/client.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Actor } from "../../../../src/journal/actor.ts";
-import type { EntryFilter } from "../../../../src/journal/lookup.ts";
-import { initTeamJournal, openTeamJournal } from "../../../../src/journal/postgres/open.ts";
-import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
-import { selectionOf } from "../../../../src/journal/postgres/selection.ts";
-import {
-  addressAt,
-  Bouncer,
-  isWithoutBouncer,
-  isWithoutPostgres,
-  PostgresServer,
-  role,
-} from "../../../support/postgres.ts";
-import { journalConformance } from "../conformance.ts";
-import { ada, clock, intent } from "../intent.ts";
+import type { Actor } from "../../src/journal/actor.ts";
+import type { EntryFilter } from "../../src/journal/lookup.ts";
+import { initTeamJournal, openTeamJournal } from "../../src/journal/postgres/open.ts";
+import { tablesIn } from "../../src/journal/postgres/schema.ts";
+import { selectionOf } from "../../src/journal/postgres/selection.ts";
+import { addressAt, Bouncer, isWithoutBouncer, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { journalConformance } from "../unit/journal/conformance.ts";
+import { ada, clock, intent } from "../unit/journal/intent.ts";
 
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
