@@ -5,7 +5,7 @@ import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
 import type { Finding, Moved, Step } from "./record.ts";
-import type { EntryRecords, Merged, MergeOptions } from "./merge.ts";
+import type { Coming, EntryRecords, Merged, MergeOptions } from "./merge.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Finding } from "./record.ts";
@@ -66,7 +66,7 @@ export interface Journal {
    * Takes in entries of another journal: all, or none.
    * @throws Failure `conflict` if one contradicts what is here; `usage` if this journal is marked, unless they are moved back
    */
-  merge(entries: readonly EntryRecords[], options?: MergeOptions): Promise<Merged>;
+  merge(entries: Coming, options?: MergeOptions): Promise<Merged>;
   /** Where its entries were moved to, or are being moved to: it is read, and never changed. */
   movedTo(): Promise<Moved | undefined>;
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */

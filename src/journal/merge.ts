@@ -11,6 +11,20 @@ export interface EntryRecords {
   readonly contents: readonly string[];
 }
 
+/** Entries to be taken in, one by one where they come from another journal. */
+export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
+
+/** So many at a time, of more than should be in memory. */
+export async function* inBatches(coming: Coming, count: number): AsyncGenerator<EntryRecords[], undefined> {
+  let batch: EntryRecords[] = [];
+  for await (const entry of coming) {
+    if (batch.push(entry) < count) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
 /** How many entries were new, had new records, or were there as they came. */
 export interface Merged {
   readonly added: number;
@@ -81,6 +95,14 @@ export function countMerged(steps: readonly MergeStep[]): Merged {
   const changed = steps.filter(({ contents }) => contents.length > 0);
   const added = changed.filter(isNew).length;
   return { added, extended: changed.length - added, unchanged: steps.length - changed.length };
+}
+
+export function sumOfMerged(one: Merged, other: Merged): Merged {
+  return {
+    added: one.added + other.added,
+    extended: one.extended + other.extended,
+    unchanged: one.unchanged + other.unchanged,
+  };
 }
 
 /** Refuses two entries with one idempotency key. @param holderOf the id of the entry that has the key already */

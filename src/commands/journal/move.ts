@@ -1,7 +1,7 @@
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { EntryRecords, Merged } from "../../journal/merge.ts";
+import type { Merged } from "../../journal/merge.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
 import { type Moved, recordHash } from "../../journal/record.ts";
 import { shell } from "../../next-step.ts";
@@ -45,7 +45,7 @@ export const command = defineVerb({
 
 async function showMove(context: Context, from: Journal, target: Journal): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
-  const { length } = await entriesOf(from);
+  const length = await from.count();
   return showSteps(context, [
     { what: `mark ${from.path}: it takes no changes from then on` },
     { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} to ${target.path}, and compare the copy` },
@@ -73,7 +73,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
 }
 
 async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
-  const merged = await target.merge(await entriesOf(from), { isMove: true });
+  const merged = await target.merge(from.records(), { isMove: true });
   // One that was claimed there since an earlier try is not brought back.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
@@ -150,12 +150,6 @@ async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   for await (const { id, contents } of other.records())
     if (!contents.every((content, index) => here.get(id)?.[index] === content)) return false;
   return true;
-}
-
-async function entriesOf(journal: Journal): Promise<EntryRecords[]> {
-  const entries: EntryRecords[] = [];
-  for await (const entry of journal.records()) entries.push(entry);
-  return entries;
 }
 
 /** Ids of entries that are not in the copy, or not with all the records that they have here. */

@@ -24,7 +24,7 @@ import type {
   PruneOptions,
   Slowly,
 } from "../journal.ts";
-import type { EntryRecords, Merged, MergeOptions } from "../merge.ts";
+import type { Coming, EntryRecords, Merged, MergeOptions } from "../merge.ts";
 import { entryLease, Busy, JournalLocks, type LockParts, realLocks, SharedWrites } from "./locks.ts";
 import { JournalFile } from "./journal-file.ts";
 import type { Reading } from "./reading.ts";
@@ -283,9 +283,10 @@ export class FileJournal implements Journal {
     yield* (await import("./transfer.ts")).recordsOf(await this.#read());
   }
 
-  async merge(entries: readonly EntryRecords[], options: MergeOptions = {}): Promise<Merged> {
-    const { mergeInto } = await import("./transfer.ts");
-    return this.#transfer((parts) => mergeInto(parts, entries, options));
+  async merge(entries: Coming, options: MergeOptions = {}): Promise<Merged> {
+    const { gathered, mergeInto } = await import("./transfer.ts");
+    const coming = await gathered(entries);
+    return this.#transfer((parts) => mergeInto(parts, coming, options));
   }
 
   async movedTo(): Promise<Moved | undefined> {

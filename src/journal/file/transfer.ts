@@ -3,7 +3,15 @@ import { Failure } from "../../errors.ts";
 import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import type { Fold } from "../fold.ts";
-import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeOptions, mergeStep } from "../merge.ts";
+import {
+  assertOwnKeys,
+  type Coming,
+  countMerged,
+  type EntryRecords,
+  type Merged,
+  type MergeOptions,
+  mergeStep,
+} from "../merge.ts";
 import { keyName } from "../lookup.ts";
 import { contentIn, hashOfRecord, type Moved } from "../record.ts";
 import type { JournalFile } from "./journal-file.ts";
@@ -18,6 +26,13 @@ interface TransferParts {
 /** Every entry with its records, the oldest first. */
 export function* recordsOf(fold: Fold): Iterable<EntryRecords> {
   for (const id of [...fold.ids()].reverse()) yield { id, contents: fold.lines(id).map(contentIn) };
+}
+
+/** All of them: one append takes them in, or none. */
+export async function gathered(coming: Coming): Promise<EntryRecords[]> {
+  const entries: EntryRecords[] = [];
+  for await (const entry of coming) entries.push(entry);
+  return entries;
 }
 
 export function mergeInto(

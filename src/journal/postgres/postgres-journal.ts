@@ -21,7 +21,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import type { EntryRecords, Merged, MergeOptions } from "../merge.ts";
+import type { Coming, EntryRecords, Merged, MergeOptions } from "../merge.ts";
 import { entryColumns, fingerprintOf, recordColumns } from "./columns.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
@@ -316,7 +316,7 @@ export class PostgresJournal implements Journal {
     return recordsIn(this.#parts);
   }
 
-  async merge(entries: readonly EntryRecords[], options: MergeOptions = {}): Promise<Merged> {
+  async merge(entries: Coming, options: MergeOptions = {}): Promise<Merged> {
     return mergeInto(this.#parts, entries, options).catch((error: unknown) => {
       throw this.#failure(error, "Nothing was imported.");
     });

@@ -4,12 +4,15 @@ import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import {
   assertOwnKeys,
+  type Coming,
   countMerged,
   type EntryRecords,
+  inBatches,
   type Merged,
   type MergeOptions,
   type MergeStep,
   mergeStep,
+  sumOfMerged,
 } from "../merge.ts";
 import { type Moved, recordHash, stepOfContent } from "../record.ts";
 import { entryColumns, recordColumns } from "./columns.ts";
@@ -36,21 +39,26 @@ export async function* recordsIn({ session, tables }: TransferParts): AsyncItera
   }
 }
 
-export function mergeInto(
+export async function mergeInto(
   { session, tables, shown }: TransferParts,
-  coming: readonly EntryRecords[],
+  coming: Coming,
   { isMove = false }: MergeOptions,
 ): Promise<Merged> {
+  const batches = inBatches(coming, atOnce);
+  // A long journal takes time until it gives its first entry: nothing waits for the lock meanwhile.
+  const first = await batches.next();
   return session.transaction(async (query) => {
     await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
     if (!isMove) await assertHere(query, { tables, shown });
-    const steps: MergeStep[] = [];
-    for (let at = 0; at < coming.length; at += atOnce)
-      steps.push(...(await stepsFor(query, tables, coming.slice(at, at + atOnce))));
-    const changed = steps.filter(({ contents }) => contents.length > 0);
-    await assertFree(query, tables, changed);
-    for (let at = 0; at < changed.length; at += atOnce) await append(query, tables, changed.slice(at, at + atOnce));
-    return countMerged(steps);
+    let merged = countMerged([]);
+    for (let next = first; !next.done; next = await batches.next()) {
+      const steps = await stepsFor(query, tables, next.value);
+      const changed = steps.filter(({ contents }) => contents.length > 0);
+      await assertFree(query, tables, changed);
+      if (changed.length > 0) await append(query, tables, changed);
+      merged = sumOfMerged(merged, countMerged(steps));
+    }
+    return merged;
   });
 }
 

@@ -624,6 +624,24 @@ function transfer(engine: JournalEngine): void {
     expect(await elsewhere.merge([taken!])).toMatchObject({ added: 1 });
   });
 
+  test("of more entries than are sent at once all are taken in, or none", async () => {
+    const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
+    const id = await left(from, "open");
+    const [one] = await carried(from);
+    const key = (await from.find(id)).idempotency_key!;
+    const numbered = (n: number, keyOf = n): EntryRecords => {
+      const own = `${id.slice(0, -3)}${String(n).padStart(3, "0")}`;
+      const contents = one!.contents.map((text) => text.replaceAll(id, own).replaceAll(key, `${key}-${keyOf}`));
+      return { id: own, contents };
+    };
+    const many = Array.from({ length: 502 }, (_, n) => numbered(n));
+    const refused = await failure(to.merge([...many.slice(0, 501), numbered(501, 3)]));
+    expect(refused.message).toContain(`entry ${numbered(3).id} has its idempotency key`);
+    expect(await to.count()).toBe(0);
+    expect(await to.merge(many)).toEqual({ added: 502, extended: 0, unchanged: 0 });
+    expect(await to.count()).toBe(502);
+  });
+
   test("an entry that a process holds takes no records of another journal", async () => {
     const [from, store] = [(await engine.store()).open(), await engine.store()];
     const to = store.open();
