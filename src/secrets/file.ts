@@ -297,7 +297,10 @@ function isWholeIn(fd: number, content: string, { record, keys }: Remembered): b
 
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record, keys } = remembered;
-  if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
+  const own = reservedName(record.path, entry);
+  // A replacement is admitted beside the reserve of what it replaces, and its record may name only that one.
+  if (record.reserved !== own) removeUnnamed(own);
+  if (record.reserved === undefined) return;
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
   if (fd === undefined) return;
   try {

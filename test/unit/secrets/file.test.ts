@@ -307,6 +307,13 @@ describe("what a crash left", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it("room whose record names another entry's goes too", async () => {
+    const { folder, record } = await prepared();
+    const reserved = join(folder, ".s.integ-replaced");
+    remembered({ ...(record as SingleRecord & { kind: "file" }), reserved }).removeReserve(work);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
   it("both names: the second one goes", async () => {
     const { folder, record, reserve } = await prepared("env");
     truncateSync(reserve);
