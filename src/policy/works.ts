@@ -58,7 +58,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   const works = new Map<string, Work[]>();
   const nameOfEntry = new Map<string, string>();
   const nameOfResource = new Map<string, string>();
-  const oldestFirst = entries.filter((entry) => isOf(entry, scope)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const oldestFirst = entries.filter((entry) => mayBeNamed(entry, scope)).sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const entry of oldestFirst) {
     const work = workIn(entry);
     if (work === undefined) continue;
@@ -72,6 +72,20 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
     if (work.made !== undefined) nameOfResource.set(work.made, name);
   }
   return new Map([...works].map(([name, found]) => [name, summary(name, found, nameOfResource)]));
+}
+
+/** False of an entry that belongs to no item, whatever else is in the journal: `worksByName` is the same without it. */
+export function mayBeNamed(entry: Entry, scope: WorkScope): boolean {
+  if (!isOf(entry, scope)) return false;
+  const work = workIn(entry);
+  return work !== undefined && (entry.detail.policy_name ?? entry.replaces ?? work.old) != null;
+}
+
+/** `worksByName` of a journal that is read one entry at a time: most of a long one are kept by no item. */
+export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
+  const named: Entry[] = [];
+  for await (const entry of entries) if (mayBeNamed(entry, scope)) named.push(entry);
+  return worksByName(named, scope);
 }
 
 /** Steps of larger work, revocations and rotations in place leave the item's client or key what it is. */

@@ -3,7 +3,7 @@ import { type Workbench, madeFor } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Intent } from "../../journal/journal.ts";
-import { itemKey, itemName, type ItemKind, worksByName } from "../../policy/works.ts";
+import { itemKey, itemName, type ItemKind, worksIn } from "../../policy/works.ts";
 import { entryView } from "../journal/view.ts";
 import { publicEntry, type Entry } from "../../journal/entry.ts";
 import { actingAs, mentionDamage } from "../running/change.ts";
@@ -40,7 +40,7 @@ export async function adoptInto(
       meaning: "Nothing was changed.",
     });
   await mentionDamage(context);
-  const works = worksByName(await bench.journal.entries(), scopeOf(bench.account));
+  const works = await worksIn(bench.journal.each({ all: true }), scopeOf(bench.account));
   const key = itemKey({ kind, name });
   const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
   if (bound === key) {

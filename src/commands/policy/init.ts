@@ -5,9 +5,10 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
-import { clientsIn } from "../oauth-clients/clients.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { KnownClients } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
-import { destinationsOf } from "./known-destination.ts";
+import { KnownDestinations } from "./known-destination.ts";
 import { addPolicyFile, fileWords } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
 
@@ -26,16 +27,15 @@ export const command = defineVerb({
     const { draftPolicy } = await import("../../policy/draft.ts");
     const profile = (await context.profiles.active()).name;
     const validated = await validator(context, path);
-    const items = [
-      ...(await knownClients(context, known)),
-      ...(options.offline ? [] : await listedKeys(context, known)),
-    ].filter((item) => {
-      const defect = validated(draftPolicy([item], { profile }));
-      if (defect === undefined) return true;
-      const noun = item.kind === "oauth_client" ? "client" : "key";
-      context.output.warn(`The ${noun} ${item.id} is left out, because a policy cannot have it: ${defect}`);
-      return false;
-    });
+    const items = [...knownClients(known), ...(options.offline ? [] : await listedKeys(context, known))].filter(
+      (item) => {
+        const defect = validated(draftPolicy([item], { profile }));
+        if (defect === undefined) return true;
+        const noun = item.kind === "oauth_client" ? "client" : "key";
+        context.output.warn(`The ${noun} ${item.id} is left out, because a policy cannot have it: ${defect}`);
+        return false;
+      },
+    );
     const text = draftPolicy(items, { profile });
     const defect = validated(text);
     if (defect !== undefined)
@@ -82,9 +82,8 @@ function writeNew(path: string, text: string, file: string): void {
 }
 
 /** The clients that the journal knows and that are not known to be revoked. */
-async function knownClients(context: Context, known: Known): Promise<DraftItem[]> {
-  const { baseUrl } = await context.profiles.active();
-  return clientsIn(known.entries, baseUrl)
+function knownClients(known: Known): DraftItem[] {
+  return [...known.clients.all()]
     .filter(({ status }) => status === "active")
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
@@ -139,8 +138,8 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
 }
 
 /** The destinations of the entry that made it, if they can be named and no item before has one of them. */
-function secretOf({ entries, used }: Known, id: string): string {
-  const texts = (destinationsOf(entries, id) ?? []).map((one) => JSON.stringify("store" in one ? one.store : one));
+function secretOf({ destinations, used }: Known, id: string): string {
+  const texts = (destinations.of(id) ?? []).map((one) => JSON.stringify("store" in one ? one.store : one));
   const [first = "unknown", ...more] = texts.some((text) => used.has(text)) ? [] : texts;
   for (const text of texts) used.add(text);
   return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
@@ -148,7 +147,8 @@ function secretOf({ entries, used }: Known, id: string): string {
 
 /** What the journal knows of clients and keys. */
 interface Known {
-  readonly entries: readonly Entry[];
+  readonly clients: KnownClients;
+  readonly destinations: KnownDestinations;
   /** Names under which they are there already, by their ids. */
   readonly names: ReadonlyMap<string, string>;
   /** Destinations of items that were drafted. */
@@ -157,9 +157,13 @@ interface Known {
 
 async function knownOf(context: Context): Promise<Known> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
-  const { worksByName } = await import("../../policy/works.ts");
-  const entries = await (await context.journal()).entries();
-  const names = [...worksByName(entries, { baseUrl, organizationId })].flatMap(
+  const { worksIn } = await import("../../policy/works.ts");
+  const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
+  const seen = each(await context.journal(), (entry) => {
+    clients.add(entry);
+    destinations.add(entry);
+  });
+  const names = [...(await worksIn(seen, { baseUrl, organizationId }))].flatMap(
     ([
       key,
       {
@@ -167,5 +171,13 @@ async function knownOf(context: Context): Promise<Known> {
       },
     ]) => (id === undefined ? [] : [[id, key.slice(key.indexOf("/") + 1)] as const]),
   );
-  return { entries, names: new Map(names), used: new Set() };
+  return { clients, destinations, names: new Map(names), used: new Set() };
+}
+
+/** Every entry, the newest first, shown to a watcher too. */
+async function* each(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
+  for await (const entry of journal.each({ all: true })) {
+    watch(entry);
+    yield entry;
+  }
 }

@@ -6,10 +6,10 @@ import type { ItemKind } from "../../policy/works.ts";
 
 /** @throws Failure `not_found` if the journal knows no such item */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
-  const { itemKey, worksByName } = await import("../../policy/works.ts");
+  const { itemKey, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
-  const entries = await (await context.journal()).entries();
-  const [id] = worksByName(entries, { baseUrl, organizationId }).get(itemKey({ kind, name }))?.candidates ?? [];
+  const works = await worksIn((await context.journal()).each({ all: true }), { baseUrl, organizationId });
+  const [id] = works.get(itemKey({ kind, name }))?.candidates ?? [];
   if (id !== undefined) return id;
   const noun = kind === "oauth_client" ? "client" : "key";
   throw new Failure("not_found", `The journal knows no ${noun} of an item "${name}".`, {

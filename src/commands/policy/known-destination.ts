@@ -9,6 +9,21 @@ export function destinationsOf(entries: readonly Entry[], id: string): readonly 
   return made?.destination ? namedIn(made.destination) : undefined;
 }
 
+/** The same of every client and key, from entries that are shown one by one: a journal may have any number. */
+export class KnownDestinations {
+  readonly #byResource = new Map<string, EntryDestination>();
+
+  /** Shown from the newest to the oldest. */
+  add({ resource_id: id, destination }: Entry): void {
+    if (id !== null && destination !== null && !this.#byResource.has(id)) this.#byResource.set(id, destination);
+  }
+
+  of(id: string): readonly ItemDestination[] | undefined {
+    const destination = this.#byResource.get(id);
+    return destination && namedIn(destination);
+  }
+}
+
 function namedIn(destination: EntryDestination): readonly ItemDestination[] | undefined {
   const places = destination.kind === "several" ? destination.places.map(({ at }) => at) : [destination];
   const named = places.flatMap((place) => nameOf(place) ?? []);
