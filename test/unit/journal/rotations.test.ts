@@ -331,6 +331,24 @@ describe("a rotation in place that a later one has taken the place of", () => {
     expect(world.isSafe(world.account.keys[1]!.secret)).toBe(true);
   });
 
+  it("the later one waits while a process works on the earlier one", async () => {
+    const world = worldWithKeys({ fates: { rotate: ["lost after", "lost after"] } });
+    await inPlace(world);
+    await inPlace(world, true);
+    const [first, second] = world.entries;
+    world.running.add(first!.id);
+    const { value } = await world.recover();
+    expect(value!.map(({ entry, failure }) => [entry.id, failure?.kind, failure?.message])).toEqual([
+      [second!.id, "outcome_unknown", `Another process rotates the key ak_old at this moment (${first!.id}).`],
+    ]);
+    expect(value![0]!.failure!.details).toMatchObject({
+      meaning: "Nothing was sent: two rotations would make the secret of one of them useless.",
+      nextCommand: `integ journal recover ${second!.id}`,
+      recovers: second!.id,
+    });
+    expect([sent(world), world.entries[1]!.state]).toEqual([2, "unknown"]);
+  });
+
   it("typed again it does not continue: a new one does", async () => {
     const world = worldWithKeys({ fates: { rotate: ["lost after"] } });
     await inPlace(world);
