@@ -1,5 +1,5 @@
 // A journal in PostgreSQL that several administrators share: each has a home, a profile and an id of it of their own.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -153,6 +153,22 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
       body: JSON.stringify({ secret }),
     });
     expect(exchanged.status).toBe(200);
+    const [ada, eve] = both as [Home, Home];
+    const kept = await ada.integ(["keys", "rotate", id, "--yes", "--secret-command", "exit 1"]);
+    expect(kept.code, kept.stderr).toBe(12);
+    const [entry] = await rows(ada);
+    expect(readdirSync(ada.path("state", "undelivered"))).toContain(entry!.id);
+    const later = await eve.integ(["keys", "rotate", id, "--yes", "--new", "--secret-file", "later"]);
+    expect(later.code, later.stderr).toBe(0);
+    const recovered = await eve.integ(["journal", "recover", "--yes"]);
+    expect([recovered.code, recovered.stderr]).toEqual([
+      0,
+      expect.stringContaining(`Nothing was sent for ${entry!.id}`),
+    ]);
+    // What is kept where it was made opens nothing, and goes with the next recovery there.
+    expect((await ada.integ(["journal", "claim", entry!.id])).code).toBe(13);
+    expect((await ada.integ(["journal", "recover"])).code).toBe(0);
+    expect(readdirSync(ada.path("state", "undelivered"))).toEqual([]);
   });
 
   it("the same request again, by another administrator: the unfinished one is resumed, with its key", async () => {
