@@ -38,6 +38,8 @@ export class Learning {
     for (const { name, bytes } of read("test/unit", isTest))
       if ([...rooms, "policy"].includes(name.split("/")[0]) && !bytes.includes("vi.resetModules()"))
         this.#note(`../unit/${name}`, { shared, bytes });
+    for (const { name, bytes } of read("test/integration", (one) => isTest(one) && one.startsWith("postgres-")))
+      this.#note(`../integration/${name}`, { shared, bytes });
     this.#allTests = hashOf([...helpers, ...[...this.#testHashes].map(([name, bytes]) => ({ name, bytes }))]);
   }
 
