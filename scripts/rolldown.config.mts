@@ -7,6 +7,7 @@ import { plainExports } from "./plain-exports.mts";
 import { readyHelp } from "./ready-help.mts";
 import { sbom } from "./sbom.mts";
 import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
+import { onlyAscii } from "./only-ascii.mts";
 
 const require = createRequire(import.meta.url);
 
@@ -30,22 +31,6 @@ function parsersBeside(): Plugin {
       this.emitFile({ type: "asset", fileName: plainParser.slice(2), source });
       const simd = require("undici/lib/llhttp/llhttp_simd-wasm.js") as Buffer;
       this.emitFile({ type: "asset", fileName: "llhttp-simd.wasm", source: simd });
-    },
-  };
-}
-
-/** Text beyond ASCII makes V8 hold and read a whole file in two bytes a character. */
-function onlyAscii(): Plugin {
-  return {
-    name: "only-ascii",
-    generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== "chunk") continue;
-        chunk.code = chunk.code.replaceAll(
-          /[^\0-\x7f]/g,
-          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-        );
-      }
     },
   };
 }

@@ -45,7 +45,7 @@ function buildExecutable(node, out) {
   const unfinished = join(work, "integ");
   mkdirSync(work, { recursive: true });
   const settings = join(work, "sea.json");
-  writeFileSync(settings, JSON.stringify(seaSettings(join(work, "integ.cjs"), unfinished)));
+  writeFileSync(settings, JSON.stringify(seaSettings(assetsIn(work, node), unfinished)));
   run(node, ["--build-sea", settings]);
   const licenses = `Node.js ${versionOf(node)}\n\n${licenseOf(node)}\n${"-".repeat(80)}\n\n`;
   const bundled = readFileSync(join(work, "THIRD-PARTY-LICENSES.txt"), "utf8");
@@ -73,9 +73,27 @@ function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
-function seaSettings(main, output) {
+/** @returns what the executable holds: the program as a function of what Node gives a module, and the same compiled */
+function assetsIn(work, node) {
+  const assets = { version: join(work, "version"), program: join(work, "program"), compiled: join(work, "compiled") };
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  writeFileSync(assets.version, `${version}\n`);
+  const text = readFileSync(join(work, "integ.cjs"), "latin1");
+  writeFileSync(assets.program, `(function (exports, require, module) {${text}\n})`, "latin1");
+  // Nothing answers there: what is compiled is what leads to a request.
+  const env = { INTEG_REGION: "us", INTEG_BASE_URL: "http://127.0.0.1:9", INTEG_API_KEY: "none", HOME: work };
+  execFileSync(node, [join(import.meta.dirname, "compile.cjs"), assets.program, assets.compiled], {
+    cwd: work,
+    stdio: "ignore",
+    env,
+  });
+  return assets;
+}
+
+function seaSettings(assets, output) {
   return {
-    main,
+    main: join(import.meta.dirname, "first.cjs"),
+    assets,
     output,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,

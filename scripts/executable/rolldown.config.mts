@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "../bundled-licenses.mts";
+import { onlyAscii } from "../only-ascii.mts";
 import { sbom } from "../sbom.mts";
 import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
 
@@ -36,10 +37,12 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), bundledLicenses(), sbom()],
+  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), onlyAscii(), bundledLicenses(), sbom()],
   output: {
     dir: "build/executable",
     format: "cjs",
+    // What is taken compiled imports nothing while it runs.
+    dynamicImportInCjs: false,
     entryFileNames: "[name].cjs",
     cleanDir: true,
     minify: true,
