@@ -77,8 +77,9 @@ async function decided(
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
   // What was seen active though a rotation has revoked it was looked at before that: the other process was faster.
+  // One in place has given the key another secret even if its receipt was not as expected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
-    state === "done" &&
+    (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
   // Two new ones that were asked for both work.

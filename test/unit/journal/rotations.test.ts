@@ -101,6 +101,12 @@ describe("of two rotations at the same time", () => {
     ["one in place continues if another was admitted after it", { other: { id: above } }, "continues"],
     ["one in place stops if a later one has begun", { other: { id: above, sequence: 2 } }, now],
     ["one in place stops if another ended meanwhile", { other: { state: "done" } }, just],
+    ["one in place stops if another came with an odd receipt meanwhile", { other: { state: "unusable" } }, just],
+    [
+      "one by replacement passes over another that came to nothing",
+      { mode: "replacement", other: { state: "unusable" }, wasActive: true },
+      "continues",
+    ],
     ["one in place follows one that was over before", { other: { state: "done" }, before: true }, "continues"],
     ["one that was refused is no matter", { other: { state: "refused" } }, "continues"],
     ["one by replacement stops", { mode: "replacement", other: { id: below } }, now],
