@@ -218,7 +218,7 @@ describe("by replacement", () => {
       const { at } = await desk.withProfile();
       const old = await desk.makeKey({ name });
       const files = ["first.secret", "second.secret"] as const;
-      await desk.service.fault("POST /api/v1/access-keys* latency=2s");
+      await desk.service.fault("POST /api/v1/access-keys* latency=1s");
       const words = ["keys", "rotate", old.id, "--yes", "--secret-file"];
       const ends = await Promise.all(kinds.map((kind, index) => at.spawned([...words, files[index]!, ...kind])));
       await desk.service.calm();

@@ -137,7 +137,7 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     ]);
     expect(made.code, made.stderr).toBe(0);
     const { id } = JSON.parse(made.stdout) as { id: string };
-    await service.fault("POST /api/v1/access-keys/*/rotate latency=2s");
+    await service.fault("POST /api/v1/access-keys/*/rotate latency=1s");
     const ends = await Promise.all(
       both.map((home) => home.spawned(["keys", "rotate", id, "--yes", "--secret-file", "rotated"])),
     );
