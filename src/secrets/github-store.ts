@@ -31,6 +31,8 @@ interface PublicKey {
 
 /** Both clocks are GitHub's: what it calls changed may be that much older than its response. */
 const clockToleranceMs = 10_000;
+/** A longer wait is reported without its end: a number of seconds may be one that no date has. */
+const longestShownS = 366 * 86_400;
 
 export const open: OpenStore = (text, tools) => {
   const at = addressIn(text);
@@ -147,8 +149,8 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
     const name = this.name;
     if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0") {
-      const until = askedWait(headers, Date.now());
-      const when = until === undefined ? undefined : new Date(Date.now() + until * 1000).toISOString().slice(0, 19);
+      const wait = askedWait(headers, Date.now()) ?? Number.POSITIVE_INFINITY;
+      const when = wait > longestShownS ? undefined : new Date(Date.now() + wait * 1000).toISOString().slice(0, 19);
       return new Failure("rate_limited", `${name}: GitHub limits the rate of requests.`, {
         ...details,
         hint: when === undefined ? undefined : `Wait until ${when}Z, then run the command again.`,

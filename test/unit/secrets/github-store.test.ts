@@ -135,6 +135,16 @@ it("says until when GitHub limits the requests", async () => {
   expect(github.log.filter((line) => write.test(line))).toHaveLength(1);
 });
 
+it.each(["8640000000001", "99999999999999999999"])(
+  "names no time for a wait of %s seconds, which has no date",
+  async (wait) => {
+    const here = at();
+    const destination = await prepared(here, to);
+    github.plan(write, { status: 429, headers: { "retry-after": wait } });
+    expect(await endOf(() => deliver(here, destination))).toMatch(/^undelivered: .*limits the rate/);
+  },
+);
+
 describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
