@@ -1,5 +1,5 @@
 // Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
-import { type Entry, formatVersion, isSettled, revokedBy } from "./entry.ts";
+import { type Entry, formatVersion, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 export interface PruneChoice {
   /** ISO 8601 UTC: only entries last touched before it. */
@@ -43,7 +43,8 @@ function hasExpired({ detail }: Entry, before: string): boolean {
 
 /**
  * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all, and
- * one that saw a revocation stays as long as the entry of the revoked client or key.
+ * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
+ * in place is unfinished: it shows that this one is over.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunable {
   const revoked = new Set(entries.flatMap((entry) => namesOf(entry, revokedBy(entry))));
@@ -52,7 +53,11 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunab
     if (isUnnamed(entry)) return true;
     return made !== undefined && !revoked.has(nameOf(entry, made)) && !hasExpired(entry, choice.before);
   };
-  const aged = goingOf(entries, (entry) => isOver(entry, choice));
+  const unfinished = entries.filter((entry) => isInPlace(entry) && !isSettled(entry.state));
+  const rotating = new Set(unfinished.flatMap((entry) => namesOf(entry, rotatedBy(entry))));
+  const isNeeded = (entry: Entry): boolean =>
+    entry.operation.endsWith(".rotate") && namesOf(entry, rotatedBy(entry)).some((name) => rotating.has(name));
+  const aged = goingOf(entries, (entry) => isOver(entry, choice) && !isNeeded(entry));
   const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
     going,

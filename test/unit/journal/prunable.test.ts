@@ -55,6 +55,20 @@ describe("an old settled entry", () => {
     expect(gone([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
   });
 
+  test.each<[string, Partial<Entry>, string]>([
+    ["the same key in place", {}, "1"],
+    ["another key", { detail: { mode: "in_place", key_id: "ak_2" } }, "12"],
+    ["another account", { base_url: "https://elsewhere.example.com" }, "12"],
+    ["the same key, and is over", { state: "replaced" }, "12"],
+  ])("that rotated a key stays as long as an unfinished rotation is of %s", (_what, about, ids) => {
+    const inPlace = { mode: "in_place", key_id: "ak_1" } as const;
+    const rotation = { ...key, operation: "access_key.rotate", detail: inPlace } as Entry;
+    const old = "2027-01-01T00:00:00.000Z";
+    const first = { ...rotation, id: "0", state: "unknown", updated_at: old, ...about } as Entry;
+    const made = { ...key, id: "1", resource_id: "ak_9" };
+    expect(gone([first, made, { ...rotation, id: "2" }], true)).toBe(ids);
+  });
+
   test("of a long row of replacements goes or stays with all of them", () => {
     const row = Array.from({ length: 20_000 }, (_, at) => ({
       ...client,
