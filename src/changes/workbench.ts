@@ -302,6 +302,9 @@ export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> 
   return { kind: failure.kind, message: failure.message, status, code, request_id };
 }
 
+/** What two rotations of one key at the same time come to, if one of them is in place. */
+export const oneUseless = "two rotations would make the secret of one of them useless";
+
 /**
  * Refuses a rotation that another one goes before: the entry is the lock, and the one admitted first continues.
  * @returns Failure `conflict`; nothing was sent
@@ -323,7 +326,7 @@ export async function refuseSecond(
     });
   const why =
     isInPlace(entry) || isInPlace(first)
-      ? "two rotations would make the secret of one of them useless"
+      ? oneUseless
       : `one rotation creates one new ${noun}, and the other process delivers its secret`;
   const does = isSettled(first.state)
     ? `has just rotated the ${noun} ${id}`

@@ -15,6 +15,7 @@ import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from ".
 import {
   detailsOf,
   madeFor,
+  oneUseless,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
@@ -118,7 +119,7 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
   if (other !== undefined)
     throw new Failure("conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
       ...detailsOf(lease.entry, { unsent: true }),
-      meaning: "Nothing was sent: two rotations would make the secret of one of them useless.",
+      meaning: `Nothing was sent: ${oneUseless}.`,
       ...recoveryStep(lease.entry.id),
     });
   await lease.record({ resource_id: id });
