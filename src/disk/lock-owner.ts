@@ -105,8 +105,15 @@ function isLocal(path: string): boolean {
  * @param lockPath the lock's file.
  */
 export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
-  if (owner.boot !== self.boot) return owner.boot !== null && self.boot !== null && isLocal(lockPath);
-  return hasEnded(owner, self);
+  if (owner.boot === self.boot) return hasEnded(owner, self);
+  if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
+  // An owner that could not read its boot: it was this one or an earlier one, and no process has its number in either.
+  return self.boot !== null && isNeighbour(owner, self) && isLocal(lockPath) && isGone(owner.pid);
+}
+
+/** Whether both ran in the same container, as far as names go: on a disk of one machine alone they are enough. */
+function isNeighbour(owner: ProcessIdentity, self: ProcessIdentity): boolean {
+  return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }
 
 /** Whether the process has ended beyond doubt: one that can be looked at from here, in the same boot of the same machine. */

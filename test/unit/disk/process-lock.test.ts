@@ -86,6 +86,7 @@ const dead: readonly (readonly [string, () => Partial<LockOwner>])[] = [
   ["whose number nobody has", () => ({ pid: deadPid() })],
   ["whose number was given to another", () => ({ pid: process.pid, start: "1" })],
   ["of an earlier boot", () => ({ boot: "before" })],
+  ["that could not read its boot, and whose number nobody has", () => ({ boot: null, pid: deadPid() })],
 ];
 
 test.each(dead)("a lock of a process %s is taken over, and nothing of it stays", (_, owner) => {
@@ -119,7 +120,9 @@ test("doubt is no proof: another container, another machine, a shared file syste
   const path = lockPath();
   const doubtful: Partial<LockOwner>[] = [
     { ...gone, space: "pid:[1] time:[1]" },
-    { ...gone, boot: null },
+    { ...gone, boot: null, space: "pid:[1] time:[1]" },
+    { ...gone, boot: null, space: null },
+    { ...gone, boot: null, host: "elsewhere" },
     { ...gone, boot: null, space: null, start: null, host: "elsewhere" },
   ];
   for (const owner of doubtful) {
@@ -130,6 +133,11 @@ test("doubt is no proof: another container, another machine, a shared file syste
   expect(isProvenDead(earlier, self, path)).toBe(true);
   expect(isProvenDead(earlier, self, "/proc/self/status")).toBe(false); // no disk of this machine's own
   expect(isProvenDead(newOwner(self, false), self, path)).toBe(false);
+  const without = { ...newOwner(self, false), boot: null, ...gone };
+  expect(isProvenDead(without, self, "/proc/self/status")).toBe(false);
+  expect(isProvenDead({ ...without, pid: process.pid }, self, path)).toBe(false);
+  expect(isProvenDead(without, { ...self, boot: null, host: "elsewhere" }, path)).toBe(false);
+  expect(isProvenDead(earlier, { ...self, boot: null }, path)).toBe(false);
 });
 
 test("what the kernel had locked and has no longer is free, whatever its owner's number", () => {
