@@ -23,7 +23,8 @@ for (const [path, load] of Object.entries(files))
   if (!texts[path]!.includes("vi.resetModules()")) describe(path, async () => void (await load()));
 
 describe("../model/one-seed.ts", () => {
-  it.each([1, 101, 201, 301])("a hundred histories from %i", async (first) => {
-    for (let seed = first; seed < first + 100; seed += 1) expect((await liveThrough(seed)).broken).toEqual([]);
+  // Few at a time: a mutant is tried with those that come past it.
+  it.each(Array.from({ length: 40 }, (_, at) => at * 10 + 1))("ten histories from %i", async (first) => {
+    for (let seed = first; seed < first + 10; seed += 1) expect((await liveThrough(seed)).broken).toEqual([]);
   });
 });

@@ -165,7 +165,11 @@ export default class MutationRunner extends TestRunner {
       .filter(({ test }) => this.#kills.has(test))
       .toSorted((a, b) => this.#kills.get(b.test)! / (b.workMs + 5) - this.#kills.get(a.test)! / (a.workMs + 5))
       .slice(0, 10);
-    const likely = new Set([...near.filter(isQuick), ...quick.filter(({ path }) => path === mirror), ...successful]);
+    const likely = new Set([
+      ...near.filter(isQuick),
+      ...quick.filter(({ path }) => path.endsWith(mirror)),
+      ...successful,
+    ]);
     let spentMs = 0;
     for (const known of quick) if ((spentMs += known.workMs) < mostWorkMs / 3) likely.add(known);
     for (const known of [...near, ...covering]) likely.add(known);
@@ -288,9 +292,9 @@ function isQuick({ workMs }: Known): boolean {
   return workMs < mostWorkMs / 10;
 }
 
-/** Where the tests of a file stand. */
+/** How the path of a file's own tests ends: they may stand in the folder above. */
 function mirrorOf(path: string): string {
-  return path.replace(/^src(.*)\.ts$/, "../unit$1.test.ts");
+  return path.replace(/^.*(\/[^/]+)\.ts$/, "$1.test.ts");
 }
 
 /** Milliseconds of the processor. */
