@@ -47,6 +47,9 @@ const lies: readonly Readonly<Record<string, unknown>>[] = [
   { status: "revoked" },
 ];
 
+/** What few histories come to by chance: a rotation whose new one somebody revokes, and keys of one name in two folders. */
+type Theme = "a rotation by hand" | "keys of one name";
+
 export interface Outcome {
   readonly broken: readonly string[];
   readonly history: readonly string[];
@@ -68,6 +71,7 @@ class History {
   readonly #hands: number;
   /** Whether recoveries run while others type: what is unfinished may be under way this very moment. */
   readonly #isRecoveredMeanwhile: boolean;
+  readonly #theme: Theme | undefined;
   /** What came into the histories later: the rest of each stays as it was. */
   readonly #later: Chance;
   #processes = 0;
@@ -76,19 +80,21 @@ class History {
     this.#chance = new Chance(seed);
     this.#later = new Chance(seed ^ 0x2545f491);
     this.#isRecoveredMeanwhile = new Chance(~seed).is(0.2);
+    const themes = new Chance(seed ^ 0x51ed270b);
+    this.#theme = themes.is(0.2) ? themes.pick(["a rotation by hand", "keys of one name"]) : undefined;
     this.#world = new World(this.#chance);
     const chance = this.#chance;
     this.#weather = {
       faults: chance.pick([0, 0.1, 0.3]),
-      kills: chance.pick([0, 0.02, 0.08]),
+      kills: this.#theme === "a rotation by hand" ? 0.03 : chance.pick([0, 0.02, 0.08]),
       lostLeases: chance.pick([0, 0, 0.02]),
     };
     this.#home = this.#world.machine("1");
     this.#isTwoFold = chance.is(0.1);
     this.#world.isTwoFold = this.#isTwoFold || this.#isRecoveredMeanwhile;
-    this.#hands = chance.pick([0, 0, 0.4]);
+    this.#hands = this.#theme === "a rotation by hand" ? 0.6 : chance.pick([0, 0, 0.4]);
     this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
-    this.#isElsewhere = chance.is(0.3);
+    this.#isElsewhere = chance.is(0.3) || this.#theme === "keys of one name";
     this.#skewMs = chance.is(0.2) ? chance.pick([-day, day]) : 0;
     for (const id of ["old-client", "named-client"]) this.#world.account.has("client", id);
     for (const id of ["old-key", "named-key"])
@@ -128,7 +134,8 @@ class History {
 
   #byHand(): void {
     if (!this.#chance.is(this.#hands)) return;
-    const ids = [...this.#world.makers.keys(), "old-client", "old-key"];
+    const made = [...this.#world.makers.keys()];
+    const ids = this.#theme === "a rotation by hand" && made.length > 0 ? made : [...made, "old-client", "old-key"];
     this.#world.revokeByHand(this.#chance.pick(ids));
   }
 
@@ -143,6 +150,9 @@ class History {
       { noun: "key", verb: chance.is(0.5) ? "rotate" : "rotate in place", old: "old-key" },
       { noun: "key", verb: "revoke", old: "named-key" },
     ];
+    if (this.#theme === "a rotation by hand")
+      return [chance.is(0.5) ? all[2]! : { noun: "key", verb: "rotate", old: "old-key" }];
+    if (this.#theme === "keys of one name") return [all[4]!, all[4]!];
     const some = all.filter(() => chance.is(0.35));
     const key = some.find(({ old }) => old === "old-key");
     // The same key in both ways.
