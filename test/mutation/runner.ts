@@ -37,6 +37,12 @@ type Work =
   | { readonly learn: readonly string[] }
   | { readonly learned: readonly Learned[]; readonly numbers: readonly number[]; readonly files: readonly Mutated[] };
 
+/** How many mutants of a file a test was tried with, and how many it killed. */
+interface TrackRecord {
+  tries: number;
+  kills: number;
+}
+
 /** The one test that vitest runs; it runs the others. */
 const driver = "mutants";
 
@@ -89,8 +95,8 @@ export default class MutationRunner extends TestRunner {
   readonly #spoilt = new Set<RunnerTestCase>();
   /** What killed a mutant, by its number: its neighbours die of the same. */
   readonly #killers = new Map<number, Known>();
-  /** How many a test has killed. */
-  readonly #kills = new Map<RunnerTestCase, number>();
+  /** Of the mutants of a file, by its path. */
+  readonly #records = new Map<string, Map<RunnerTestCase, TrackRecord>>();
   #files: readonly Mutated[] = [];
 
   onCollected(files: RunnerTestFile[]): void {
@@ -149,31 +155,35 @@ export default class MutationRunner extends TestRunner {
     }
   }
 
-  /**
-   * What is quick: first what killed the nearest mutants, then the tests that mirror the file, then what has killed most. What is
-   * slow waits for those of the others that cost little, and begins with what killed near.
-   */
+  /** First what killed the nearest mutants, then what kills most in this file for what it costs; its own tests are given credit. */
   #likelyFirst(number: number, covering: readonly Known[]): readonly Known[] {
     const nearest = [...this.#killers.keys()]
       .filter((other) => Math.abs(other - number) < 60)
       .toSorted((a, b) => Math.abs(a - number) - Math.abs(b - number))
       .map((other) => this.#killers.get(other)!);
     const near = [...new Set(nearest)].filter((known) => covering.includes(known)).slice(0, 6);
-    const quick = covering.filter(isQuick);
-    const mirror = mirrorOf(this.#files.findLast(({ first }) => first <= number)!.path);
-    const successful = quick
-      .filter(({ test }) => this.#kills.has(test))
-      .toSorted((a, b) => this.#kills.get(b.test)! / (b.workMs + 5) - this.#kills.get(a.test)! / (a.workMs + 5))
-      .slice(0, 10);
-    const likely = new Set([
-      ...near.filter(isQuick),
-      ...quick.filter(({ path }) => path.endsWith(mirror)),
-      ...successful,
-    ]);
-    let spentMs = 0;
-    for (const known of quick) if ((spentMs += known.workMs) < mostWorkMs / 3) likely.add(known);
-    for (const known of [...near, ...covering]) likely.add(known);
-    return [...likely];
+    const { path } = this.#fileOf(number);
+    const mirror = mirrorOf(path);
+    const worth = new Map(
+      covering.map((known) => {
+        const { tries, kills } = this.#recordOf(path, known.test);
+        const credit = known.path.endsWith(mirror) ? 0.3 : 0.1;
+        return [known, (kills + credit) / (tries + 1) / (known.workMs + 5)];
+      }),
+    );
+    return [...new Set([...near, ...covering.toSorted((a, b) => worth.get(b)! - worth.get(a)!)])];
+  }
+
+  #fileOf(number: number): Mutated {
+    return this.#files.findLast(({ first }) => first <= number)!;
+  }
+
+  #recordOf(path: string, test: RunnerTestCase): TrackRecord {
+    const records = this.#records.get(path) ?? new Map<RunnerTestCase, TrackRecord>();
+    this.#records.set(path, records);
+    const record = records.get(test) ?? { tries: 0, kills: 0 };
+    records.set(test, record);
+    return record;
   }
 
   async #verdict(self: RunnerTestCase, number: number, covering: readonly Known[]): Promise<Verdict> {
@@ -187,11 +197,15 @@ export default class MutationRunner extends TestRunner {
       if (spentMs > mostWorkMs) return expired ?? { state: "cut short", tests: covering.length };
       if (this.#spoilt.has(test)) continue;
       // A slow test runs only where it is the first, or its time is left.
-      isCutShort ||= spentMs > mostWorkMs / 100 && spentMs + workMs > mostWorkMs;
-      if (isCutShort) continue;
+      if (spentMs > mostWorkMs / 100 && spentMs + workMs > mostWorkMs) {
+        isCutShort = true;
+        continue;
+      }
       const forMs = ms * 5 + 2000;
       if (ms > 1000) report({ state: "trying", forMs: forMs * 2 + longestMs });
       Object.assign(question, { active: number, uses: 0, most: mostUses });
+      const record = this.#recordOf(this.#fileOf(number).path, test);
+      record.tries += 1;
       const error = await this.#try(self, test, forMs);
       const isEndless = question.uses > mostUses;
       question.active = 0;
@@ -208,7 +222,7 @@ export default class MutationRunner extends TestRunner {
         continue;
       }
       this.#killers.set(number, known);
-      this.#kills.set(test, (this.#kills.get(test) ?? 0) + 1);
+      record.kills += 1;
       return { state: "killed", by: test.name, path };
     }
     if (expired) return expired;
@@ -286,10 +300,6 @@ export default class MutationRunner extends TestRunner {
         // A mutant may have left nothing to be removed.
       }
   }
-}
-
-function isQuick({ workMs }: Known): boolean {
-  return workMs < mostWorkMs / 10;
 }
 
 /** How the path of a file's own tests ends: they may stand in the folder above. */
