@@ -23,7 +23,7 @@ export async function lists({ workplace, plan }) {
   for (const [kind, share] of [
     ["usual", 1],
     ["names", 1],
-    ["long", 0.1],
+    ["long", 1],
   ]) {
     const list = { rows: Math.round(plan.listRows * share), kind };
     const asked = forms.filter((form) => (form.kind ?? "usual") === kind);

@@ -18,7 +18,7 @@ const whole = {
   startRounds: 61,
   sizes: [1000, 100_000, 1_000_000],
   walkRounds: (rows) => (rows >= 1_000_000 ? 7 : 15),
-  listRows: 300_000,
+  listRows: 1_000_000,
   listRounds: 5,
   growthSizes: [1000, 10_000, 100_000, 1_000_000],
   growthRounds: 3,
