@@ -4,11 +4,12 @@
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
 // It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { tgzOf } from "../tar.mjs";
 import { fetchNode } from "./fetch-node.mjs";
 
@@ -24,7 +25,7 @@ const { values } = parseArgs({
 
 try {
   const node = values.node ? resolve(values.node) : fetchNode(resolve(values.cache));
-  const path = buildExecutable(node, resolve(values.out));
+  const path = await buildExecutable(node, resolve(values.out));
   console.log(`${path} (${megabytes(path)}, Node.js ${versionOf(node)})`);
   if (values.archive) {
     const archive = archived(path);
@@ -36,7 +37,7 @@ try {
 }
 
 /** @returns the executable's path; it appears under its name whole */
-function buildExecutable(node, out) {
+async function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
   const config = join(root, "scripts", "executable", "rolldown.config.mts");
@@ -45,7 +46,7 @@ function buildExecutable(node, out) {
   const unfinished = join(work, "integ");
   mkdirSync(work, { recursive: true });
   const settings = join(work, "sea.json");
-  writeFileSync(settings, JSON.stringify(seaSettings(assetsIn(work, node), unfinished)));
+  writeFileSync(settings, JSON.stringify(seaSettings(await assetsIn(work, node), unfinished)));
   run(node, ["--build-sea", settings]);
   const licenses = `Node.js ${versionOf(node)}\n\n${licenseOf(node)}\n${"-".repeat(80)}\n\n`;
   const bundled = readFileSync(join(work, "THIRD-PARTY-LICENSES.txt"), "utf8");
@@ -74,20 +75,41 @@ function megabytes(path) {
 }
 
 /** @returns what the executable holds: the program as a function of what Node gives a module, and the same compiled */
-function assetsIn(work, node) {
+async function assetsIn(work, node) {
   const assets = { version: join(work, "version"), program: join(work, "program"), compiled: join(work, "compiled") };
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   writeFileSync(assets.version, `${version}\n`);
   const text = readFileSync(join(work, "integ.cjs"), "latin1");
   writeFileSync(assets.program, `(function (exports, require, module) {${text}\n})`, "latin1");
-  // Nothing answers there: what is compiled is what leads to a request.
-  const env = { INTEG_REGION: "us", INTEG_BASE_URL: "http://127.0.0.1:9", INTEG_API_KEY: "none", HOME: work };
-  execFileSync(node, [join(import.meta.dirname, "compile.cjs"), assets.program, assets.compiled], {
-    cwd: work,
-    stdio: "ignore",
-    env,
-  });
+  // What is compiled is what leads to a page, and prints it.
+  const service = await startService();
+  const baseUrl = `http://127.0.0.1:${service.address().port}`;
+  const env = { INTEG_REGION: "us", INTEG_BASE_URL: baseUrl, INTEG_API_KEY: "none", HOME: work };
+  const words = [join(import.meta.dirname, "compile.cjs"), assets.program, assets.compiled];
+  try {
+    await promisify(execFile)(node, words, { cwd: work, env });
+  } finally {
+    service.close();
+  }
   return assets;
+}
+
+/** A page of a list (§2.1), whatever is asked for. */
+async function startService() {
+  const row = {
+    id: "ent_1",
+    object: "entity",
+    type: "person",
+    status: "active",
+    display_name: "Ada",
+    email: "ada@example.com",
+  };
+  const page = { object: "list", data: Array.from({ length: 25 }, () => row), next_page_token: "next", has_more: true };
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json", "request-id": "req_1" }).end(JSON.stringify(page));
+  });
+  await new Promise((done) => void server.listen(0, "127.0.0.1", done));
+  return server;
 }
 
 function seaSettings(assets, output) {

@@ -37,6 +37,8 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
+  // Most modules of the one file are not needed at a start: V8 would compile them anyway.
+  optimization: { pifeForModuleWrappers: false },
   plugins: [substitute(atomically, commander, conf, undici, alone), whole(), onlyAscii(), bundledLicenses(), sbom()],
   output: {
     dir: "build/executable",
