@@ -117,11 +117,17 @@ const together: readonly Group[] = [
     name: "delivering",
     files: ["registry", "delivery-proof", "reserved-file", "file"].map((name) => `secrets/${name}`),
   },
+  // A page of a list needs a connection, and nothing more of undici.
+  {
+    name: "connecting",
+    files: ["transport", "connections", "page-connection", "usual-response"].map((name) => `api/http/${name}`),
+    packages: "node_modules/undici/lib/(core/(connect|util|errors|symbols|constants|tree)|util/timers)\\b",
+  },
   {
     name: "undici",
-    files: ["transport", "connections", "page-connection", "usual-response"].map((name) => `api/http/${name}`),
+    files: [],
     packages:
-      "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
+      "node_modules/undici/lib/(core/(?!socks5|connect|util|errors|symbols|constants|tree)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util/(?!timers)|handler|llhttp)\\b",
   },
 ];
 

@@ -108,6 +108,18 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   }
 }
 
+/**
+ * One page alone.
+ * @throws Failure `unreachable` if it breaks §2.1; what `fetchPage` throws
+ */
+export async function onePage(
+  fetchPage: FetchPage,
+  { pageToken, limit, interruption, ...context }: Omit<WalkOptions, "left"> & { readonly interruption: AbortSignal },
+): Promise<Page> {
+  const { value } = await fetchPage({ limit, pageToken, signal: interruption, buffer: new BodyBuffer() });
+  return checkPage(value, context);
+}
+
 /** One for the page that is read, one for the page that is coming. */
 function twoBuffers(): readonly [BodyBuffer, BodyBuffer] {
   return [new BodyBuffer(), new BodyBuffer()];

@@ -1,10 +1,11 @@
 // How a connection is made, directly or through a proxy: TLS that cannot be turned off, plain http to this machine alone.
-// The one place that imports undici: its version is pinned, and its modules are loaded one by one.
+// The one place that imports undici: its version is pinned, and its modules are loaded one by one, its client when a request
+// needs it.
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
-import Client from "undici/lib/dispatcher/client.js";
+import type Client from "undici/lib/dispatcher/client.js";
 import { invalidValue } from "../../errors.ts";
 import { NoConnection } from "./exchange.ts";
 import type { PageConnection } from "./page-connection.ts";
@@ -79,6 +80,10 @@ export class ConnectionPool {
   }
 }
 
+async function loadClient(): Promise<typeof Client> {
+  return (await import("undici/lib/dispatcher/client.js")).default;
+}
+
 /** Makes ready to send to a target; the connection itself is made with the first request. */
 async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
@@ -88,7 +93,7 @@ async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<
   const connect = trackSockets(buildConnector({ ...connectOptions, ca, onread: space?.onread }), { sockets, space });
   const dispatcher = httpsProxy
     ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, ca })
-    : new Client(target.origin, { ...clientOptions, connect: guard(connect, "direct") });
+    : new (await loadClient())(target.origin, { ...clientOptions, connect: guard(keepingParser(connect), "direct") });
   return {
     dispatcher,
     expect: (isHeadWhole) => space?.expect(isHeadWhole),
@@ -104,7 +109,7 @@ function throughProxy({ secure }: Target, proxy: ProxySettings | undefined): str
   return secure ? proxy?.httpsProxy : undefined;
 }
 
-/** The same for the pages of a walk. */
+/** The same for the pages of a list: undici's client is loaded only for a response that is unusual. */
 async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Promise<Connection> {
   const { PageConnection } = await import("./page-connection.ts");
   const sockets = new Set<Socket>();
@@ -113,7 +118,7 @@ async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Pro
   const dispatcher = new PageConnection({
     origin,
     connect: connectorOf,
-    undici(stream) {
+    async undici(stream) {
       let first: Duplex | undefined = stream;
       const later = connectorOf();
       const connect: Connect = (options, callback) => {
@@ -123,7 +128,9 @@ async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Pro
         first = undefined;
         queueMicrotask(() => callback(null, given));
       };
-      return new Client(origin, { ...clientOptions, connect });
+      const OwnClient = await loadClient();
+      if (stream.destroyed) throw stream.errored ?? new Error("the connection closed");
+      return new OwnClient(origin, { ...clientOptions, connect: keepingParser(connect) });
     },
   });
   return {
@@ -150,7 +157,7 @@ interface Tracking {
 function trackSockets(connect: Connect, { sockets, space }: Tracking): Connect {
   return (options, callback) => {
     // The socket is given back immediately, before it is connected; the types do not say so.
-    const socket: unknown = connect(options, (...outcome) => keepingParser(() => callback(...outcome)));
+    const socket: unknown = connect(options, callback);
     if (isSocket(socket)) {
       space?.serve(socket);
       sockets.add(socket);
@@ -165,16 +172,19 @@ function trackSockets(connect: Connect, { sockets, space }: Tracking): Connect {
  * after the first response: 80 ms of processor that a process which has finished has to wait for, to save microseconds per page.
  * With this budget it never does. The flag is put back: while it differs, V8 uses no compiled code that was kept.
  */
-function keepingParser(connected: () => void): void {
-  if (!process.versions.v8.startsWith("11.3.")) return connected();
+function keepingParser(connect: Connect): Connect {
+  if (!process.versions.v8.startsWith("11.3.")) return connect;
   const { setFlagsFromString } = process.getBuiltinModule("node:v8");
   const setBudget = (bytes: number): void => setFlagsFromString(`--wasm-tiering-budget=${bytes}`);
-  setBudget(1_000_000_000);
-  try {
-    connected();
-  } finally {
-    setBudget(1_800_000);
-  }
+  return (options, callback) =>
+    connect(options, (...outcome) => {
+      setBudget(1_000_000_000);
+      try {
+        callback(...outcome);
+      } finally {
+        setBudget(1_800_000);
+      }
+    });
 }
 
 function isSocket(value: unknown): value is Socket {
@@ -208,16 +218,17 @@ async function openThroughProxy(
   { httpsProxy, noProxy }: Required<Pick<ProxySettings, "httpsProxy" | "noProxy">>,
   { connect, sockets, ca }: ProxyWork,
 ): Promise<Dispatcher> {
+  const OwnClient = await loadClient();
   const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
   const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
   const clientFactory = (origin: URL, options: { connect: Connect }): Dispatcher =>
-    Object.assign(new Client(origin, { connect: trackSockets(options.connect, { sockets }) }), {
+    Object.assign(new OwnClient(origin, { connect: keepingParser(trackSockets(options.connect, { sockets })) }), {
       connect: connectMethod,
     });
   const factory = (origin: URL, options: Client.Options & { connect: Connect }): Dispatcher =>
-    new Client(origin, {
+    new OwnClient(origin, {
       ...options,
-      connect: guard(options.connect, options.connect === connect ? "direct" : "proxy"),
+      connect: guard(keepingParser(options.connect), options.connect === connect ? "direct" : "proxy"),
     });
   try {
     return new EnvHttpProxyAgent({

@@ -111,8 +111,7 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
     return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where, interruption: signal });
   }
   return (async function* () {
-    const { value } = await fetchPage({ limit: plan.limit, pageToken, signal });
-    yield pages.checkPage(value, { what, where });
+    yield await pages.onePage(fetchPage, { limit: plan.limit, pageToken, interruption: signal, what, where });
   })();
 }
 
