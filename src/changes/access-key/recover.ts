@@ -278,9 +278,9 @@ function admitKeyReplacement(bench: Workbench, lost: Entry, destination: Entry["
   const request = requestIn(lost);
   const { base_name, marked, expiry } = lost.detail;
   const creation = {
-    request: { ...request, name: typeof base_name === "string" ? base_name : request.name },
+    request: { ...request, name: base_name ?? request.name },
     marked: marked === true,
-    expiry: typeof expiry === "string" ? expiry : undefined,
+    expiry: expiry ?? undefined,
   };
   return admitKeyCreation(bench, creation, {
     fresh: true,
