@@ -1,0 +1,296 @@
+// A secret that was kept, brought to its destination later: what is delivered where, what the journal says in which order,
+// and when the copy is destroyed.
+import { describe, expect, it } from "vitest";
+import {
+  completeDelivery,
+  deliverKept,
+  resumeDelivery,
+  settleIfFound,
+} from "../../../src/changes/delivery-recovery.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
+import type { SecretKeeping } from "../../../src/secrets/kept.ts";
+import { AWorld, type DestinationKind, type Ended } from "./a-world.ts";
+import { ask, operations, worldFor } from "./every-operation.ts";
+
+const making = ["a client's creation", "a key's creation", "a client's rotation", "a key's rotation in place"] as const;
+
+/** A world in which the operation ended with its secret kept here. */
+async function kept(what: (typeof making)[number]): Promise<AWorld> {
+  const world = worldFor(operations[what]!, { failing: ["write"], retryForMs: 0 });
+  expect((await ask(world, operations[what]!)).kind).toBe("undelivered");
+  expect(world.kept.size).toBe(1);
+  world.now += 3_600_000;
+  return world;
+}
+
+function entryWithSecret(world: AWorld): Entry {
+  return world.entries.find(({ id }) => world.kept.has(id))!;
+}
+
+interface Seen {
+  readonly keepsProof: boolean[];
+  readonly finished: number[];
+}
+
+/** Claims it, as one process. */
+function claim(
+  world: AWorld,
+  { to = "file", withRotation = false, seen }: { to?: DestinationKind; withRotation?: boolean; seen?: Seen } = {},
+): Promise<Ended<boolean>> {
+  const { id, parent } = entryWithSecret(world);
+  return world.run(async (given) => {
+    const bench = watched(given, seen);
+    const rotation = withRotation ? await bench.journal.lease(parent!) : undefined;
+    const lease = await bench.journal.lease(id);
+    return deliverKept(bench, lease, { destination: world.destination(to), rotation });
+  });
+}
+
+function watched(bench: Workbench, seen: Seen | undefined): Workbench {
+  const { secrets, clock } = bench;
+  const destroyKept: SecretKeeping["destroyKept"] = async (id, options) => {
+    seen?.keepsProof.push(options?.keepsProof ?? false);
+    await secrets.destroyKept(id, options);
+  };
+  const finishing: Workbench["clock"]["finishing"] = async (work) => {
+    seen?.finished.push(1);
+    return clock.finishing(work);
+  };
+  return { ...bench, secrets: { ...secrets, destroyKept }, clock: { ...clock, finishing } };
+}
+
+describe.each(making)("of %s,", (what) => {
+  const isPart = what === "a client's rotation";
+
+  it.each(["file", "profile", "command", "stdout", "store", "three"] as const)(
+    "a kept secret is claimed at a destination of kind %s",
+    async (to) => {
+      const world = await kept(what);
+      const [before, secret] = [entryWithSecret(world), [...world.kept.values()][0]!.secret];
+      const seen: Seen = { keepsProof: [], finished: [] };
+      expect(await claim(world, { to, seen })).toEqual({ kind: "done", value: true });
+      expect([world.isSafe(secret), world.kept.size]).toEqual([true, 0]);
+      const after = world.entries.find(({ id }) => id === before.id)!;
+      expect(after).toMatchObject({ state: "done", last_error: null, detail: { secret_claimed: true } });
+      const kinds = after.destination?.kind === "several" ? after.destination.places.map(({ at }) => at.kind) : [];
+      expect([after.destination?.kind, kinds]).toEqual(
+        to === "three" ? ["several", ["file", "store", "profile"]] : [to, []],
+      );
+      expect([...world.reserves]).toEqual([]);
+      expect(seen).toEqual({ keepsProof: [isPart], finished: [1] });
+      // The rotation goes on, and does so only now.
+      if (isPart) expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
+    },
+  );
+
+  it("the same place is found to have it, and nothing is delivered again", async () => {
+    const world = await kept(what);
+    const { id, destination } = entryWithSecret(world);
+    const secret = world.kept.get(id)!.secret;
+    const reserve = destination?.kind === "file" ? destination.reserved! : "";
+    world.files.set("/secret", { reserve, secret });
+    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(world.calls).not.toContain("deliver");
+    expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([0, secret]);
+  });
+
+  it("a destination that takes nothing leaves the copy, and nothing else", async () => {
+    const world = await kept(what);
+    const before = world.entries.map(({ state }) => state);
+    const destination = { ...world.single("file"), deliver: async () => Promise.reject(new Error("not a failure")) };
+    const { id } = entryWithSecret(world);
+    world.files.set("/secret", { reserve: "of someone else", secret: "theirs" });
+    const refused = await claim(world);
+    expect(refused).toMatchObject({
+      kind: "undelivered",
+      failure: { message: expect.stringContaining("/secret exists") },
+    });
+    expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([1, "theirs"]);
+    expect(world.entries.map(({ state }) => state)).toEqual(before);
+    expect([...world.reserves]).toEqual([]);
+    world.files.clear();
+    await expect(
+      world.run(async (bench) => deliverKept(bench, await bench.journal.lease(id), { destination })),
+    ).rejects.toThrow("not a failure");
+    expect(world.kept.size).toBe(1);
+  });
+
+  it("without a copy nothing is delivered, and no process says so", async () => {
+    const world = await kept(what);
+    const { id } = entryWithSecret(world);
+    world.kept.clear();
+    const end = await world.run(async (bench) =>
+      deliverKept(bench, await bench.journal.lease(id), { destination: world.destination() }),
+    );
+    expect(end).toEqual({ kind: "done", value: false });
+    expect(world.calls.filter((call) => call !== "is kept")).toEqual([]);
+  });
+});
+
+describe("the rotation that a claimed secret belongs to", () => {
+  it("is recorded before the claim, through the lease that the process has", async () => {
+    const world = await kept("a client's rotation");
+    expect(await claim(world, { withRotation: true })).toEqual({ kind: "done", value: true });
+    expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
+  });
+
+  it("is left to the process that has it", async () => {
+    const world = await kept("a client's rotation");
+    world.running.add(world.entry("oauth_client.rotate")!.id);
+    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(world.entry("oauth_client.rotate")!.state).toBe("undelivered");
+  });
+
+  it("stays as it is where it does not wait for the secret", async () => {
+    const world = await kept("a client's rotation");
+    const at = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
+    world.entries[at] = { ...world.entries[at]!, state: "done" };
+    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(world.entries[at]!.state).toBe("done");
+  });
+
+  it("is never pending without the claim: a crash at any call leaves what recovery finishes", async () => {
+    for (let crashAt = 1; ; crashAt += 1) {
+      const world = await kept("a client's rotation");
+      world.crashAt = crashAt;
+      if ((await claim(world)).kind !== "crash") break;
+      world.crashAt = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 3 && world.kept.size > 0; round += 1) {
+        await claim(world);
+        await world.recover();
+      }
+      await world.recover();
+      expect(world.broken, `crash at ${crashAt}`).toEqual([]);
+      expect([world.entry("oauth_client.rotate")!.state, world.kept.size], `crash at ${crashAt}`).toEqual(["done", 0]);
+    }
+  });
+});
+
+/** An entry as a process finds it, and what it is asked of its destination. */
+async function found(
+  change: Partial<Entry>,
+  work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,
+): Promise<{ world: AWorld; end: Ended<unknown>; asked: unknown[]; entry: Entry }> {
+  const world = await kept("a key's creation");
+  const { id } = entryWithSecret(world);
+  const at = world.entries.findIndex((entry) => entry.id === id);
+  world.entries[at] = { ...world.entries[at]!, ...change };
+  const asked: unknown[] = [];
+  const end = await world.run(async (bench) => {
+    const completeDelivery: SecretKeeping["completeDelivery"] = async (record, about) => {
+      asked.push([record.kind, about]);
+      return bench.secrets.completeDelivery(record, about);
+    };
+    return work({ ...bench, secrets: { ...bench.secrets, completeDelivery } }, await bench.journal.lease(id));
+  });
+  return { world, end, asked, entry: world.entries[at]! };
+}
+
+const file = { kind: "file", path: "/secret", as: "raw", force: false, reserved: "/.r" } as const;
+const profile = { kind: "profile", name: "target", profileId: "t1" } as const;
+const client = { operation: "oauth_client.create" } as const;
+
+describe("a destination is asked whether it has the secret", () => {
+  it.each<[string, Partial<Entry>, unknown[]]>([
+    ["of a key by its id", { destination: file, resource_id: "ak_2" }, [["file", { id: "ak_2" }]]],
+    ["of a key that has no id yet", { destination: file, resource_id: null }, [["file", { id: undefined }]]],
+    [
+      "of a client by its client id",
+      { ...client, destination: file, detail: { client_id: "c" } },
+      [["file", { clientId: "c" }]],
+    ],
+    [
+      "of a client that has none yet",
+      { ...client, destination: file, detail: {} },
+      [["file", { clientId: undefined }]],
+    ],
+    ["in the profile of a created key", { destination: profile, resource_id: "ak_2" }, [["profile", { id: "ak_2" }]]],
+    ["not in a profile while the key has no id", { destination: profile, resource_id: null }, []],
+    [
+      "not in a profile of a key that keeps its id",
+      { destination: profile, resource_id: "ak_2", operation: "access_key.rotate" },
+      [],
+    ],
+    ["in no place of none", { destination: null, resource_id: "ak_9" }, []],
+  ])("%s", async (_, change, expected) => {
+    const { asked } = await found(change, completeDelivery);
+    expect(asked).toEqual(expected);
+  });
+
+  it("of several those that do not have it are asked, and what they say is recorded once", async () => {
+    const places = [
+      { at: file, state: "delivered" },
+      { at: { ...file, path: "/other", reserved: "/.o" }, state: "missing" },
+    ] as const;
+    const destination = { kind: "several", places } as unknown as Entry["destination"];
+    const none = await found({ destination, resource_id: "ak_2" }, completeDelivery);
+    expect([none.end.value, none.asked.length, none.world.calls]).toEqual([false, 1, ["complete delivery"]]);
+    expect(none.entry.destination).toEqual(destination);
+    const all = await found({ destination, resource_id: "ak_2" }, async (bench, lease) => {
+      const there = { ...bench.secrets, completeDelivery: async () => true };
+      return completeDelivery({ ...bench, secrets: there }, lease);
+    });
+    expect([all.end.value, all.world.calls]).toEqual([true, ["record"]]);
+    const states =
+      all.entry.destination?.kind === "several" ? all.entry.destination.places.map(({ state }) => state) : [];
+    expect(states).toEqual(["delivered", "delivered"]);
+    const whole = { kind: "several", places: [places[0], places[0]] } as unknown as Entry["destination"];
+    const known = await found({ destination: whole, resource_id: "ak_2" }, completeDelivery);
+    expect([known.end.value, known.asked, known.world.calls]).toEqual([true, [], []]);
+  });
+
+  it("and a profile that names the key has it, wherever it was to go", async () => {
+    const { end, entry } = await found({ destination: null, resource_id: "ak_2" }, async (bench, lease) => {
+      const profileWith = async (id: string): Promise<typeof profile | undefined> =>
+        id === "ak_2" ? profile : undefined;
+      return completeDelivery({ ...bench, secrets: { ...bench.secrets, profileWith } }, lease);
+    });
+    expect([end.value, entry.destination]).toEqual([true, profile]);
+    const settled = await found({ destination: null, resource_id: "ak_2", state: "done" }, async (bench, lease) => {
+      const secrets = { ...bench.secrets, profileWith: async () => profile };
+      return completeDelivery({ ...bench, secrets }, lease);
+    });
+    expect([settled.end.value, settled.entry.destination]).toEqual([true, null]);
+  });
+});
+
+describe("a secret that is kept in another folder", () => {
+  const elsewhere = { state: "undelivered", detail: { kept_at: "there:/state" } } as const;
+
+  it.each<[string, (bench: Workbench, lease: EntryLease, world: AWorld) => Promise<unknown>]>([
+    ["before a client's creation goes on", (bench, lease) => settleIfFound(bench, lease)],
+    [
+      "before a key's creation goes on",
+      (bench, lease, world) => resumeDelivery({ bench, lease, destination: world.destination() }),
+    ],
+  ])("is not lost: %s", async (_, work) => {
+    const world = await kept("a key's creation");
+    const { id } = entryWithSecret(world);
+    world.kept.clear();
+    world.entries[0] = { ...world.entries[0]!, ...elsewhere, resource_id: null };
+    const end = await world.run(async (bench) => work(bench, await bench.journal.lease(id), world));
+    expect(end).toMatchObject({
+      kind: "undelivered",
+      failure: {
+        message: expect.stringContaining("it is kept in there:/state, and this is here:/state."),
+        details: { nextCommand: undefined, hint: `Run integ journal claim ${id} there.` },
+      },
+    });
+    expect(world.entries[0]!.state).toBe("undelivered");
+  });
+
+  it.each<[string, Partial<Entry>]>([
+    ["nor is one that is called lost", { ...elsewhere, state: "secret_lost" }],
+    ["one that was kept here is lost with its copy", { state: "undelivered", detail: { kept_at: "here:/state" } }],
+    ["one of no known folder too", { state: "undelivered", detail: {} }],
+  ])("%s", async (_, change) => {
+    const { world, end, entry } = await found({ ...change, destination: null }, async (bench, lease) => {
+      const secrets = { ...bench.secrets, isKept: () => false };
+      return settleIfFound({ ...bench, secrets }, lease);
+    });
+    expect([end.value, entry.state]).toEqual([false, "secret_lost"]);
+    expect(world.calls).toEqual(change.state === "secret_lost" ? [] : ["record"]);
+  });
+});
