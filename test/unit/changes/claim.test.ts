@@ -148,7 +148,7 @@ describe("the rotation that a claimed secret belongs to", () => {
     const at = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
     world.entries[at] = { ...world.entries[at]!, state: "done" };
     expect(await claim(world)).toEqual({ kind: "done", value: true });
-    expect(world.entries[at]!.state).toBe("done");
+    expect(world.entries[at].state).toBe("done");
   });
 
   it("is never pending without the claim: a crash at any call leaves what recovery finishes", async () => {
@@ -185,7 +185,7 @@ async function found(
     };
     return work({ ...bench, secrets: { ...bench.secrets, completeDelivery } }, await bench.journal.lease(id));
   });
-  return { world, end, asked, entry: world.entries[at]! };
+  return { world, end, asked, entry: world.entries[at] };
 }
 
 const file = { kind: "file", path: "/secret", as: "raw", force: false, reserved: "/.r" } as const;
@@ -278,7 +278,7 @@ describe("a secret that is kept in another folder", () => {
         details: { nextCommand: undefined, hint: `Run integ journal claim ${id} there.` },
       },
     });
-    expect(world.entries[0]!.state).toBe("undelivered");
+    expect(world.entries[0].state).toBe("undelivered");
   });
 
   it.each<[string, Partial<Entry>]>([
