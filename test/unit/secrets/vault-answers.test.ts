@@ -1,0 +1,138 @@
+// What each response of Vault means to a person: the kind of the failure, its words, and what to do next; and which token is taken.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { closeDesks, desk, endOf, prepared } from "./a-store.ts";
+
+let vault: VaultServer;
+let folder: string;
+beforeAll(async () => {
+  vault = await startVault();
+  folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
+});
+afterEach(() => {
+  closeDesks();
+  vault.calm();
+  vault.isSealed = false;
+  vault.secrets.clear();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await vault.close();
+});
+
+const to = "vault:secret/apps/ci#client_secret";
+const name = `--secret-to ${to}`;
+const all = ["create", "read", "update", "patch"];
+const read = /^GET \/v1\/secret\/data/;
+
+async function failureOf(env: Readonly<Record<string, string | undefined>> = {}): Promise<Failure> {
+  const given = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all), ...env };
+  const error: unknown = await prepared(desk(given), to).catch((reason: unknown) => reason);
+  if (error instanceof Failure) return error;
+  throw new Error("it did not fail", { cause: error });
+}
+
+describe("a read that Vault refuses", () => {
+  it.each([
+    [400, "usage"],
+    [404, "usage"],
+    [405, "usage"],
+    [401, "unreachable"],
+    [406, "unreachable"],
+    [409, "unreachable"],
+  ])("with %i is %s", async (status, kind) => {
+    vault.plan(/mounts/, { status, body: { errors: ["as Vault says it"] } }, 9);
+    const failure = await failureOf();
+    expect([failure.kind, failure.details.problem]).toEqual([kind, { status }]);
+    expect(failure.message).toMatch(new RegExp(` cannot .*: the server responded with ${status}\\.$`));
+  });
+
+  it("with 403 says whether the token or its policy is at fault", async () => {
+    vault.plan(/mounts/, { status: 403, body: { errors: ["permission denied"] } });
+    const denied = await failureOf();
+    expect(denied).toMatchObject({ kind: "auth", details: { problem: { status: 403 } } });
+    expect(denied.message).toContain(": permission denied: it cannot ");
+    expect(denied.details.hint).toContain("vault token capabilities");
+    vault.plan(/mounts/, { status: 403, body: { errors: ["permission denied"] } });
+    vault.plan(/lookup-self/, { status: 403, body: { errors: ["bad token"] } });
+    const unknown = await failureOf();
+    expect(unknown.message).toContain(": the token is not accepted: it cannot ");
+    expect(unknown.details.hint).toContain("Renew the login (vault login)");
+  });
+
+  it("with 429 is a limit, with 503 a seal if it says so", async () => {
+    vault.plan(/mounts/, { status: 429, headers: { "retry-after": "3600" } }, 9);
+    expect(await failureOf()).toMatchObject({
+      kind: "rate_limited",
+      message: `${name}: the server limits the rate of requests.`,
+    });
+    vault.calm();
+    vault.plan(/mounts/, { status: 503 }, 99);
+    expect((await failureOf()).message).toContain("the server responded with 503");
+    vault.calm();
+    vault.isSealed = true;
+    expect(await failureOf()).toMatchObject({
+      kind: "usage",
+      message: `${name}: the server is sealed.`,
+      details: { hint: "Unlock it (vault operator unseal), then run the command again." },
+    });
+  });
+
+  it.each<[string, RegExp, unknown, string]>([
+    [
+      "a mount that is not the path's",
+      /mounts/,
+      { data: { path: "other/", type: "kv", options: { version: "2" } } },
+      "usage",
+    ],
+    ["a mount that has no path", /mounts/, { data: { type: "kv", options: { version: "2" } } }, "usage"],
+    ["a version that is no number", read, { data: { data: {}, metadata: { version: "1" } } }, "unreachable"],
+    ["fields that are a list", read, { data: { data: ["a"], metadata: { version: 1 } } }, "unreachable"],
+    ["fields that are a text", read, { data: { data: "a", metadata: { version: 1 } } }, "unreachable"],
+  ])("%s is not gone on with", async (_what, asked, body, kind) => {
+    vault.plan(asked, { status: 200, body: body as object }, 9);
+    expect((await failureOf()).kind).toBe(kind);
+  });
+});
+
+describe("the token", () => {
+  const given = (env: Readonly<Record<string, string | undefined>>): Promise<string> =>
+    endOf(() => prepared(desk({ VAULT_ADDR: vault.origin, ...env }), to));
+  const file = (label: string, text: string): string => {
+    const path = join(folder, label);
+    writeFileSync(path, text);
+    return path;
+  };
+
+  it("is that of the environment, then of the file that it names, then of the home", async () => {
+    const [good, bad] = [vault.token(...all), "s.none"];
+    writeFileSync(join(folder, ".vault-token"), `${good}\n`);
+    expect(await given({ VAULT_TOKEN: good, VAULT_TOKEN_FILE: file("bad", bad), HOME: folder })).toBe("delivered");
+    expect(await given({ VAULT_TOKEN_FILE: file("good", ` ${good}\n`), HOME: "/nowhere" })).toBe("delivered");
+    expect(await given({ HOME: folder })).toBe("delivered");
+    expect(await given({ VAULT_TOKEN_FILE: file("bad", bad), HOME: folder })).toMatch(/^auth: .*not accepted/);
+  });
+
+  it.each<[string, () => Readonly<Record<string, string | undefined>>, RegExp]>([
+    ["of no file", () => ({ HOME: "/nowhere" }), /^auth: .* has no token\.$/],
+    ["of no home", () => ({}), /^auth: .* has no token\.$/],
+    ["of an empty file", () => ({ VAULT_TOKEN_FILE: file("empty", "\n") }), /^auth: .* has no token\.$/],
+    ["of a named file that is not there", () => ({ VAULT_TOKEN_FILE: join(folder, "absent") }), /the Vault token/],
+    ["of two words", () => ({ VAULT_TOKEN_FILE: file("two", "a b") }), /^auth: .*two contains more than a token\.$/],
+    ["of two lines", () => ({ VAULT_TOKEN_FILE: file("lines", "a\nb") }), /contains more than a token/],
+    ["with a control character", () => ({ VAULT_TOKEN_FILE: file("bell", "a\u0007b") }), /contains more than a token/],
+  ])("%s is none", async (_what, env, words) => {
+    expect(await given(env())).toMatch(words);
+    expect(vault.log).toEqual([]);
+  });
+
+  it("is not asked for without the address of a server", async () => {
+    const failure = await failureOf({ VAULT_ADDR: undefined });
+    expect(failure).toMatchObject({ kind: "usage", message: `${name} needs VAULT_ADDR.` });
+    expect(failure.details.hint).toMatch(/^Set VAULT_ADDR, like https:\/\//);
+  });
+});
