@@ -275,20 +275,23 @@ async function prove(
   contract: RotationContract,
   { child, secret }: { readonly child: Entry; readonly secret: OneTimeSecret | undefined },
 ): Promise<void> {
-  // An overlap starts only after a response to all of this.
   if (lease.entry.state === "waiting") return;
   await contract.checkNew?.(child);
   if (proofIn(lease.entry.detail) !== undefined) return;
-  const mark = async (how: Proof): Promise<void> => void (await lease.record(proven(bench, lease.entry, how)));
+  const mark = async (how: Proof): Promise<void> => {
+    // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
+    if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
+      await contract.statusOf(child.resource_id ?? "");
+    await lease.record(proven(bench, lease.entry, how));
+  };
   const known = secret ?? (await rereadSecret(bench, child));
   if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
-  const { noun } = contract;
   throw new Failure(
     "pending",
-    `The new ${noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
+    `The new ${contract.noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
     {
-      meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.yes}.`,
+      meaning: `The old ${contract.noun} is not revoked. If the new one works for you, continue with ${flags.yes}.`,
       ...recoveryStep(lease.entry.id, [flags.yes]),
     },
   );

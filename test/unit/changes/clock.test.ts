@@ -60,7 +60,7 @@ async function outcomeOf(
   return { states: world.entries.map(({ state }) => state), live };
 }
 
-describe.each(Object.entries(operations))("%s", (_name, operation) => {
+describe.each(Object.entries(operations))("%s", (name, operation) => {
   const fates: [string, Fate][] = [
     ["lost after it was done", "lost after"],
     ["lost before it arrived", "lost before"],
@@ -72,7 +72,9 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
     async ({ fate, ...clock }) => {
       const plain = await outcomeOf(operation, fate, { aheadMs: 0, isCorrected: false });
       const { states, live } = await outcomeOf(operation, fate, clock);
-      expect(live).toBe(plain.live);
+      // In doubt the new one may not be made: while both are to work, that is one less.
+      const inDoubt = name.includes("overlap") && states[0] === "unknown" ? [plain.live - 1] : [];
+      expect([plain.live, ...inDoubt]).toContain(live);
       for (const [index, state] of states.entries()) expect([plain.states[index], "unknown"]).toContain(state);
     },
   );

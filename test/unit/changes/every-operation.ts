@@ -22,6 +22,8 @@ export interface Operation {
   readonly work: (bench: Workbench, world: AWorld, asked: Asked) => Promise<unknown>;
 }
 
+const halfAnHour = 30 * 60_000;
+
 const agreeing = { waitMs: 60_000, mayReplace: async () => true, mayRevokeUnproven: async () => true } as const;
 
 function hasOld(kind: "client" | "key"): (world: AWorld) => void {
@@ -49,6 +51,15 @@ export const operations: Readonly<Record<string, Operation>> = {
       return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
     },
   },
+  "a client's rotation with an overlap": {
+    sends: "create",
+    before: hasOld("client"),
+    work: (bench, world) => {
+      const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+      const asked = { old, request: { overlapMs: halfAnHour, keepOld: false } };
+      return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
+    },
+  },
   "a client's revocation": {
     sends: "revoke",
     before: hasOld("client"),
@@ -71,6 +82,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     work: (bench, world) => {
       const creation = { request: { name: "new" }, marked: true };
       const asked = { oldId: "old", creation, overlapMs: 0, updateProfile: false };
+      return replaceAccessKey(bench, asked, { ...agreeing, destination: world.destination() });
+    },
+  },
+  "a key's replacement with an overlap": {
+    sends: "create",
+    before: hasOld("key"),
+    work: (bench, world) => {
+      const creation = { request: { name: "new" }, marked: true };
+      const asked = { oldId: "old", creation, overlapMs: halfAnHour, updateProfile: false };
       return replaceAccessKey(bench, asked, { ...agreeing, destination: world.destination() });
     },
   },
