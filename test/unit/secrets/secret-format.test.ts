@@ -117,3 +117,82 @@ describe("a format that was typed", () => {
     expect((await failureOf(() => checkSecretNames(text))).kind).toBe("usage");
   });
 });
+
+describe("a text that was found after a crash", () => {
+  it.each<[SecretFormat, boolean, string, boolean]>([
+    ["raw", true, "s", true],
+    ["raw", false, "s", false],
+    ["raw", true, "", false],
+    ["raw", true, "s\0", false],
+    ["line", false, "s\n", true],
+    ["line", true, "s", false],
+    ["line", true, "\n", false],
+    ["line", true, "s\nt\n", false],
+    ["line", true, "s\n\n", false],
+    ["json", false, '{"id":"k","secret":"s"}\n', true],
+    ["json", true, '{"id":"k","secret":"s"}', false],
+    ["json", true, '{"id":"k"\n', false],
+    ["json", true, '{"id":"k"}\n{"id":"k"}\n', false],
+    ["json-string", false, '"s"', true],
+    ["json-string", true, '"s', false],
+    ["env", false, "INTEG_CLIENT_ID=c\nINTEG_CLIENT_SECRET=s\n", true],
+    ["env", false, "INTEG_API_KEY=s\n", true],
+    ["env", true, "INTEG_CLIENT_ID=c\n", false],
+    ["env", true, "INTEG_CLIENT_SECRET=\n", false],
+    ["env", true, "INTEG_CLIENT_SECRET=s", false],
+    ["env", true, "XINTEG_CLIENT_SECRET=s\n", false],
+    ["env:A=secret", true, "A=s\n", true],
+    ["env:A=secret", false, "A=s\n", false],
+    ["env:A=secret", true, "A=s", false],
+    ["template:{secret}", true, "s", true],
+    ["template:{secret}", false, "s", false],
+  ])("%s, cut to its length: %s: %j", (as, cut, text, whole) => {
+    expect(isWhole(text, as, cut)).toBe(whole);
+  });
+
+  it.each<[SecretFormat, string, string | undefined]>([
+    ["json-string", "7", undefined],
+    ["json", '{"client_secret":"s"}', "s"],
+    ["json", '{"secret":"s"}', "s"],
+    ["json", '{"secret":7}', undefined],
+    ["env", "INTEG_CLIENT_ID=c\nINTEG_CLIENT_SECRET=s\n", "s"],
+    ["env", "INTEG_API_KEY='a'\\''b'\n", "a'b"],
+    ["env", "OTHER=s\n", undefined],
+    ["env:A=secret", "A=s\n", "s"],
+    ["env:A=secret", "INTEG_API_KEY=s\n", undefined],
+    ["template:<{id}|{secret}|{secret}>", "<x|s|s>", "s"],
+    ["template:<{id}|{secret}|{secret}>", "<x|s|t>", undefined],
+    ["template:{other}{secret}.", "{other}s.", "s"],
+    ["template:{other}{secret}.", "xs.", undefined],
+    ["template:a.{secret}", "axs", undefined],
+  ])("%s of %j is read", (as, text, secret) => {
+    expect(parseSecret(text, as)).toBe(secret);
+  });
+});
+
+it.each([
+  ["yaml", "Choose one of raw, line, json, json-string, env or template:<text>."],
+  ["templat:{secret}", "Choose one of raw, line, json, json-string, env or template:<text>."],
+  ["", "Choose one of"],
+])("%j is no format", async (text, hint) => {
+  expect((await failureOf(() => checkSecretFormat(text))).details.hint).toContain(hint);
+});
+
+it.each([
+  ["a", "Use the fields secret, client_id, id, service_account, profile, region, entry: "],
+  ["=secret", "Use the fields"],
+  ["A=", "Use the fields"],
+  ["A=other", "Use the fields"],
+  ["1A=secret", "Use the fields"],
+])("%j names no variable", async (text, hint) => {
+  expect((await failureOf(() => checkSecretNames(text))).details.hint).toContain(hint);
+});
+
+it("variables of nothing are left out of env, and stay where they are asked for by name", () => {
+  const none = { ...client, clientId: undefined };
+  expect(renderSecret(none, "env", origin)).toBe("INTEG_CLIENT_SECRET=canary-8f2e6b\n");
+  expect(renderSecret(none, "env:ID=client_id,A=secret", origin)).toBe("ID=''\nA=canary-8f2e6b\n");
+  expect(renderSecret(none, "template:{client_id}{secret}", { ...origin, serviceAccount: undefined })).toBe(
+    "canary-8f2e6b",
+  );
+});
