@@ -69,7 +69,7 @@ function play({
   os.availableParallelism = () => processors;
   syncBuiltinESMExports();
   const builtin = process.getBuiltinModule.bind(process);
-  const modules = vi.spyOn(process, "getBuiltinModule").mockImplementation(((name: string) => {
+  const modules = vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string): object | undefined => {
     if (name === "node:v8") return { setFlagsFromString: (flag: string) => void flags.push(flag) };
     if (name !== "node:worker_threads") return builtin(name);
     class Worker {
@@ -83,7 +83,7 @@ function play({
       on(): void {}
     }
     return { MessageChannel, receiveMessageOnPort, Worker };
-  }) as typeof process.getBuiltinModule);
+  });
   const waits: unknown[][] = [];
   const wait = vi.spyOn(Atomics, "wait").mockImplementation(((...args: unknown[]) => {
     waits.push(args.slice(1));
@@ -297,10 +297,10 @@ describe("a piece that is taken", () => {
 
   it("is another one where a thread was quicker", () => {
     const shares = counters(1);
-    const exchange = vi.spyOn(Atomics, "compareExchange").mockImplementationOnce(() => {
+    const exchange = vi.spyOn(Atomics, "compareExchange").mockImplementationOnce((() => {
       shares[shared.next] = 2;
       return 2;
-    });
+    }) as unknown as typeof Atomics.compareExchange);
     onTestFinished(() => exchange.mockRestore());
     expect(takePiece(shares, { end: 9, reach: 9 })).toBe(2);
     expect(shares[shared.next]).toBe(3);

@@ -134,8 +134,6 @@ describe("what an index is of", () => {
   it("is one record, if there is no more", () => {
     const journal = new SmallJournal();
     journal.add([7, 1]);
-    const { segments, ...index } = journal.index();
-    expect(index).toBeDefined();
     expect(journal.index().segments).toMatchObject([{ first: 7, last: 7, updated: atOf(7) }]);
   });
 
