@@ -79,6 +79,9 @@ function report(line: object): void {
 
 class Expired extends Error {}
 
+/** As they are before a test plays the time. */
+const { setTimeout, clearTimeout } = globalThis;
+
 function within<T>(ms: number, running: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const expiry = new Promise<never>((_, fail) => {

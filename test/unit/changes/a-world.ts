@@ -65,6 +65,8 @@ export class AWorld {
   readonly #proofKeys = new Map<string, Buffer>();
   /** Every call of the process that runs or ran last, in order. */
   readonly calls: string[] = [];
+  /** The same with what each was about, its waits and what it told. */
+  readonly steps: string[] = [];
   readonly told: string[] = [];
   /** Promises that were seen broken. */
   readonly broken: string[] = [];
@@ -99,7 +101,7 @@ export class AWorld {
     this.#failing = setting.failing ?? [];
     Object.assign(this.account.fates, structuredClone(setting.fates));
     this.account.now = () => this.now;
-    this.account.step = (name, effect) => this.#step(name, effect);
+    this.account.step = (name, effect, about) => this.#step(name, effect, about);
     this.account.onRequest = (what, about) => this.#audit(what, about);
   }
 
@@ -110,6 +112,7 @@ export class AWorld {
     this.#counts = new Map();
     this.#held.clear();
     this.calls.length = 0;
+    this.steps.length = 0;
     this.#interruption = new AbortController();
     try {
       const value = await work(this.#bench());
@@ -179,9 +182,10 @@ export class AWorld {
     throw crash;
   }
 
-  #step<T>(name: string, effect: () => T): T {
+  #step<T>(name: string, effect: () => T, about = ""): T {
     this.#point();
     this.calls.push(name);
+    this.steps.push(about === "" ? name : `${name} ${about}`);
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
     if (this.#failing.includes(name) || this.#failing.includes(`${name} ${count}`))
@@ -242,20 +246,26 @@ export class AWorld {
         sleep: async (ms) => {
           this.now += ms;
           this.elapsed += ms;
+          this.steps.push(`sleep ${ms}`);
           this.onSleep();
           if (this.#interruption.signal.aborted) throw this.#interruption.signal.reason;
         },
         random: () => 0.5,
         interruption: this.#interruption.signal,
-        finishing: (work) => work(),
+        finishing: (work) => (this.steps.push("finishing"), work()),
       },
       tell: {
-        note: (text) => void this.told.push(text),
-        warn: (text) => void this.told.push(text),
-        waiting: () => () => {},
-        busy: () => () => {},
+        note: (text) => this.#tell(text, "note"),
+        warn: (text) => this.#tell(text, "warn"),
+        waiting: (text) => (this.steps.push(`waiting: ${text}`), () => void this.steps.push("waited")),
+        busy: (text) => (this.steps.push(`busy: ${text}`), () => void this.steps.push("done")),
       },
     };
+  }
+
+  #tell(text: string, how: "note" | "warn"): void {
+    this.told.push(text);
+    this.steps.push(`${how}: ${text}`);
   }
 
   async #proveClient(secret: string, at: string): Promise<void> {
@@ -332,13 +342,17 @@ export class AWorld {
       resume: async (intent, options) => unfinished(intent, options),
       admit: async (intent, options) =>
         unfinished(intent, options) ??
-        this.#step("admit", (): Admission => {
-          const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
-          const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
-          const entry = newEntry(intent, { ...made, key });
-          this.entries.push(entry);
-          return { kind: "new", lease: this.#lease(entry) };
-        }),
+        this.#step(
+          "admit",
+          (): Admission => {
+            const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
+            const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
+            const entry = newEntry(intent, { ...made, key });
+            this.entries.push(entry);
+            return { kind: "new", lease: this.#lease(entry) };
+          },
+          aboutOf(intent),
+        ),
       lease: async (id) => this.#lease(findEntry(sorted(), id)),
       // To take and release a team's lease forgets until when a request of its last holder may be under way.
       tryLease: async (id) => {
@@ -370,12 +384,16 @@ export class AWorld {
         noted = { ...noted, ...change };
       },
       record: async (change) =>
-        this.#step("record", () => {
-          if (this.journalIsGone) throw new Failure("failed", "The journal cannot be written.");
-          const next = { ...stored(), ...noted, ...change, updated_at: this.#at() };
-          this.entries[this.entries.indexOf(stored())] = next;
-          return next;
-        }),
+        this.#step(
+          "record",
+          () => {
+            if (this.journalIsGone) throw new Failure("failed", "The journal cannot be written.");
+            const next = { ...stored(), ...noted, ...change, updated_at: this.#at() };
+            this.entries[this.entries.indexOf(stored())] = next;
+            return next;
+          },
+          `${Number(id) - 1e9} ${changesOf({ ...stored(), ...noted, ...change }, stored())}`,
+        ),
       release: async () => void this.#held.delete(id),
     };
   }
@@ -410,7 +428,7 @@ export class AWorld {
         }),
       place: this.place,
       reserve: async () => this.#step("reserve", () => {}),
-      keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret)),
+      keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret), secret.receipt),
       isKept: (entry) => this.#step("is kept", () => this.kept.has(entry)),
       isEscrowed: () => false,
       readKept: async (entry) =>
@@ -419,7 +437,8 @@ export class AWorld {
           if (kept === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
           return kept;
         }),
-      destroyKept: async (entry) => this.#step("destroy", () => void this.kept.delete(entry)),
+      destroyKept: async (entry, options) =>
+        this.#step("destroy", () => void this.kept.delete(entry), options?.keepsProof ? "keeping the proof" : ""),
       release: async () => this.#step("release kept", () => {}),
     };
   }
@@ -485,7 +504,7 @@ export class AWorld {
         }),
       deliver: async (secret) => {
         if (kind === "file") this.#step("write", () => void this.reserves.set(reserved!, secret.secret));
-        this.#step("deliver", () => this.#take(kind, secret, reserved));
+        this.#step("deliver", () => this.#take(kind, secret, reserved), secret.receipt);
       },
       release: async () =>
         this.#step("release", () => {
@@ -501,6 +520,26 @@ export class AWorld {
     } else if (kind === "profile") this.profiles.set("target", { id: clientId ?? id, secret });
     else this.printed.push(secret);
   }
+}
+
+function aboutOf({ operation, parent, replaces, detail }: Intent): string {
+  return [operation, parent && `of ${parent}`, replaces && `for ${replaces}`, JSON.stringify(detail)]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** What a record says that the one before did not. */
+function changesOf(entry: Entry, before: Entry): string {
+  const partsOf = ({ detail, destination, updated_at: _, ...rest }: Entry): Readonly<Record<string, unknown>> => {
+    const places = destination?.kind === "several" ? destination.places.map(({ state }) => state) : destination;
+    return { ...rest, ...detail, destination: places };
+  };
+  const [now, then] = [partsOf(entry), partsOf(before)];
+  const names = Object.keys({ ...then, ...now }).filter(
+    (name) => JSON.stringify(now[name]) !== JSON.stringify(then[name]),
+  );
+  const words = names.map((name) => `${name}=${JSON.stringify(now[name])}`).join(" ");
+  return words.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
 }
 
 /**

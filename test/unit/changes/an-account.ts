@@ -53,7 +53,7 @@ export class AnAccount {
   lies: Readonly<Record<string, unknown>> = {};
   /** A service that revokes nothing and says this in its response to a DELETE. */
   revocationLies: Readonly<Record<string, unknown>> | undefined;
-  step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
+  step: <T>(name: string, effect: () => T, about?: string) => T = (_name, effect) => effect();
 
   /** A client or key from before. */
   has(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
@@ -74,25 +74,29 @@ export class AnAccount {
       about: { id?: string; body?: string; key?: string },
       effect: (fate: Fate | undefined) => Attempt<T>,
     ): Promise<Attempt<T>> =>
-      this.step(what, () => {
-        this.onRequest(what, about);
-        this.requests.push([what, about.id].filter(Boolean).join(" "));
-        const id = `req_${this.requests.length}`;
-        const fate = this.fates[what]?.shift();
-        if (fate === "lost before") return lost;
-        if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
-        const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
-        if (fate === "lost after") return lost;
-        told = this.aheadMs;
-        this.answered.push([what, id]);
-        if (fate === "cut") return cutOff(attempt);
-        if (attempt.kind === "answered" && fate !== "broken after") return { ...attempt, requestId: id };
-        const { status = 500, problem = { status: 500 } } = attempt.kind === "refused" ? attempt : {};
-        const named = { status, problem: { ...problem, request_id: id } };
-        return attempt.kind === "refused"
-          ? { ...attempt, ...named }
-          : { ...named, kind: "unknown", reason: "status", detail: "500" };
-      });
+      this.step(
+        what,
+        () => {
+          this.onRequest(what, about);
+          this.requests.push([what, about.id].filter(Boolean).join(" "));
+          const id = `req_${this.requests.length}`;
+          const fate = this.fates[what]?.shift();
+          if (fate === "lost before") return lost;
+          if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
+          const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
+          if (fate === "lost after") return lost;
+          told = this.aheadMs;
+          this.answered.push([what, id]);
+          if (fate === "cut") return cutOff(attempt);
+          if (attempt.kind === "answered" && fate !== "broken after") return { ...attempt, requestId: id };
+          const { status = 500, problem = { status: 500 } } = attempt.kind === "refused" ? attempt : {};
+          const named = { status, problem: { ...problem, request_id: id } };
+          return attempt.kind === "refused"
+            ? { ...attempt, ...named }
+            : { ...named, kind: "unknown", reason: "status", detail: "500" };
+        },
+        [about.id, about.key].filter(Boolean).join(" "),
+      );
     const service: Pick<Service, "oauthClients" | "accessKeys" | "clockOffset"> & {
       tokens: Partial<Service["tokens"]>;
     } = {
