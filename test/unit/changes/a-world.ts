@@ -530,9 +530,9 @@ function aboutOf({ operation, parent, replaces, detail }: Intent): string {
 
 /** What a record says that the one before did not. */
 function changesOf(entry: Entry, before: Entry): string {
-  const partsOf = ({ detail, destination, updated_at: _, ...rest }: Entry): Readonly<Record<string, unknown>> => {
+  const partsOf = ({ detail, destination, ...rest }: Entry): Readonly<Record<string, unknown>> => {
     const places = destination?.kind === "several" ? destination.places.map(({ state }) => state) : destination;
-    return { ...rest, ...detail, destination: places };
+    return { ...rest, ...detail, destination: places, updated_at: undefined };
   };
   const [now, then] = [partsOf(entry), partsOf(before)];
   const names = Object.keys({ ...then, ...now }).filter(

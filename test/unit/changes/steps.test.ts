@@ -30,7 +30,9 @@ class Report {
   /** The numbers of the steps, those that follow on each other as a span. */
   #wordsOf(steps: readonly string[]): string {
     const spans: [number, number][] = [];
-    for (const step of steps) {
+    for (const made of steps) {
+      // A key that is made for a replacement has a mark in its name.
+      const step = made.replaceAll(/new-[0-9a-f]{12}/g, "new-<mark>");
       const number = this.#numbers.get(step) ?? this.#numbers.size + 1;
       this.#numbers.set(step, number);
       const last = spans.at(-1);
