@@ -1,0 +1,260 @@
+// What the journal's file asks of the disk, call by call: of every kind of file, whatever is done to it, and with each call of
+// an append failing. One file for each kind in journal-calls/; `npm run docs` prints them again.
+import { appendFileSync, constants, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { beforeAll, expect, it } from "vitest";
+import { newEntry } from "../../../../src/journal/admission.ts";
+import { Failure } from "../../../../src/errors.ts";
+import { JournalFile } from "../../../../src/journal/file/journal-file.ts";
+import type { Reading } from "../../../../src/journal/file/reading.ts";
+import { recordContent } from "../../../../src/journal/record.ts";
+import { idAt, longJournal } from "../../../support/long-journal.ts";
+import { type DiskCall, diskError, onDisk } from "../../../support/disk-calls.ts";
+import { ada, intent, journalPath } from "../intent.ts";
+
+const now = (): number => Date.UTC(2026, 0, 1);
+const content = (number: number): string =>
+  recordContent(newEntry(intent({ fingerprint: `n${number}` }), { id: idAt(number), key: "k", at: "2026-01-01" }), {
+    by: ada,
+  });
+
+let small = "";
+let long = "";
+let longer = "";
+beforeAll(() => {
+  small = longJournal(3).join("");
+  long = longJournal(12, { padding: "x".repeat(50_000) }).join("");
+  longer = longJournal(24, { padding: "x".repeat(100_000) }).join("");
+});
+
+/** Makes the file; the journal's folder is there. */
+const files: Readonly<Record<string, (path: string) => void>> = {
+  none: () => {},
+  empty: (path) => write(path, ""),
+  small: (path) => write(path, small),
+  "small without its last newline": (path) => write(path, small.slice(0, -1)),
+  torn: (path) => write(path, `${small}{"sum":"00`),
+  damaged: (path) => write(path, `${small}{"sum":"0000000000000000","v":2}\n`),
+  "damaged in the middle": (path) => write(path, small.replace("\n", '\n{"sum":"0000000000000000","v":2}\n')),
+  "of half a megabyte": (path) => write(path, long),
+  "of half a megabyte, with its index": (path) => {
+    write(path, long);
+    new JournalFile(path, { now }).keepIndex();
+  },
+  "with an index and more behind it": (path) => {
+    write(path, long);
+    new JournalFile(path, { now }).keepIndex();
+    new JournalFile(path, { now }).append(() => [content(900)]);
+  },
+  "with an index that is broken": (path) => {
+    write(path, long);
+    new JournalFile(path, { now }).keepIndex();
+    writeFileSync(`${path}.index`, "x");
+  },
+  "of three pieces": (path) => write(path, longer),
+  "of three pieces, damaged in each": (path) =>
+    write(path, longer.replaceAll(/\n(?=.{60000})/g, '\n{"sum":"0000000000000000","v":2}\n')),
+};
+
+function write(path: string, text: string): void {
+  writeFileSync(path, text, { mode: 0o600 });
+}
+
+type Action = (file: JournalFile, path: string) => unknown;
+
+/** Each with a `JournalFile` of its own. */
+const actions: Readonly<Record<string, Action>> = {
+  read: (file) => file.read(),
+  "read twice": (file) => [file.read(), file.read()],
+  "read, and again after others appended": (file, path) => {
+    const before = file.read();
+    new JournalFile(path, { now }).append(() => [content(901)]);
+    return [before, file.read()];
+  },
+  "read, and again after damage came": (file, path) => {
+    const before = file.read();
+    appendFileSync(path, '{"sum":"0000000000000000","v":2}\n', { mode: 0o600 });
+    return [before, file.read()];
+  },
+  "read first": (file) => file.readFirst(),
+  "read first, by two at once, then again": async (file) => [
+    ...(await Promise.all([file.readFirst(), file.readFirst()])),
+    await file.readFirst(),
+  ],
+  "read as a whole, then read": (file) => [file.readWhole(), file.read()],
+  watch: async (file) => {
+    const seen: unknown[] = [];
+    const reading = await file.watchWhole({
+      add: (piece, fold) => void seen.push([piece.found.length, piece.damage.length, fold.count()]),
+      takes: () => true,
+      addFacts: () => void seen.push("facts"),
+    });
+    return [reading, file.read(), JSON.stringify(seen)];
+  },
+  size: (file) => file.size(),
+  "where it went": (file) => String(file.movedTo()),
+  append: (file) => file.append(() => [content(1000)]),
+  "append two": (file) => file.append(() => [content(1000), content(1001)]),
+  "append twice": (file) => {
+    file.append(() => [content(1000)]);
+    file.append((fold) => [content(1001 + fold.count())]);
+  },
+  "append twice in one sync, then once": (file) => {
+    file.inOneSync((count) => {
+      file.append(() => [content(1000)]);
+      file.append(() => [content(1000 + count())]);
+    });
+    file.append(() => [content(1002)]);
+  },
+  "nothing in one sync": (file) => file.inOneSync(() => {}),
+  "append what cannot be made": (file) =>
+    file.append(() => {
+      throw new Failure("usage", "not this one");
+    }),
+  prepare: (file) => file.prepare(),
+  "keep its index": (file) => file.keepIndex(),
+  "keep its index twice": (file) => {
+    file.keepIndex();
+    file.keepIndex();
+  },
+  "set aside": (file) => file.setAside(file.read()),
+  replace: (file) => file.replace(file.read(), (header) => [Buffer.from(header({} as never))]),
+};
+
+const { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY, O_NOFOLLOW } = constants;
+const flagNames = {
+  append: O_APPEND,
+  create: O_CREAT,
+  new: O_EXCL,
+  change: O_RDWR,
+  write: O_WRONLY,
+  plain: O_NOFOLLOW,
+};
+
+function flagsOf(flags: unknown): string {
+  if (typeof flags !== "number") return "";
+  return Object.entries(flagNames)
+    .filter(([, bit]) => (flags & bit) !== 0)
+    .map(([name]) => name)
+    .join(" ");
+}
+
+const isNumber = (arg: unknown): boolean => typeof arg === "number";
+
+function wordsOf({ call, file, args }: DiskCall, path: string): string {
+  const [folder, above] = [dirname(path), dirname(dirname(path))].map((one) => basename(one));
+  const name = file === folder ? "folder" : file === above ? "above" : file.replace(/^journal\.ndjson/, "J");
+  // The second argument of a read and a write is what they fill or empty: how much, and where.
+  const about = call === "open" ? [flagsOf(args[1])] : args.slice(call === "ftruncate" ? 1 : 2).filter(isNumber);
+  const isTimed = /\.(torn|new)-/.test(name);
+  return [call, isTimed ? name.replace(/-.*$/, "") : name, ...about].filter((word) => word !== "").join(" ");
+}
+
+/** Calls that stand beside each other several times stand once. */
+function shortened(words: readonly string[]): string {
+  const short: string[] = [];
+  for (const [at, word] of words.entries()) {
+    if (word === words[at - 1]) continue;
+    const end = words.slice(at).findIndex((other) => other !== word);
+    const times = end < 0 ? words.length - at : end;
+    short.push(times > 1 ? `${word} ×${times}` : word);
+  }
+  return short.join(", ");
+}
+
+function valueOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(valueOf).join(" | ");
+  if (typeof value !== "object" || value === null) return String(value);
+  const { fold, damage, torn, size, isEmptied } = value as Reading;
+  return [
+    `${fold.count()} of ${fold.format}`,
+    fold.earlier && "indexed",
+    `damage ${fold.damage.length}+${damage.length}`,
+    torn && `torn ${torn.offset}`,
+    size,
+    isEmptied && "emptied",
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function errorOf(error: unknown): string {
+  return error instanceof Failure ? `${error.kind}: ${error.message}` : String((error as Error).message);
+}
+
+/** What is there afterwards: random names are cut. */
+function left(path: string): string {
+  if (!existsSync(dirname(path))) return "no folder";
+  return readdirSync(dirname(path))
+    .map((name) => {
+      const { size, mode } = statSync(join(dirname(path), name));
+      const short = name.replace("journal.ndjson", "J").replace(/(index|new)-[0-9a-f]+/, "$1-*");
+      return `${short.replace(/-\d{8}T.*$/, "")} ${size} ${(mode & 0o777).toString(8)}`;
+    })
+    .sort()
+    .join("; ");
+}
+
+interface Work {
+  readonly make: (path: string) => void;
+  readonly act: Action;
+}
+
+/** @returns how many calls there were, and what is said of them */
+async function lived(name: string, { make, act }: Work, failAt = -1): Promise<{ calls: number; lines: string[] }> {
+  const path = journalPath();
+  mkdirSync(dirname(path), { mode: 0o700 });
+  make(path);
+  const file = new JournalFile(path, { now });
+  let last: DiskCall | undefined;
+  const { calls, value, error, open } = await onDisk(
+    () => act(file, path),
+    (call, at) => (at === failAt ? ((last = call), diskError("EIO", call.call)) : undefined),
+  );
+  const words = calls.map((call) => wordsOf(call, path).replaceAll(path, "J"));
+  const shown = failAt < 0 ? words : words.slice(failAt);
+  const end = error === undefined ? valueOf(value) : errorOf(error);
+  const said = end.replaceAll(path, "J").replaceAll(dirname(path), "folder");
+  const kept = open.map((one) => one.replace("journal.ndjson", "J"));
+  const lines = [
+    `${name}${last ? `, ${wordsOf(last, path)} (${failAt}) fails` : ""}: ${said}`,
+    `    ${shortened(shown)}`,
+    `    left: ${left(path)}${kept.length > 0 ? `; open: ${kept.join(", ")}` : ""}${file.lacksIndex ? "; lacks its index" : ""}`,
+  ];
+  return { calls: calls.length, lines };
+}
+
+/** What takes long is done to few of the long files. */
+const brief = ["read", "read twice", "read first, by two at once, then again", "watch", "append", "keep its index"];
+
+async function expectGolden(lines: readonly string[], name: string): Promise<void> {
+  const file = `${name.replaceAll(/\W+/g, "-")}.txt`;
+  await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(join(import.meta.dirname, "journal-calls", file));
+}
+
+/** Other systems have other calls. */
+const onLinux = it.runIf(process.platform === "linux");
+
+onLinux.each(Object.entries(files))("of a file that is %s", async (what, make) => {
+  const lines: string[] = [];
+  for (const [name, act] of Object.entries(actions))
+    if (!what.startsWith("of three") || brief.includes(name)) lines.push(...(await lived(name, { make, act })).lines);
+  await expectGolden(lines, what);
+});
+
+onLinux.each([
+  ["none", "append"],
+  ["small", "append"],
+  ["small", "append twice in one sync, then once"],
+  ["torn", "append"],
+  ["damaged", "append"],
+  ["of half a megabyte", "append"],
+  ["of half a megabyte, with its index", "read"],
+  ["damaged", "replace"],
+] as const)("of a file that is %s, where a call of %s fails", async (what, name) => {
+  const work: Work = { make: files[what]!, act: actions[name]! };
+  const lines: string[] = [];
+  const { calls } = await lived(name, work);
+  for (let at = 0; at < calls; at += 1) lines.push(...(await lived(name, work, at)).lines);
+  await expectGolden(lines, `${what}, failing ${name}`);
+});
