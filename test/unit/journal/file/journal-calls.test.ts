@@ -92,7 +92,7 @@ const actions: Readonly<Record<string, Action>> = {
     return [reading, file.read(), JSON.stringify(seen)];
   },
   size: (file) => file.size(),
-  "where it went": (file) => String(file.movedTo()),
+  "where it went": (file) => JSON.stringify(file.movedTo()),
   append: (file) => file.append(() => [content(1000)]),
   "append two": (file) => file.append(() => [content(1000), content(1001)]),
   "append twice": (file) => {
@@ -179,7 +179,7 @@ function valueOf(value: unknown): string {
 }
 
 function errorOf(error: unknown): string {
-  return error instanceof Failure ? `${error.kind}: ${error.message}` : String((error as Error).message);
+  return error instanceof Failure ? `${error.kind}: ${error.message}` : (error as Error).message;
 }
 
 /** What is there afterwards: random names are cut. */
