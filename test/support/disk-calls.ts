@@ -22,6 +22,7 @@ const names = [
   "readdirSync",
   "readFileSync",
   "realpathSync",
+  "accessSync",
 ] as const;
 
 export interface DiskCall {

@@ -1,13 +1,14 @@
 // What the journal's file asks of the disk, call by call: of every kind of file, whatever is done to it, and with each call of
 // an append failing. One file for each kind in journal-calls/; `npm run docs` prints them again.
-import { appendFileSync, constants, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { JournalFile } from "../../../../src/journal/file/journal-file.ts";
 import type { Reading } from "../../../../src/journal/file/reading.ts";
 import { recordContent } from "../../../../src/journal/record.ts";
+import { filesIn, shortened, wordsOfCall } from "../../../support/call-golden.ts";
 import { idAt, longJournal } from "../../../support/long-journal.ts";
 import { type DiskCall, diskError, onDisk } from "../../../support/disk-calls.ts";
 import { ada, intent, journalPath } from "../intent.ts";
@@ -121,47 +122,6 @@ const actions: Readonly<Record<string, Action>> = {
   replace: (file) => file.replace(file.read(), (header) => [Buffer.from(header({} as never))]),
 };
 
-const { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY, O_NOFOLLOW } = constants;
-const flagNames = {
-  append: O_APPEND,
-  create: O_CREAT,
-  new: O_EXCL,
-  change: O_RDWR,
-  write: O_WRONLY,
-  plain: O_NOFOLLOW,
-};
-
-function flagsOf(flags: unknown): string {
-  if (typeof flags !== "number") return "";
-  return Object.entries(flagNames)
-    .filter(([, bit]) => (flags & bit) !== 0)
-    .map(([name]) => name)
-    .join(" ");
-}
-
-const isNumber = (arg: unknown): boolean => typeof arg === "number";
-
-function wordsOf({ call, file, args }: DiskCall, path: string): string {
-  const [folder, above] = [dirname(path), dirname(dirname(path))].map((one) => basename(one));
-  const name = file === folder ? "folder" : file === above ? "above" : file.replace(/^journal\.ndjson/, "J");
-  // The second argument of a read and a write is what they fill or empty: how much, and where.
-  const about = call === "open" ? [flagsOf(args[1])] : args.slice(call === "ftruncate" ? 1 : 2).filter(isNumber);
-  const isTimed = /\.(torn|new)-/.test(name);
-  return [call, isTimed ? name.replace(/-.*$/, "") : name, ...about].filter((word) => word !== "").join(" ");
-}
-
-/** Calls that stand beside each other several times stand once. */
-function shortened(words: readonly string[]): string {
-  const short: string[] = [];
-  for (const [at, word] of words.entries()) {
-    if (word === words[at - 1]) continue;
-    const end = words.slice(at).findIndex((other) => other !== word);
-    const times = end < 0 ? words.length - at : end;
-    short.push(times > 1 ? `${word} ×${times}` : word);
-  }
-  return short.join(", ");
-}
-
 function valueOf(value: unknown): string {
   if (Array.isArray(value)) return value.map(valueOf).join(" | ");
   if (typeof value !== "object" || value === null) return String(value);
@@ -182,19 +142,6 @@ function errorOf(error: unknown): string {
   return error instanceof Failure ? `${error.kind}: ${error.message}` : (error as Error).message;
 }
 
-/** What is there afterwards: random names are cut. */
-function left(path: string): string {
-  if (!existsSync(dirname(path))) return "no folder";
-  return readdirSync(dirname(path))
-    .map((name) => {
-      const { size, mode } = statSync(join(dirname(path), name));
-      const short = name.replace("journal.ndjson", "J").replace(/(index|new)-[0-9a-f]+/, "$1-*");
-      return `${short.replace(/-\d{8}T.*$/, "")} ${size} ${(mode & 0o777).toString(8)}`;
-    })
-    .sort()
-    .join("; ");
-}
-
 interface Work {
   readonly make: (path: string) => void;
   readonly act: Action;
@@ -211,15 +158,15 @@ async function lived(name: string, { make, act }: Work, failAt = -1): Promise<{ 
     () => act(file, path),
     (call, at) => (at === failAt ? ((last = call), diskError("EIO", call.call)) : undefined),
   );
-  const words = calls.map((call) => wordsOf(call, path).replaceAll(path, "J"));
+  const words = calls.map((call) => wordsOfCall(call, dirname(path)));
   const shown = failAt < 0 ? words : words.slice(failAt);
   const end = error === undefined ? valueOf(value) : errorOf(error);
   const said = end.replaceAll(path, "J").replaceAll(dirname(path), "folder");
   const kept = open.map((one) => one.replace("journal.ndjson", "J"));
   const lines = [
-    `${name}${last ? `, ${wordsOf(last, path)} (${failAt}) fails` : ""}: ${said}`,
+    `${name}${last ? `, ${wordsOfCall(last, dirname(path))} (${failAt}) fails` : ""}: ${said}`,
     `    ${shortened(shown)}`,
-    `    left: ${left(path)}${kept.length > 0 ? `; open: ${kept.join(", ")}` : ""}${file.lacksIndex ? "; lacks its index" : ""}`,
+    `    left: ${filesIn(dirname(path))}${kept.length > 0 ? `; open: ${kept.join(", ")}` : ""}${file.lacksIndex ? "; lacks its index" : ""}`,
   ];
   return { calls: calls.length, lines };
 }
