@@ -78,6 +78,8 @@ export class AWorld {
   onSleep: () => void = () => {};
   /** The process ends at its n-th point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
+  /** A person interrupts at the n-th call. */
+  interruptAt = Number.POSITIVE_INFINITY;
   /** Its file can be neither read nor written any more. */
   journalIsGone = false;
   /** Machine and folder of the processes that run now. */
@@ -186,6 +188,7 @@ export class AWorld {
     this.#point();
     this.calls.push(name);
     this.steps.push(about === "" ? name : `${name} ${about}`);
+    if (this.calls.length === this.interruptAt) this.interrupt();
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
     if (this.#failing.includes(name) || this.#failing.includes(`${name} ${count}`))

@@ -1,12 +1,12 @@
-// What every operation does, call by call: as asked, with each of its calls failing, with a crash at each of its points, and
-// with a person who interrupts it, then what `journal recover` does about that. One file for each operation in steps/;
-// `npm run docs` prints them again.
+// What every operation does, call by call: as asked and typed again, with each of its calls failing, with a crash at each of its
+// points, and with a person who interrupts it, then what `journal recover` does about that. One folder for each operation in
+// steps/; `npm run docs` prints them again.
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { AWorld, Ended, Setting } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
-import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+import { ask, type Asked, type Operation, operations, worldFor } from "./every-operation.ts";
 
 const hour = 3_600_000;
 
@@ -42,8 +42,8 @@ class Report {
     return spans.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(" ");
   }
 
-  async lived(world: AWorld, operation: Operation): Promise<string[]> {
-    const end = await ask(world, operation);
+  async lived(world: AWorld, operation: Operation, asked: Asked = {}): Promise<string[]> {
+    const end = await ask(world, operation, asked);
     return [`    ${endOf(end)}: ${this.#wordsOf(world.steps)}`];
   }
 
@@ -85,69 +85,111 @@ async function callsOf(operation: Operation, setting: Setting): Promise<string[]
   });
 }
 
-const settings: readonly (readonly [string, Setting])[] = [
-  ["to a file", {}],
-  ["to several destinations", { destination: "three" }],
-  ["to standard output", { destination: "stdout" }],
-  ["to a profile", { destination: "profile" }],
-  ["without a secret in the response", { fates: { create: ["silent"], rotate: ["silent"] } }],
-  [
-    "with a response that is lost",
-    { fates: { create: ["lost after"], rotate: ["lost after"], revoke: ["lost after"] } },
-  ],
-];
+const settings: Readonly<Record<string, Setting>> = {
+  "to a file": {},
+  "to several destinations": { destination: "three" },
+  "to standard output": { destination: "stdout" },
+  "to a profile": { destination: "profile" },
+  "without a secret in the response": { fates: { create: ["silent"], rotate: ["silent"] } },
+  "with a response that is lost": { fates: { create: ["lost after"], rotate: ["lost after"], revoke: ["lost after"] } },
+};
 
-async function failuresOf(report: Report, operation: Operation): Promise<void> {
-  for (const [what, setting] of settings) {
-    const world = worldFor(operation, structuredClone(setting));
-    report.add(what, [...(await report.lived(world, operation)), ...(await report.recovered(world))]);
-    for (const call of await callsOf(operation, structuredClone(setting))) {
-      const failing = worldFor(operation, { ...structuredClone(setting), failing: [call] });
-      report.add(`${what}, failing: ${call}`, [
-        ...(await report.lived(failing, operation)),
-        ...(await report.recovered(failing)),
-      ]);
-    }
+interface Case {
+  readonly operation: Operation;
+  readonly setting: Setting;
+}
+
+const worldOf = ({ operation, setting }: Case, more: Setting = {}): AWorld =>
+  worldFor(operation, { ...structuredClone(setting), ...more });
+
+async function failures(report: Report, one: Case): Promise<void> {
+  const world = worldOf(one);
+  report.add("as asked", [...(await report.lived(world, one.operation)), ...(await report.recovered(world))]);
+  for (const call of await callsOf(one.operation, structuredClone(one.setting))) {
+    const failing = worldOf(one, { failing: [call] });
+    const lines = await report.lived(failing, one.operation);
+    report.add(`failing: ${call}`, [...lines, ...(await report.recovered(failing))]);
   }
 }
 
-async function crashesOf(report: Report, operation: Operation): Promise<void> {
-  for (const [what, setting] of settings.filter(([, { destination = "file" }]) => destination === "file"))
-    for (let point = 1; ; point += 1) {
-      const world = worldFor(operation, structuredClone(setting));
-      world.crashAt = point;
-      const end = await ask(world, operation);
-      if (end.kind !== "crash") break;
-      world.crashAt = Number.POSITIVE_INFINITY;
-      report.add(`${what}, ended at ${point}`, await report.recovered(world));
-    }
+async function crashes(report: Report, one: Case): Promise<void> {
+  // After a call nothing outside the process is other than before the next one: one point for both.
+  for (let point = 1; ; point += 2) {
+    const world = worldOf(one);
+    world.crashAt = point;
+    const end = await ask(world, one.operation);
+    if (end.kind !== "crash") break;
+    world.crashAt = Number.POSITIVE_INFINITY;
+    report.add(`ended at ${point}`, await report.recovered(world));
+  }
 }
 
-async function interruptionsOf(report: Report, { sends, ...operation }: Operation): Promise<void> {
-  const waits: Fate[] = ["lost before", "lost after", "pending", { refused: 429, retryAfterSeconds: 30 }];
-  for (const fate of waits)
+/** At each call, or in a wait. */
+async function interruptions(report: Report, one: Case): Promise<void> {
+  const calls = await callsOf(one.operation, structuredClone(one.setting));
+  for (const [at, call] of calls.entries()) {
+    const world = worldOf(one);
+    world.interruptAt = at + 1;
+    const lines = await report.lived(world, one.operation);
+    world.interruptAt = Number.POSITIVE_INFINITY;
+    report.add(`interrupted at ${call}`, [...lines, ...(await report.recovered(world))]);
+  }
+  const { sends } = one.operation;
+  const fates: Fate[] = ["lost before", "pending", { refused: 429, retryAfterSeconds: 30 }];
+  for (const fate of fates)
     for (const wait of [1, 2, 3]) {
-      const world = worldFor({ sends, ...operation }, { fates: { [sends]: [fate, "lost before", "lost before"] } });
+      const world = worldOf(one, { fates: { [sends]: [fate, "lost before", "lost before"] } });
       let waited = 0;
       world.onSleep = () => {
         waited += 1;
         if (waited === wait) world.interrupt();
       };
-      const lines = await report.lived(world, { sends, ...operation });
+      const lines = await report.lived(world, one.operation);
       world.onSleep = () => {};
       const name = typeof fate === "string" ? fate : `refused with ${fate.refused}`;
       report.add(`${name}, interrupted in wait ${wait}`, [...lines, ...(await report.recovered(world))]);
     }
 }
 
-const parts = { failing: failuresOf, crashing: crashesOf, interrupted: interruptionsOf };
+/** With a key given by hand and without, after each failing call. */
+async function again(report: Report, one: Case): Promise<void> {
+  for (const key of [undefined, "k1"])
+    for (const call of ["nothing 1", ...(await callsOf(one.operation, structuredClone(one.setting)))]) {
+      const world = worldOf(one, { failing: [call] });
+      const asked = key === undefined ? {} : { key };
+      const first = await ask(world, one.operation, asked);
+      world.now += 60_000;
+      const lines = await report.lived(world, one.operation, asked);
+      const name = `failing: ${call}, ${first.kind}, typed again${key === undefined ? "" : " with its key"}`;
+      report.add(name, [...lines, `    left: ${standing(world)}`]);
+    }
+}
+
+const parts: Readonly<Record<string, (report: Report, one: Case) => Promise<void>>> = {
+  failing: failures,
+  crashing: crashes,
+  interrupted: interruptions,
+  again,
+};
+
+/** Where the secret goes makes a difference to few of these. */
+const everywhere = new Set(["failing"]);
+
 const cases = Object.entries(operations).flatMap(([name, operation]) =>
-  Object.entries(parts).map(([part, fill]) => [name, part, fill, operation] as const),
+  Object.entries(settings).flatMap(([what, setting]) =>
+    Object.keys(parts)
+      .filter((part) => everywhere.has(part) || (setting.destination ?? "file") === "file")
+      // A revocation has no destination, and with an overlap a rotation is another one where it ends.
+      .filter(() => setting.destination === undefined || operation.sends !== "revoke")
+      .filter(() => what === "to a file" || !name.endsWith("overlap"))
+      .map((part) => [name, what, part, { operation, setting }] as const),
+  ),
 );
 
-it.each(cases)("the steps of %s, %s", async (name, part, fill, operation) => {
+it.each(cases)("the steps of %s, %s, %s", async (name, what, part, one) => {
   const report = new Report();
-  await fill(report, operation);
-  const file = `${name.replace(/^a /, "").replace("'s", "")}, ${part}`.replaceAll(/\W+/g, "-");
-  await expect(String(report)).toMatchFileSnapshot(join(import.meta.dirname, "steps", `${file}.txt`));
+  await parts[part]!(report, one);
+  const words = (text: string): string => text.replace(/^a /, "").replace("'s", "").replaceAll(/\W+/g, "-");
+  const file = join(import.meta.dirname, "steps", words(name), `${words(what)}-${part}.txt`);
+  await expect(String(report)).toMatchFileSnapshot(file);
 });
