@@ -1,6 +1,9 @@
 // How much a run tries: `npm run test:full` everything, any other run a sample that keeps the inner loop short.
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
+/** Everything that is quick enough to be tried with a mutant too. */
+export const isThorough = isFull || process.env.INTEG_MUTATION_WORK !== undefined;
+
 /**
  * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on. All without it.
  * The parts of one run meet everything once, whatever order they run in.
