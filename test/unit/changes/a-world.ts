@@ -525,10 +525,10 @@ export class AWorld {
   }
 }
 
-function aboutOf({ operation, parent, replaces, detail }: Intent): string {
-  return [operation, parent && `of ${parent}`, replaces && `for ${replaces}`, JSON.stringify(detail)]
-    .filter(Boolean)
-    .join(" ");
+/** All that an entry begins with, except whose it is. */
+function aboutOf({ operation, method, path, idempotent, request_text, parent, replaces, detail }: Intent): string {
+  const links = [parent && `of ${parent}`, replaces && `for ${replaces}`, idempotent ? "" : "without a key"];
+  return [operation, method, path, request_text, ...links, JSON.stringify(detail)].filter(Boolean).join(" ");
 }
 
 /** What a record says that the one before did not. */

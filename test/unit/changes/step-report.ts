@@ -37,6 +37,11 @@ export class Report {
     return spans.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(" ");
   }
 
+  said(world: AWorld, end: Ended<unknown>): string {
+    const value = end.kind === "done" && end.value !== undefined ? ` ${JSON.stringify(end.value)}` : "";
+    return `    ${endOf(end)}${value}: ${this.#wordsOf(world.steps)}`;
+  }
+
   async lived(world: AWorld, operation: Operation, asked: Asked = {}): Promise<string[]> {
     const end = await ask(world, operation, asked);
     return [`    ${endOf(end)}: ${this.#wordsOf(world.steps)}`];
