@@ -1,0 +1,242 @@
+// What kubectl is asked, and what each of its answers means: a program that is played here, since the real one takes long to
+// start (kubernetes-store.test.ts has that one).
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { open } from "../../../src/secrets/kubernetes-store.ts";
+import type { Store } from "../../../src/secrets/store.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+
+interface Answer {
+  readonly status?: number;
+  readonly out?: string;
+  readonly err?: string;
+}
+
+interface Played {
+  readonly store: Store;
+  readonly slept: number[];
+  /** What was typed at each call, and what came on standard input. */
+  readonly asked: () => readonly (readonly [words: string, input: string, locale: string])[];
+}
+
+/** Answers one call after the other; the last one is repeated. */
+function play(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): Played {
+  const folder = temporaryFolder();
+  for (const [number, { status = 0, out = "", err = "" }] of answers.entries()) {
+    writeFileSync(join(folder, `out${number}`), out);
+    writeFileSync(join(folder, `err${number}`), err);
+    writeFileSync(join(folder, `status${number}`), String(status));
+  }
+  const lines = [
+    "#!/bin/sh",
+    `cd '${folder}'`,
+    "n=0; while [ -e asked$n ]; do n=$((n + 1)); done",
+    'printf "%s\\n%s" "$LC_ALL" "$*" > asked$n',
+    'case "$1" in apply) cat > input$n;; *) : > input$n;; esac',
+    `[ $n -lt ${answers.length} ] || n=${answers.length - 1}`,
+    "cat out$n; cat err$n >&2; exit $(cat status$n)",
+  ];
+  const program = join(folder, "kubectl");
+  writeFileSync(program, lines.join("\n"));
+  chmodSync(program, 0o755);
+  const slept: number[] = [];
+  const tools = {
+    env: { PATH: `${folder}:/usr/bin:/bin`, ...env },
+    sleep: async (ms: number) => void slept.push(ms),
+    http: () => Promise.reject(new Error("nothing is sent")),
+  };
+  return {
+    store: open(to, tools as never),
+    slept,
+    asked: () => {
+      const all: [string, string, string][] = [];
+      for (let number = 0; existsSync(join(folder, `asked${number}`)); number += 1) {
+        const [locale = "", words = ""] = readFileSync(join(folder, `asked${number}`), "utf8").split("\n");
+        all.push([words.trim(), readFileSync(join(folder, `input${number}`), "utf8"), locale]);
+      }
+      return all;
+    },
+  };
+}
+
+const secret = "s3cr3t";
+const base64 = Buffer.from(secret).toString("base64");
+const manifest = (text: string): unknown => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "my-app", namespace: "apps" },
+  data: { "client-secret": Buffer.from(text).toString("base64") },
+});
+const applying = (more = ""): string =>
+  `apply --server-side --field-manager=integ-client-secret --validate=false ${more} --filename -`.replace("  ", " ");
+const getting = "get secret my-app --namespace apps --ignore-not-found --output jsonpath={.data.client-secret}";
+const words = ({ asked }: Played): string[] => asked().map(([typed]) => typed.replace("  ", " "));
+const down = { status: 1, err: "Unable to connect to the server: dial tcp" };
+
+describe("which cluster it is", () => {
+  it("is what kubectl's configuration says", async () => {
+    const played = play([{ out: "https://cluster.example\n" }]);
+    expect(await played.store.check()).toEqual({ server: "https://cluster.example" });
+    expect(played.asked()).toEqual([["config view --minify --output jsonpath={.clusters[0].cluster.server}", "", "C"]]);
+    expect(played.store.address).toBe("apps/my-app#client-secret");
+  });
+
+  it.each([
+    [{ KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "6443" }, "https://10.0.0.1:6443"],
+    [{ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "https://10.0.0.1:443"],
+  ])("is the one that it runs in: %j", async (env, server) => {
+    expect(await play([{}], { env }).store.check()).toEqual({ server });
+  });
+
+  it.each([
+    [
+      { status: 127 },
+      "--secret-to k8s:apps/my-app#client-secret needs kubectl, and it is not installed.",
+      "Install kubectl, or name another destination.",
+    ],
+    [
+      { status: 1 },
+      "--secret-to k8s:apps/my-app#client-secret: kubectl has no cluster.",
+      "Set KUBECONFIG, or choose a context with kubectl config use-context.",
+    ],
+  ])("is not known: %j", async (answer, message, hint) => {
+    const { env } = { env: { KUBERNETES_SERVICE_PORT: "6443" } };
+    const failure = await failureOf(() => play([answer], { env }).store.check());
+    expect(failure).toMatchObject({ kind: "usage", message, details: { hint } });
+  });
+});
+
+describe("before a secret exists", () => {
+  it("the server is asked whether it would take the key, and whether it can be read", async () => {
+    const played = play([{}, { out: "" }]);
+    expect(await played.store.prepare()).toEqual({});
+    expect(words(played)).toEqual([applying("--dry-run=server"), getting]);
+    expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest("integ asks whether it may write here"));
+  });
+
+  const refused = "--secret-to k8s:apps/my-app#client-secret cannot be written";
+  it.each<[string, string, string, unknown, unknown?]>([
+    [
+      'Apply failed with 1 conflict: conflict with "helm" using v1',
+      "usage",
+      "--secret-to k8s:apps/my-app#client-secret: the key is managed by helm, and is not overwritten.",
+      "Remove it there, then run the command again.",
+      `kubectl patch secret my-app --namespace apps --type=json -p '[{"op":"remove","path":"/data/client-secret"}]'`,
+    ],
+    [
+      "Error from server (Forbidden): no",
+      "auth",
+      `${refused}: permission denied.`,
+      "Give the account the verbs get, create and patch on this Secret.",
+    ],
+    [
+      "error: You must be logged in to the server",
+      "auth",
+      `${refused}: the cluster does not accept the credential.`,
+      "Renew the login to the cluster.",
+    ],
+    [
+      'namespaces "apps" not found',
+      "usage",
+      `${refused}: the namespace does not exist.`,
+      "Create it, or name another one.",
+    ],
+    ["field is immutable when set", "usage", `${refused}: the Secret is immutable.`, "Name another Secret."],
+    ["Unable to connect to the server", "unreachable", `${refused}: the cluster gave no response.`, undefined],
+    [
+      "something else",
+      "usage",
+      `${refused}: kubectl failed.`,
+      "Check what kubectl says: kubectl apply --server-side --dry-run=server.",
+    ],
+  ])("what is in the way is said: %s", async (err, kind, message, hint, nextCommand) => {
+    const failure = await failureOf(() => play([{ status: 1, err }]).store.prepare());
+    expect(failure).toEqual({ kind, message, details: { hint, ...(nextCommand ? { nextCommand } : {}) } });
+  });
+
+  it("a key that cannot be read is refused", async () => {
+    const failure = await failureOf(() => play([{}, { status: 1, err: "(Forbidden)" }]).store.prepare());
+    expect(failure.message).toBe("--secret-to k8s:apps/my-app#client-secret cannot be read: permission denied.");
+  });
+});
+
+describe("a secret", () => {
+  it("is applied once where that works", async () => {
+    const played = play([{}]);
+    await played.store.write(secret);
+    expect([words(played), played.slept]).toEqual([[applying()], []]);
+    expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest(secret));
+  });
+
+  it.each([1, 2])("is applied again where %i responses are lost, after longer and longer waits", async (lost) => {
+    const played = play([...Array.from({ length: lost }, () => down), {}]);
+    await played.store.write(secret);
+    expect(words(played)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
+    expect(played.slept).toEqual([1000, 2000].slice(0, lost));
+  });
+
+  it("is looked for after three tries, and there", async () => {
+    const played = play([down, down, down, { out: base64 }]);
+    await played.store.write(secret);
+    expect(words(played)).toEqual([applying(), applying(), applying(), getting]);
+    expect(played.slept).toEqual([1000, 2000]);
+  });
+
+  it.each([
+    ["another", { out: Buffer.from("other").toString("base64") }],
+    ["none", { out: "" }],
+    ["not to be read", { status: 1, err: "(Forbidden)" }],
+  ])("is not there where %s is", async (_what, found) => {
+    const played = play([{ status: 1, err: 'conflict with "helm"' }, found]);
+    expect((await failureOf(() => played.store.write(secret))).kind).toBe("conflict");
+    expect(words(played)).toEqual([applying(), getting]);
+  });
+
+  it.each([
+    ["the secret", { out: base64 }, secret],
+    ["with a newline behind it", { out: `${base64}\n` }, secret],
+    ["nothing", { out: "" }, undefined],
+    ["an empty line", { out: "\n" }, undefined],
+  ])("is read: %s", async (_what, answer, value) => {
+    const played = play([answer]);
+    expect(await played.store.read()).toBe(value);
+    expect(words(played)).toEqual([getting]);
+  });
+
+  it("has a key with a dot, which is not a field of a field", async () => {
+    const played = play([{ out: base64 }], { to: "apps/my-app#tls.key" });
+    expect(await played.store.read()).toBe(secret);
+    expect(words(played)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
+  });
+});
+
+describe("an address", () => {
+  const long = (length: number): string => `${"a".repeat(63)}.`.repeat(5).slice(0, length - 1) + "a";
+  it.each([
+    ["apps/my-app#a", true],
+    ["apps/my.app#A_b-c.d", true],
+    ["apps/my-app#.a", true],
+    ["apps/my-app#a..", true],
+    ["apps/my-app#.", false],
+    ["apps/my-app#..", false],
+    ["apps/my-app#..a", false],
+    ["apps/my-app#", false],
+    ["apps/my-app", false],
+    ["/my-app#a", false],
+    ["apps/#a", false],
+    ["Apps/my-app#a", false],
+    ["apps/my-app#a b", false],
+    [`apps/${long(253)}#a`, true],
+    [`apps/${long(254)}#a`, false],
+  ])("%s is one: %s", async (text, is) => {
+    const opening = (): unknown => open(text, { env: {} } as never);
+    if (is) return void expect(opening()).toMatchObject({ address: text });
+    expect(await failureOf(opening)).toEqual({
+      kind: "usage",
+      message: expect.stringContaining(`k8s:${text}`),
+      details: { hint: "Write it like --secret-to k8s:my-namespace/my-app#client-secret." },
+    });
+  });
+});
