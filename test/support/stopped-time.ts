@@ -1,0 +1,33 @@
+// Time that goes on only where a test says so: what waits says how long, and has waited.
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers/promises";
+import { onTestFinished, vi } from "vitest";
+
+/** No work waits so often. */
+const mostWaits = 200;
+
+export interface StoppedTime {
+  /** How long each wait was to be, in milliseconds. */
+  readonly waits: number[];
+  /** So much time passes. */
+  pass(ms: number): void;
+}
+
+/** For the rest of one test. */
+export function stopTime(): StoppedTime {
+  let now = 1000;
+  const waits: number[] = [];
+  const monotonic = vi.spyOn(performance, "now").mockImplementation(() => now);
+  const { setTimeout: sleep } = timers;
+  timers.setTimeout = (async (ms = 0) => {
+    if (waits.push(ms) > mostWaits) throw new Error("this waits without end");
+    now += ms;
+  }) as typeof sleep;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    monotonic.mockRestore();
+    timers.setTimeout = sleep;
+    syncBuiltinESMExports();
+  });
+  return { waits, pass: (ms) => void (now += ms) };
+}

@@ -1,0 +1,179 @@
+// A server on a socket of this process: it speaks as much of the protocol as a session needs, and a test says what it answers.
+import { createServer, type AddressInfo, type Server as Listener, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import type { Server } from "../../../../src/journal/postgres/connect.ts";
+import type { Row } from "../../../../src/journal/postgres/session.ts";
+import type { Asked } from "./a-session.ts";
+
+/** Rows, a refusal with its SQLSTATE, the end of the connection, or nothing at all. */
+export type Answer = readonly Row[] | { readonly refuses: string } | "cut" | "silence";
+
+export interface AServerParts {
+  readonly about?: Partial<Server>;
+  /** What the question is answered with that each connection begins with; what it says about itself otherwise. */
+  readonly greets?: () => Answer;
+  /** Answers to the statements after that; no rows where nothing is handed in. */
+  readonly answers?: (asked: Asked) => Answer;
+  /** Of the cluster that has no password. */
+  readonly wantsPassword?: boolean;
+}
+
+const noTransaction = message("Z", Buffer.from("I"));
+
+function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body]);
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+const text = (value: string): Buffer => Buffer.from(`${value}\0`);
+
+function typeOf(value: unknown): number {
+  if (typeof value === "boolean") return 16;
+  return typeof value === "number" ? 701 : 25;
+}
+
+function rowsAs(rows: readonly Row[]): Buffer {
+  const names = Object.keys(rows[0] ?? {});
+  const columns = names.map((name) =>
+    Buffer.concat([text(name), int32(0), int16(0), int32(typeOf(rows[0]![name])), int16(-1), int32(-1), int16(0)]),
+  );
+  const cell = (value: unknown): Buffer => {
+    if (value === null || value === undefined) return int32(-1);
+    const bytes = Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
+    return Buffer.concat([int32(bytes.length), bytes]);
+  };
+  return Buffer.concat([
+    message("T", Buffer.concat([int16(names.length), ...columns])),
+    ...rows.map((row) => message("D", Buffer.concat([int16(names.length), ...names.map((name) => cell(row[name]))]))),
+    message("C", text(`SELECT ${rows.length}`)),
+  ]);
+}
+
+function refusal(code: string): Buffer {
+  return message(
+    "E",
+    Buffer.concat([text("SERROR"), text("VERROR"), text(`C${code}`), text("Mrefused"), Buffer.of(0)]),
+  );
+}
+
+export class AServer {
+  /** What each connection says of itself, in their order. */
+  readonly startups: Readonly<Record<string, string>>[] = [];
+  readonly asked: Asked[] = [];
+  readonly passwords: string[] = [];
+  readonly #parts: AServerParts;
+  readonly #open = new Set<Socket>();
+  #listener: Listener | undefined;
+
+  private constructor(parts: AServerParts) {
+    this.#parts = parts;
+  }
+
+  static async start(parts: AServerParts = {}): Promise<AServer> {
+    const made = new AServer(parts);
+    const listener = createServer((socket) => made.#meet(socket));
+    made.#listener = listener;
+    await new Promise<void>((done) => listener.listen(0, "127.0.0.1", done));
+    onTestFinished(() => {
+      for (const socket of made.#open) socket.destroy();
+      listener.close();
+    });
+    return made;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${(this.#listener!.address() as AddressInfo).port}`;
+  }
+
+  /** Waits a second at most until nobody is connected any more. */
+  async left(): Promise<void> {
+    const end = Date.now() + 1000;
+    while (this.#open.size > 0) {
+      if (Date.now() > end) throw new Error(`${this.#open.size} connections to ${this.host} are still open`);
+      await new Promise((done) => setImmediate(done));
+    }
+  }
+
+  #meet(socket: Socket): void {
+    this.#open.add(socket);
+    socket.on("error", () => {}).on("close", () => this.#open.delete(socket));
+    let bytes = Buffer.alloc(0);
+    let isKnown = false;
+    let asked: { text: string; values: unknown[] } = { text: "", values: [] };
+    socket.on("data", (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      for (;;) {
+        const start = isKnown ? 1 : 0;
+        if (bytes.length < start + 4) return;
+        const end = start + bytes.readInt32BE(start);
+        if (bytes.length < end) return;
+        const type = isKnown ? String.fromCharCode(bytes[0]!) : "startup";
+        const body = bytes.subarray(start + 4, end);
+        bytes = bytes.subarray(end);
+        const words = body.toString().split("\0");
+        if (type === "startup") {
+          isKnown = true;
+          this.startups.push(pairs(body.subarray(4).toString().split("\0")));
+          socket.write(this.#parts.wantsPassword === true ? message("R", int32(3)) : welcome());
+        } else if (type === "p") {
+          this.passwords.push(words[0]!);
+          socket.write(welcome());
+        } else if (type === "Q") this.#answer(socket, { text: words[0]!, values: [] });
+        else if (type === "P") asked = { text: words[1]!, values: [] };
+        else if (type === "B") asked.values = valuesOf(body);
+        else if (type === "S") this.#answer(socket, asked);
+      }
+    });
+  }
+
+  #answer(socket: Socket, asked: Asked): void {
+    const { about, greets, answers } = this.#parts;
+    const isGreeting = asked.text.includes("pg_is_in_recovery");
+    if (!isGreeting) this.asked.push(asked);
+    const { isReadOnly: read_only = false, isStandby: standby = false, encoding = "UTF8" } = about ?? {};
+    const answer = isGreeting ? (greets?.() ?? [{ read_only, standby, encoding }]) : (answers?.(asked) ?? []);
+    if (answer === "silence") return;
+    if (answer === "cut") socket.destroy();
+    else if ("refuses" in answer) socket.write(Buffer.concat([refusal(answer.refuses), noTransaction]));
+    else {
+      const parsed = asked.values.length > 0 ? Buffer.concat([message("1"), message("2")]) : Buffer.alloc(0);
+      socket.write(Buffer.concat([parsed, rowsAs(answer), noTransaction]));
+    }
+  }
+}
+
+function welcome(): Buffer {
+  return Buffer.concat([message("R", int32(0)), noTransaction]);
+}
+
+function pairs(words: readonly string[]): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (let at = 0; words[at]; at += 2) found[words[at]!] = words[at + 1]!;
+  return found;
+}
+
+/** Of a Bind without formats: two empty names, then the values as texts. */
+function valuesOf(body: Buffer): unknown[] {
+  let at = 2;
+  at += 2 + 2 * body.readInt16BE(at);
+  const count = body.readInt16BE(at);
+  at += 2;
+  return Array.from({ length: count }, () => {
+    const length = body.readInt32BE(at);
+    at += 4;
+    if (length < 0) return null;
+    at += length;
+    return body.subarray(at - length, at).toString();
+  });
+}

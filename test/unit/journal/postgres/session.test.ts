@@ -1,0 +1,279 @@
+// What a session does with what a server answers, and how often and when it tries again: time stands still meanwhile.
+import { describe, expect, it, vi } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { readAddress } from "../../../../src/journal/postgres/address.ts";
+import { LostConnection, serverErrorOf } from "../../../../src/journal/postgres/failures.ts";
+import { Session, type SessionParts } from "../../../../src/journal/postgres/session.ts";
+import { stopTime } from "../../../support/stopped-time.ts";
+import { type Answer, AServer, type AServerParts } from "./a-server.ts";
+
+function sessionAt(hosts: string, check: SessionParts["check"] = async () => {}): Session {
+  const address = readAddress(`postgresql://ada@${hosts}/journal`, { env: {} });
+  return new Session({ address, surroundings: { env: {}, home: "/nonexistent", user: "ada" }, check });
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    (value) => Promise.reject(new Error(`no error: ${JSON.stringify(value)}`)),
+    (error: unknown) => error,
+  );
+}
+
+/** A server that answers its statements in this order, then with no rows. */
+function inTurn(...answers: readonly Answer[]): AServerParts {
+  const left = [...answers];
+  return { answers: () => left.shift() ?? [] };
+}
+
+const one = [{ one: 1 }];
+const never = async (): Promise<undefined> => undefined;
+
+/** Twice as long each time, at most a second: until no half second of the ten is left. */
+const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 1000)];
+
+describe("a statement", () => {
+  it("is sent once, with its values, over the one connection that was checked", async () => {
+    const time = stopTime();
+    const server = await AServer.start(inTurn(one, [{ two: "b" }]));
+    const checks: unknown[] = [];
+    const session = sessionAt(server.host, async (_, about) => void checks.push(about));
+    expect(await session.read("SELECT 1")).toEqual(one);
+    expect(await session.write({ text: "UPDATE $1", values: ["a", null], settle: never })).toEqual([{ two: "b" }]);
+    expect(await session.server()).toEqual({ isReadOnly: false, isStandby: false, encoding: "UTF8" });
+    expect(server.asked).toEqual([
+      { text: "SELECT 1", values: [] },
+      { text: "UPDATE $1", values: ["a", null] },
+    ]);
+    expect([checks, server.startups.length, time.waits]).toEqual([[await session.server()], 1, []]);
+  });
+
+  it("that the server refuses is not repeated, and the connection stays", async () => {
+    const time = stopTime();
+    const server = await AServer.start(inTurn({ refuses: "42703" }, one));
+    const session = sessionAt(server.host);
+    expect(serverErrorOf(await thrownBy(session.read("SELECT nothing")))).toEqual({
+      code: "42703",
+      message: "refused",
+    });
+    expect(await session.read("SELECT 1")).toEqual(one);
+    expect([server.startups.length, time.waits]).toEqual([1, []]);
+  });
+
+  it.each<[string, Answer, number]>([
+    ["whose connection ends without a word", "cut", 2],
+    ["that a server answers which shuts down", { refuses: "57P01" }, 2],
+    ["that a server answers which starts", { refuses: "57P03" }, 2],
+    ["that another transaction was in the way of", { refuses: "40001" }, 1],
+    ["that met a deadlock", { refuses: "40P01" }, 1],
+  ])("%s is repeated", async (_what, answer, connections) => {
+    const time = stopTime();
+    const server = await AServer.start(inTurn(answer, answer, one));
+    expect(await sessionAt(server.host).read("SELECT 1")).toEqual(one);
+    expect([server.asked.length, time.waits]).toEqual([3, [50, 100]]);
+    expect(server.startups).toHaveLength(2 * connections - 1);
+  });
+
+  it.each<[string, Answer, object]>([
+    ["the connection", "cut", { name: "LostConnection", message: "the connection was lost" }],
+    ["the server's own refusal", { refuses: "57P01" }, { code: "57P01" }],
+    ["what it conflicts with", { refuses: "40001" }, { code: "40001" }],
+  ])("is repeated until its time is over, and %s is what remains", async (_what, answer, error) => {
+    const time = stopTime();
+    const server = await AServer.start({ answers: () => answer });
+    expect(await thrownBy(sessionAt(server.host).read("SELECT 1"))).toMatchObject(error);
+    expect(time.waits).toEqual(everyWait);
+    expect(server.asked).toHaveLength(everyWait.length + 1);
+  });
+
+  it.each([
+    [9500, [50]],
+    [9501, []],
+  ])("whose connection ends after %i ms of ten seconds is repeated after %j", async (ms, waits) => {
+    const time = stopTime();
+    let tries = 0;
+    const server = await AServer.start({
+      answers: () => {
+        tries += 1;
+        if (tries > 1) return one;
+        time.pass(ms);
+        return "cut";
+      },
+    });
+    const reading = sessionAt(server.host).read("SELECT 1");
+    if (waits.length > 0) expect(await reading).toEqual(one);
+    else expect(await thrownBy(reading)).toBeInstanceOf(LostConnection);
+    expect(time.waits).toEqual(waits);
+  });
+
+  it("that gets no answer in the time that is left ends, and its connection with it", async () => {
+    const time = stopTime();
+    const server = await AServer.start({
+      greets: () => {
+        time.pass(4490);
+        return [{ read_only: false, standby: false, encoding: "UTF8" }];
+      },
+      answers: ({ text }) => (text === "CHECK" ? [] : "silence"),
+    });
+    const session = sessionAt(server.host, async (query) => {
+      await query("CHECK");
+      time.pass(5490);
+    });
+    const error = await thrownBy(session.read("SELECT 1"));
+    expect(error).toEqual(new LostConnection("no response within 0 s"));
+    await server.left();
+    expect([server.asked.map(({ text }) => text), time.waits]).toEqual([["CHECK", "SELECT 1"], []]);
+  });
+
+  it("to a server that was never reached is not repeated", async () => {
+    const time = stopTime();
+    const error = await thrownBy(sessionAt("127.0.0.1:1").read("SELECT 1"));
+    expect(error).toEqual(new LostConnection("no server accepts connections there (connection refused)"));
+    expect(time.waits).toEqual([]);
+  });
+
+  it("over a connection whose check fails is not sent: its connection ends, and the next one is checked again", async () => {
+    const time = stopTime();
+    const server = await AServer.start(inTurn(one));
+    const refused = new Failure("usage", "not this one");
+    const refusals = [refused];
+    const session = sessionAt(server.host, async () => {
+      const why = refusals.pop();
+      if (why) throw why;
+    });
+    expect(await thrownBy(session.read("SELECT 1"))).toBe(refused);
+    await server.left();
+    expect([server.asked, time.waits]).toEqual([[], []]);
+    expect(await session.read("SELECT 1")).toEqual(one);
+    expect(server.startups).toHaveLength(2);
+  });
+
+  it("after the session was closed goes over a new connection", async () => {
+    const server = await AServer.start(inTurn(one, one));
+    const session = sessionAt(server.host);
+    session.close();
+    expect(await session.read("SELECT 1")).toEqual(one);
+    session.close();
+    await server.left();
+    expect(await session.read("SELECT 1")).toEqual(one);
+    expect(server.startups).toHaveLength(2);
+  });
+});
+
+describe("a write whose answer was lost", () => {
+  it.each<[string, Answer[], (readonly object[] | undefined)[], object[], string[]]>([
+    ["had taken effect", ["cut"], [one], one, ["WRITE"]],
+    ["had not", ["cut", one], [undefined], one, ["WRITE", "WRITE"]],
+    ["takes effect meanwhile: nothing is left to do", ["cut", []], [undefined, one], one, ["WRITE", "WRITE"]],
+    [
+      "takes effect meanwhile: its row is there",
+      ["cut", { refuses: "23505" }],
+      [undefined, one],
+      one,
+      ["WRITE", "WRITE"],
+    ],
+    ["finds nothing to do, now as before", ["cut", []], [undefined, undefined], [], ["WRITE", "WRITE"]],
+    ["is another's", ["cut", []], [[]], [], ["WRITE"]],
+  ])("%s", async (_what, answers, found, rows, asked) => {
+    const time = stopTime();
+    const server = await AServer.start(inTurn(...answers));
+    const settled = [...found];
+    const settle = async () => settled.shift() as readonly Record<string, unknown>[] | undefined;
+    expect(await sessionAt(server.host).write({ text: "WRITE", values: [], settle })).toEqual(rows);
+    expect([server.asked.map(({ text }) => text), settled, time.waits]).toEqual([asked, [], [50]]);
+  });
+
+  it("is asked about over the new connection", async () => {
+    stopTime();
+    const server = await AServer.start(inTurn("cut", one));
+    const session = sessionAt(server.host);
+    const rows = await session.write({ text: "WRITE", values: [], settle: (query) => query("SEEK") });
+    expect([rows, server.asked.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
+  });
+
+  it("is not asked about where an answer came", async () => {
+    const server = await AServer.start(inTurn([], { refuses: "23505" }, { refuses: "42501" }));
+    const session = sessionAt(server.host);
+    const settle = vi.fn<() => Promise<undefined>>(never);
+    expect(await session.write({ text: "WRITE", values: [], settle })).toEqual([]);
+    expect(settle).not.toHaveBeenCalled();
+    expect(await thrownBy(session.write({ text: "WRITE", values: [], settle }))).toMatchObject({ code: "23505" });
+    expect(settle).toHaveBeenCalledOnce();
+    expect(await thrownBy(session.write({ text: "WRITE", values: [], settle }))).toMatchObject({ code: "42501" });
+    expect(settle).toHaveBeenCalledOnce();
+  });
+});
+
+describe("a transaction", () => {
+  const begin = [
+    "BEGIN ISOLATION LEVEL READ COMMITTED",
+    "SET LOCAL synchronous_commit = on",
+    "SET LOCAL idle_in_transaction_session_timeout = 60000",
+  ];
+
+  it("is committed durably, and each of its statements has ten minutes", async () => {
+    const server = await AServer.start();
+    const session = sessionAt(server.host);
+    await session.server();
+    const timer = vi.spyOn(globalThis, "setTimeout");
+    const done = await session.transaction(async (query) => [await query("WORK $1", ["a"]), "done"]);
+    const limits = timer.mock.calls.map(([, ms]) => ms);
+    timer.mockRestore();
+    expect(done).toEqual([[], "done"]);
+    expect(server.asked).toEqual([
+      ...begin.map((text) => ({ text, values: [] })),
+      { text: "WORK $1", values: ["a"] },
+      { text: "COMMIT", values: [] },
+    ]);
+    expect(limits).toEqual(Array.from({ length: 5 }, () => 600_000));
+  });
+
+  it("whose work fails is rolled back, and its connection stays", async () => {
+    const server = await AServer.start();
+    const session = sessionAt(server.host);
+    const failing = session.transaction(() => Promise.reject(new Error("changed its mind")));
+    expect(await thrownBy(failing)).toEqual(new Error("changed its mind"));
+    expect(server.asked.map(({ text }) => text)).toEqual([...begin, "ROLLBACK"]);
+    await session.read("SELECT 1");
+    expect(server.startups).toHaveLength(1);
+  });
+
+  it("that cannot be rolled back takes its connection with it", async () => {
+    const server = await AServer.start({ answers: ({ text }) => (text === "ROLLBACK" ? { refuses: "25P02" } : []) });
+    const session = sessionAt(server.host);
+    expect(await thrownBy(session.transaction(() => Promise.reject(new Error("no"))))).toEqual(new Error("no"));
+    await server.left();
+    await session.read("SELECT 1");
+    expect(server.startups).toHaveLength(2);
+  });
+
+  it.each<[Answer, object]>([
+    ["cut", { name: "LostConnection", message: "the connection was lost", cause: expect.any(Error) }],
+    [{ refuses: "57P01" }, { code: "57P01" }],
+    [{ refuses: "40001" }, { code: "40001" }],
+  ])("that ends with %j is not repeated", async (answer, error) => {
+    const time = stopTime();
+    const server = await AServer.start({ answers: ({ text }) => (text === "COMMIT" ? answer : []) });
+    let runs = 0;
+    const ending = sessionAt(server.host).transaction(async () => (runs += 1));
+    expect(await thrownBy(ending)).toMatchObject(error);
+    expect([runs, time.waits]).toEqual([1, []]);
+  });
+
+  it.each([
+    ["08P01", "usage"],
+    ["57P01", undefined],
+  ])("that does not begin with %s says so", async (code, kind) => {
+    const server = await AServer.start({ answers: () => ({ refuses: code }) });
+    const error = await thrownBy(sessionAt(server.host).transaction(async () => {}));
+    expect(serverErrorOf(kind === undefined ? error : (error as Failure).details.cause)?.code).toBe(code);
+    if (kind === undefined) return;
+    expect(error).toMatchObject({
+      kind,
+      message: "The pooler before the server of the journal allows no transactions (pool_mode = statement).",
+      details: {
+        meaning: "Nothing was sent and nothing changed.",
+        hint: "Use PgBouncer with pool_mode = transaction or session, or connect to the server itself.",
+      },
+    });
+  });
+});
