@@ -5,6 +5,7 @@ import { type LeaseParts, moment, PostgresLease, type Taken } from "../../../../
 import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
+import { recordContent, recordHash } from "../../../../src/journal/record.ts";
 import { ada, intent } from "../intent.ts";
 
 export interface Asked {
@@ -15,10 +16,15 @@ export interface Asked {
 /** Rows, or an error that is thrown, for the statements in their order; no rows once they are used up. */
 export type Responses = (readonly Row[] | Error)[];
 
+/** No test asks so much. */
+const mostAsked = 200;
+
 export class ASession {
   readonly asked: Asked[] = [];
   /** What a write asks where the answer was lost. */
   readonly settled: Write["settle"][] = [];
+  /** How many transactions were begun, and how many of them came to their end. */
+  readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
   readonly #server: Partial<Server>;
 
@@ -28,18 +34,24 @@ export class ASession {
   }
 
   readonly query: Query = async (text, values = []) => {
-    this.asked.push({ text, values });
+    if (this.asked.push({ text, values }) > mostAsked) throw new Error("this asks without end");
     const response = this.#responses.shift() ?? [];
     if (response instanceof Error) throw response;
     return response;
   };
 
   get session(): Session {
-    const session: Pick<Session, "read" | "write" | "server"> = {
+    const session: Pick<Session, "read" | "write" | "server" | "transaction"> = {
       read: (text, values) => this.query(text, values),
       write: ({ text, values, settle }) => {
         this.settled.push(settle);
         return this.query(text, values);
+      },
+      transaction: async (work) => {
+        this.transactions.begun += 1;
+        const done = await work(this.query);
+        this.transactions.done += 1;
+        return done;
       },
       server: async () => ({ isReadOnly: false, isStandby: false, encoding: "UTF8", ...this.#server }),
     };
@@ -74,6 +86,12 @@ export function aLease(parts: LeaseParts, taken: Partial<Taken> = {}): PostgresL
     askedAt: moment(),
     ...taken,
   });
+}
+
+/** An entry as the server keeps it. */
+export function entryRow(entry: Entry, more: Row = {}): Row {
+  const content = recordContent(entry, { by: ada });
+  return { id: entry.id, content, hash: recordHash(content), position: 1, epoch: "1", holder: null, ...more };
 }
 
 /** A row whose lease another process has. */
