@@ -1,9 +1,9 @@
 // The certificates of a connection to a team's journal: what does not fit is said before anything is connected.
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
 import { protection } from "../../../../src/journal/postgres/certificates.ts";
@@ -88,5 +88,87 @@ describe.skipIf(opensslAbsent !== undefined)("the files of a connection", () => 
     write(".postgresql/postgresql.crt", cert);
     write(".postgresql/postgresql.key", key);
     expect(ask("", folder)).toEqual({ rejectUnauthorized: true, cert, key });
+  });
+
+  describe("a connection", () => {
+    const [far, near, loop, socket] = ["db.example", "localhost", "127.0.0.1", "/run/pg"];
+    const home = (): string => at("with-root");
+    beforeAll(() => {
+      mkdirSync(join(home(), ".postgresql"), { recursive: true });
+      writeFileSync(join(home(), ".postgresql", "root.crt"), readFileSync(root));
+    });
+
+    it.each<[host: string, mode: string, home: "own" | "none", expected: false | { strict: boolean; named: boolean }]>([
+      [near, "", "none", false],
+      [loop, "", "own", false],
+      [near, "disable", "own", false],
+      [near, "allow", "own", false],
+      [loop, "prefer", "own", false],
+      [socket, "verify-full", "own", false],
+      [near, "require", "none", { strict: false, named: true }],
+      [near, "require", "own", { strict: true, named: true }],
+      [far, "require", "none", { strict: true, named: true }],
+      [far, "require", "own", { strict: true, named: true }],
+      [far, "", "none", { strict: true, named: true }],
+      [far, "", "own", { strict: true, named: true }],
+      [near, "verify-ca", "none", { strict: true, named: true }],
+      [near, "verify-ca", "own", { strict: true, named: false }],
+      [far, "verify-ca", "none", { strict: true, named: true }],
+      [far, "verify-ca", "own", { strict: true, named: false }],
+      [far, "verify-full", "none", { strict: true, named: true }],
+      [near, "verify-full", "own", { strict: true, named: true }],
+    ])("to %s with sslmode %j and the authorities of a home (%s)", (name, mode, of, expected) => {
+      const address = readAddress(`postgresql://${encodeURIComponent(name)}/d?sslmode=${mode}`, { env: {} });
+      const found = protection({ name, port: 5432 }, address, of === "own" ? home() : "/nonexistent");
+      if (expected === false) {
+        expect(found).toBe(false);
+        return;
+      }
+      const ca = of === "own" ? { ca: readFileSync(root) } : {};
+      const check = expected.named ? {} : { checkServerIdentity: expect.any(Function) };
+      expect(found).toStrictEqual({ rejectUnauthorized: expected.strict, ...ca, ...check });
+      if (!expected.named) expect((found as { checkServerIdentity(): unknown }).checkServerIdentity()).toBeUndefined();
+    });
+
+    it("trusts the public authorities where the address says so, whatever the home has", () => {
+      expect(ask("sslrootcert=system", home())).toStrictEqual({ rejectUnauthorized: true });
+    });
+  });
+
+  describe("a private key", () => {
+    const isTaken = (mode: number, owner?: number): boolean => {
+      write("some.key", readFileSync(at("one.key")), mode);
+      if (owner !== undefined) chownSync(at("some.key"), owner, owner);
+      try {
+        ask("sslcert=@one.crt&sslkey=@some.key");
+        return true;
+      } catch (error) {
+        expect((error as Failure).message).toContain("some.key can be read by others");
+        return false;
+      } finally {
+        rmSync(at("some.key"));
+      }
+    };
+    const isSuperuser = process.getuid?.() === 0;
+
+    it.each([0o600, 0o700, 0o400])("with the mode %o is for its owner alone", (mode) => {
+      expect(isTaken(mode)).toBe(true);
+    });
+
+    it.each([0o604, 0o602, 0o601, 0o620, 0o610, 0o660])("with the mode %o is refused", (mode) => {
+      expect(isTaken(mode)).toBe(false);
+    });
+
+    it("of the superuser may be read by a group, and no other one", () => {
+      expect(isTaken(0o640)).toBe(isSuperuser);
+      if (isSuperuser) expect(isTaken(0o640, 65_534)).toBe(false);
+    });
+
+    it("has no mode on Windows", () => {
+      const { platform } = process;
+      onTestFinished(() => void Object.defineProperty(process, "platform", { value: platform }));
+      Object.defineProperty(process, "platform", { value: "win32" });
+      expect(isTaken(0o644)).toBe(true);
+    });
   });
 });

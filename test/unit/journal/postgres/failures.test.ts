@@ -168,9 +168,20 @@ describe("a connection that could not be made", () => {
   it.each([
     ["Connection terminated unexpectedly", "the connection was closed"],
     ["The server does not support SSL connections", "the server offers no TLS (ssl = off)"],
+    ["There was an error establishing an SSL connection", "what answers there is not PostgreSQL"],
     ["something else", "something else"],
   ])("%s: %s", (message, words) => {
     expect(connectionWords(new Error(message))).toBe(words);
+  });
+
+  it.each([
+    [{ cert: { subjectaltname: "DNS:db.example" } }, " (DNS:db.example)"],
+    [{ cert: { subjectaltname: undefined } }, ""],
+    [{ cert: null }, ""],
+    [{ "": { subjectaltname: "DNS:db.example" } }, ""],
+  ])("a certificate for another name says for which, if it says so: %j", (more, named) => {
+    const error = Object.assign(new Error("other"), { code: "ERR_TLS_CERT_ALTNAME_INVALID", ...more });
+    expect(connectionWords(error)).toBe(`its certificate is for another name${named}`);
   });
 
   it("what is no error is shown as it is", () => {
