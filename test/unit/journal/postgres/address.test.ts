@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { type Environment, readAddress, shownAddress, sslModeOf } from "../../../../src/journal/postgres/address.ts";
+import {
+  type Environment,
+  parameters,
+  readAddress,
+  shownAddress,
+  sslModeOf,
+} from "../../../../src/journal/postgres/address.ts";
 import { sectionOf } from "../../../../src/journal/postgres/service-file.ts";
 import { passwordIn } from "../../../../src/journal/postgres/password.ts";
 
@@ -150,6 +156,110 @@ describe("what is refused before anything is connected", () => {
     expect(refused.message).toContain(words);
     expect(JSON.stringify([refused.message, refused.details])).not.toContain("canary");
   });
+});
+
+describe("a refusal", () => {
+  const usual = "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.";
+  const known =
+    "host, port, dbname, user, password, passfile, sslmode, sslrootcert, sslcert, sslkey, target_session_attrs, options, application_name, service, connect_timeout";
+  const shown = " (postgresql://…)";
+  const spaces = "it begins or ends with a space, or has a tab or a line break in it";
+
+  test.each<[text: string, shown: string, what: string, hint?: string]>([
+    [" postgresql://h/d", "", spaces],
+    ["postgresql://h/d\n", shown, spaces],
+    ["postgresql://h/\td", shown, spaces],
+    ["h/d", "", "it does not begin with postgresql://"],
+    ['"postgresql://h/d"', "", "it is in quotation marks"],
+    ["POSTGRESQL://h/d", " (POSTGRESQL://…)", "POSTGRESQL:// is not supported"],
+    ["mysql+x://h/d", " (mysql+x://…)", "mysql+x:// is not supported"],
+    ["postgres://h#i/d", " (postgres://…)", "a # in it has to be written as %23"],
+    ["postgresql://h/d?sslmode=on", shown, "sslmode is one of disable, allow, prefer, require, verify-ca, verify-full"],
+    [
+      "postgresql://h/d?target_session_attrs=on",
+      shown,
+      "target_session_attrs is one of any, read-write, read-only, primary, standby, prefer-standby",
+    ],
+    ["postgresql://h/d?ssl_mode=x", shown, 'the parameter "ssl_mode" is not supported', `Use these alone: ${known}.`],
+    ["postgresql://h/d?ssl+mode=x", shown, "the parameter is not supported", `Use these alone: ${known}.`],
+    ["postgresql://h/d?=x", shown, "the parameter is not supported", `Use these alone: ${known}.`],
+    [`postgresql://h/d?${"x".repeat(41)}`, shown, "the parameter is not supported", `Use these alone: ${known}.`],
+    [
+      "postgresql://h/d?options=-x",
+      shown,
+      "of options only -c search_path=<schema> is supported",
+      "Set other settings for the role: ALTER ROLE … SET ….",
+    ],
+  ])("of %j says what is wrong, and what can be written", (text, beginning, what, hint = usual) => {
+    const { kind, message, details } = refusal(text);
+    expect([kind, message]).toEqual(["usage", `The address of the journal${beginning} cannot be used: ${what}.`]);
+    expect(details).toEqual({ meaning: "Nothing was sent and nothing changed.", hint });
+  });
+});
+
+describe("an address that says everything", () => {
+  const said = {
+    host: "/run/a,/run/b",
+    port: "1,2",
+    dbname: "d",
+    user: "u",
+    password: "p",
+    passfile: "/p",
+    sslmode: "disable",
+    sslrootcert: "/r",
+    sslcert: "/c",
+    sslkey: "/k",
+    target_session_attrs: "standby",
+    options: "--search_path=team",
+    application_name: "ci",
+  };
+  const read = {
+    hosts: [
+      { name: "/run/a", port: 1 },
+      { name: "/run/b", port: 2 },
+    ],
+    port: 1,
+    user: "u",
+    database: "d",
+    password: "p",
+    passwordFile: "/p",
+    sslMode: "disable",
+    rootCertificate: "/r",
+    certificate: "/c",
+    key: "/k",
+    sessionKind: "standby",
+    schema: "team",
+    applicationName: "ci",
+  };
+  const query = (more: object = said): string => new URLSearchParams({ ...more }).toString().replaceAll("+", "%20");
+  const others = Object.fromEntries(Object.keys(said).map((name) => [parameters[name]!, "other"]));
+
+  test("is read as it is, whatever else is said elsewhere", () => {
+    const service = () => Object.fromEntries(Object.keys(said).map((name) => [name, "other"]));
+    const text = `postgresql://?${query({ ...said, service: "s", connect_timeout: "5" })}`;
+    const { shown, ...rest } = readAddress(text, { env: others, service });
+    expect(rest).toEqual(read);
+    expect(shown).toBe(text.replace("&password=p", "").replace("&passfile=%2Fp", ""));
+  });
+
+  test("may say it by variables, and by a service before those", () => {
+    const env = Object.fromEntries(Object.entries(said).map(([name, value]) => [parameters[name]!, value]));
+    expect(readAddress("postgresql://", { env })).toEqual({ ...read, shown: "postgresql://" });
+    const named = { env: { ...others, PGSERVICE: "s" }, service: () => said };
+    expect(readAddress("postgresql://", named)).toEqual({ ...read, shown: "postgresql://" });
+  });
+
+  test("says nothing by what is empty", () => {
+    const empty = Object.fromEntries(Object.keys(said).map((name) => [name, ""]));
+    const found = readAddress(`postgresql://?${query(empty)}&`, { env: {} });
+    expect(found).toMatchObject({ hosts: [], port: 5432, user: undefined, sessionKind: "any", schema: "public" });
+    expect(readAddress("postgresql://?user", { env: { PGUSER: "eve" } }).user).toBe("eve");
+  });
+});
+
+test.each(["disable", "allow", "prefer"])("sslmode=%s is for this machine", (mode) => {
+  for (const host of ["localhost", "127.0.0.1,[::1]", "%2Frun%2Fpg", ""])
+    expect(readAddress(`postgresql://${host}/d?sslmode=${mode}`, { env: {} }).sslMode).toBe(mode);
 });
 
 test.each([
