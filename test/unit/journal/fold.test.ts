@@ -1,8 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { recordContent, seal } from "../../../src/journal/record.ts";
-import { candidates, Fold } from "../../../src/journal/fold.ts";
+import { candidates, type Earlier, Fold } from "../../../src/journal/fold.ts";
 import { scanBytes } from "../../../src/journal/file/scan.ts";
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
 import { headerLine } from "../../../src/journal/record.ts";
@@ -197,25 +197,9 @@ test("a fold goes on where the part before it ended", () => {
   const before = foldOf(long.slice(0, 90));
   const damage = [{ offset: 1, line: 2, bytes: Buffer.from("x"), reason: "bad" }];
   const misplaced = [{ id: "0", line: 3 }];
-  const records = (id: string) => [...before.records(id)];
-  const earlier = {
-    format: 2,
-    isJournal: true,
-    damage,
-    misplaced,
-    lastSum: before.lastSum,
-    gaps: new Set(["g"]),
-    count: before.count(),
-    newest: before.newest(),
-    unsettled: before.unsettled().map(({ id }) => id),
-    records,
-    newestRecord: (id: string) => records(id).at(-1)?.record,
-    ids: () => before.ids(),
-    idsSince: () => before.ids(),
-    named: () => before.ids(),
-    beginning: (start: string) => before.beginning(start),
-  };
-  const fold = new Fold(earlier);
+  const all = () => before.ids();
+  const changes = { damage, misplaced, gaps: new Set(["g"]), idsSince: all, named: all };
+  const { fold, earlier } = partOf(long.slice(0, 90), changes);
   const { format, isJournal, lastSum, hasOwn } = fold;
   expect({ format, isJournal, lastSum, hasOwn }).toEqual({
     format: 2,
@@ -253,4 +237,160 @@ test("a fold goes on where the part before it ended", () => {
     { ...(asked(before) as object), lastSum: again.lastSum },
   ]);
   expect([...again.touched()]).toEqual([]);
+});
+
+/** A step of an entry of few words, in a format. */
+function step(id: string, changes: Partial<Entry> = {}, format = 2): string {
+  const made = { ...newEntry(intent(), { id, key: null, at: "2026-11-21T00:00:00.000Z" }), ...changes };
+  const content = recordContent(made, { by: ada }).replace('"v":2', `"v":${format}`);
+  // Earlier versions did not count.
+  return seal(format === 1 ? content.replace(/,"n":\d+$/, "") : content);
+}
+
+/** A part that is asked for what it has, and writes down the ids whose records were asked for. */
+function partOf(lines: readonly string[], changes: Partial<Earlier> = {}) {
+  const before = foldOf(lines);
+  const asked: string[] = [];
+  const ids = [...before.ids()];
+  const earlier: Earlier = {
+    format: before.format,
+    isJournal: true,
+    damage: [],
+    misplaced: [],
+    lastSum: before.lastSum,
+    gaps: new Set(),
+    count: ids.length,
+    newest: before.newest(),
+    unsettled: before.unsettled().map(({ id }) => id),
+    records: (id) => {
+      asked.push(`all of ${id}`);
+      return [...before.records(id)];
+    },
+    newestRecord: (id) => {
+      asked.push(`newest of ${id}`);
+      return before.records(id).at(-1)?.record;
+    },
+    ids: () => ids,
+    idsSince: () => ids.slice(0, 1),
+    named: () => ids.slice(0, 1),
+    beginning: (start) => ids.filter((id) => id.startsWith(start)),
+    ...changes,
+  };
+  const fold = new Fold(earlier);
+  const add = (...more: readonly string[]): Fold => {
+    fold.add(scanBytes(Buffer.from(more.join("")), { offset: 0, line: 9 }));
+    return fold;
+  };
+  return { fold, earlier, asked, add };
+}
+
+const idsOf = (entries: Iterable<Entry>): string[] => [...entries].map(({ id }) => id);
+const [a, b, c, d, e] = ["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd", "eeeeeeeeee"] as const;
+
+test("the newest entry has the highest id, wherever it stands", () => {
+  expect(foldOf([step(b), step(a)]).newest()).toBe(b);
+  expect(foldOf([step(a), step(b)]).newest()).toBe(b);
+  expect(
+    partOf([step(c)])
+      .add(step(b))
+      .newest(),
+  ).toBe(c);
+  expect(
+    partOf([step(c)])
+      .add(step(d))
+      .newest(),
+  ).toBe(d);
+});
+
+describe("an entry of the part before", () => {
+  test("is its newest record: no other one is asked for", () => {
+    const { fold, asked } = partOf([step(a), step(a, { sequence: 2, state: "unknown", attempts: 1 })]);
+    expect(fold.get(a)).toMatchObject({ id: a, state: "unknown", attempts: 1, sequence: 2, format: 2 });
+    expect(asked).toEqual([`newest of ${a}`]);
+    expect(fold.get(b)).toBeUndefined();
+    expect(asked.slice(1)).toEqual([`newest of ${b}`]);
+  });
+
+  test.each<[string, string[], object | undefined, number]>([
+    ["that no one counted", [step(a, {}, 1), step(a, { state: "unknown" }, 1)], { state: "unknown", format: 1 }, 0],
+    ["that an earlier version began", [step(a, {}, 1), step(a, { sequence: 2, state: "done" })], { state: "done" }, 2],
+    ["that a newer program went on with", [step(a), step(a, { state: "done" }, 9)], { state: "done", format: 9 }, 1],
+    [
+      "whose newest record is none",
+      [step(a), step(a, { sequence: 2, attempts: 0.5 })],
+      { state: "open", format: 2 },
+      2,
+    ],
+    ["without a sound record", [step(a, { attempts: 0.5 })], undefined, 0],
+  ])("%s is as its records say", (_what, lines, expected, sequence) => {
+    const entry = partOf(lines).fold.get(a);
+    if (expected === undefined) expect(entry).toBeUndefined();
+    else expect(entry).toMatchObject({ ...expected, id: a, sequence });
+    expect(entry).toEqual(foldOf(lines).get(a));
+  });
+
+  test("is only shown in a file of a newer program", () => {
+    expect(partOf([step(a)], { format: 9 }).fold.get(a)?.format).toBe(9);
+    expect(partOf([step(a)], { format: 1 }).fold.get(a)?.format).toBe(2);
+  });
+
+  test("that is unfinished is asked for once, until it goes on here", () => {
+    const { fold, asked, add } = partOf([step(a), step(b, { state: "done" }), step(c, { state: "unknown" })]);
+    expect(idsOf(fold.unsettled())).toEqual([c, a]);
+    expect(asked).toEqual([`newest of ${c}`, `newest of ${a}`]);
+    expect([fold.get(a)?.state, fold.get(c)?.state, asked.length]).toEqual(["open", "unknown", 2]);
+    add(step(a, { sequence: 2, state: "pending" }), step(c, { sequence: 2, state: "done" }));
+    expect([idsOf(fold.unsettled()), fold.get(a)?.state, fold.get(c)?.state]).toEqual([[a], "pending", "done"]);
+  });
+
+  test("that is not unfinished, or not there, is not one of the unfinished", () => {
+    const { fold } = partOf([step(a), step(b, { state: "done" })], { unsettled: [a, b, c] });
+    expect(idsOf(fold.unsettled())).toEqual([a]);
+  });
+});
+
+test.each<[string, string[], string[], string[]]>([
+  ["between those before", [a, c, e], [b, d], [e, d, c, b, a]],
+  ["above them", [a, b], [c, d], [d, c, b, a]],
+  ["below them", [c, d], [a, b], [d, c, b, a]],
+  ["with a step of theirs", [a, c], [c, b], [c, b, a]],
+  ["alone", [], [b, a], [b, a]],
+])("the ids of its own are %s, in their order", (_what, before, own, expected) => {
+  const { fold, add } = partOf(before.map((id) => step(id)));
+  add(...own.map((id) => step(id, { sequence: 2 })));
+  expect([[...fold.ids()], fold.count(), idsOf(fold.entries())]).toEqual([expected, expected.length, expected]);
+});
+
+test("an id whose records the part before has no longer is told once", () => {
+  const { fold, add } = partOf([], { newest: e, ids: () => [e, c, a] });
+  add(step(b), step(c), step(d));
+  expect([...fold.ids()]).toEqual([e, d, c, b, a]);
+});
+
+test("what was taken in is told entry by entry, with its newest state", () => {
+  const { fold, add } = partOf([step(a), step(b)]);
+  add(step(a, { sequence: 2, state: "done" }), step(c), step(c, { sequence: 2, state: "done" }), step(d), step(b));
+  const told = [...fold.touched()].map(({ added, entry, ...rest }) => ({
+    ...rest,
+    added: added.length,
+    is: entry?.state,
+  }));
+  expect(told).toEqual([
+    { id: a, isNew: false, isUnsettled: false, added: 1, is: "done" },
+    { id: c, isNew: true, isUnsettled: false, added: 2, is: "done" },
+    { id: d, isNew: true, isUnsettled: true, added: 1, is: "open" },
+  ]);
+});
+
+test.each<[EntryFilter, string[]]>([
+  [{ all: true, since: "2026" }, [d, c]],
+  [{ all: true, after: a, since: "2026" }, [d, c, b]],
+  [{ all: true }, [d, c, b, a]],
+  [{ all: true, resource: "oac_1" }, [c]],
+  [{ all: true, ids: [a, d] }, [d, a]],
+  [{ since: "2026" }, [d, a]],
+])("of the part before as few as possible are looked at for %j", (filter, expected) => {
+  const done = { state: "done" } as const;
+  const { add } = partOf([step(a), step(b, done), step(c, done)]);
+  expect(idsOf(candidates(add(step(d)), filter))).toEqual(expected);
 });
