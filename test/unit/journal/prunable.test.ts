@@ -6,6 +6,7 @@ import { prunable } from "../../../src/journal/prunable.ts";
 import { intent } from "./intent.ts";
 
 const before = "2026-11-22T00:00:00.000Z";
+const moment = "2026-11-21T23:59:59.999Z";
 
 function entry(id: string, changes: Partial<Entry>): Entry {
   const fresh = newEntry(intent(), { id, key: id, at: "2026-11-21T00:00:00.000Z" });
@@ -35,6 +36,9 @@ describe("an old settled entry", () => {
     ["of a client of that id elsewhere stays", [{ ...client, base_url: "https://us.example.com" }, revokesClient], "r"],
     ["of an expired key goes", [{ ...key, detail: { expiry: "2026-11-01T00:00:00.000Z" } }], "k"],
     ["of a key that expires later stays", [{ ...key, detail: { expiry: "2027-11-01T00:00:00.000Z" } }], ""],
+    ["of a key that expires at that very time stays", [{ ...key, detail: { expiry: before } }], ""],
+    ["that was touched at that very time stays", [{ ...client, state: "refused", updated_at: before }], ""],
+    ["that was touched a moment before goes", [{ ...client, state: "refused", updated_at: moment }], "c"],
     ["that was given up, of a client that exists, stays", [{ ...client, state: "abandoned" }], ""],
     ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
     ["that is done and does not name what it made stays", [{ ...key, resource_id: null }], ""],
@@ -67,6 +71,52 @@ describe("an old settled entry", () => {
     const first = { ...rotation, id: "0", state: "unknown", updated_at: old, ...about } as Entry;
     const made = { ...key, id: "1", resource_id: "ak_9" };
     expect(gone([first, made, { ...rotation, id: "2" }], true)).toBe(ids);
+  });
+
+  test.each<[string, Partial<Entry>]>([
+    ["revoked it", { operation: "access_key.revoke" }],
+    ["adopted it", { operation: "access_key.adopt", state: "refused" }],
+    ["rotated a key that it does not name", { operation: "access_key.rotate", state: "refused", detail: {} }],
+  ])("that did not rotate a key goes while a rotation of it is unfinished: it %s", (_what, changes) => {
+    const detail = { mode: "in_place", key_id: "ak_1" } as const;
+    const rotation = { ...key, id: "0", operation: "access_key.rotate", detail, state: "unknown" } as Entry;
+    expect(gone([rotation, { ...key, id: "1", resource_id: null, detail: { key_id: "ak_1" }, ...changes }], true)).toBe(
+      "1",
+    );
+  });
+
+  test("goes by itself where what it names is not there any more", () => {
+    for (const link of [{ parent: "gone" }, { replaces: "gone" }, { replaced_by: "gone" }]) {
+      const [over, open] = [entry("a", { state: "refused", ...link }), entry("b", { state: "open", ...link })];
+      expect([gone([over, open]), gone([open, over])]).toEqual(["a", "a"]);
+    }
+  });
+
+  test.each<[string, Partial<Entry>]>([
+    ["its parent", { parent: "b" }],
+    ["what it replaces", { replaces: "b" }],
+    ["what replaced it", { replaced_by: "b" }],
+  ])("goes or stays with %s", (_what, link) => {
+    const [one, other] = [entry("a", { state: "refused", ...link }), entry("b", { state: "refused" })];
+    expect([
+      gone([one, other]),
+      gone([one, { ...other, state: "open" }]),
+      gone([{ ...one, state: "open" }, other]),
+    ]).toEqual(["ab", "", ""]);
+  });
+
+  test("is named as kept for its client only if nothing else keeps it", () => {
+    const young = { ...client, id: "y", resource_id: "oc_9", updated_at: before };
+    const open = { ...client, id: "o", resource_id: "oc_8", state: "open" as const };
+    const leased = { ...client, id: "l", resource_id: "oc_7" };
+    const all = [client, young, open, leased, key];
+    const choice = { before, leased: new Set(["l"]) };
+    expect(prunable(all, choice)).toEqual({ going: new Set(), live: [], keptLive: [client, key] });
+    expect(prunable(all, { ...choice, includeLive: true })).toEqual({
+      going: new Set(["c", "k"]),
+      live: [client, key],
+      keptLive: [],
+    });
   });
 
   test("of a long row of replacements goes or stays with all of them", () => {

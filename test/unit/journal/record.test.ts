@@ -3,8 +3,11 @@ import { describe, expect, it, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
 import {
+  brokenStep,
+  type EntryRecord,
   hashOfRecord,
   headerLine,
+  historyFinding,
   contentIn,
   isMoved,
   movedToIn,
@@ -147,10 +150,37 @@ describe("what stands at the end of a record", () => {
     ',"prev":"xy"',
     `,"prev":"${prev.slice(1)}"`,
     `,"prev":"${prev}g"`,
+    `,"prev":"${prev}0`,
+    ',"m":12',
+    ',"n":12]',
+    ',"n":',
+    ',"n":1 ',
   ])("is nothing where it is not well formed: %s", (tail) => {
     const bytes = Buffer.from(seal(`"v":2,"intent":{"id":"0123456789"},"now":{"state":"done"}${tail}`).trimEnd());
     const line = { bytes, start: 0, end: bytes.length };
     expect(readLine(line)).toMatchObject({ sequence: undefined, prev: undefined });
+  });
+
+  it.each([1, 9, 10, 19, 90, 109, 123_456_789_012_345, 999_999_999_999_999, 100_000_000_000_000])(
+    "is the number %i, with a hash and without",
+    (n) => {
+      for (const has of ["", members.prev])
+        for (const after of [undefined, members.after]) {
+          const line = sealed(`"v":2,"intent":{"id":"0123456789"},"now":{"state":"done"}${has},"n":${n}`, after);
+          expect(readLine(line)).toMatchObject({ sequence: n, prev: has === "" ? undefined : prev, after });
+        }
+    },
+  );
+
+  it("is nothing where the line does not end as a record does", () => {
+    const body = '"v":2,"intent":{"id":"0123456789"},"now":{"state":"done"},"n":12]';
+    const bytes = Buffer.from(`{"sum":"${recordHash(body).slice(0, 16)}",${body}`);
+    expect(readLine(all(bytes))).toMatchObject({
+      kind: "entry",
+      sequence: undefined,
+      prev: undefined,
+      after: undefined,
+    });
   });
 });
 
@@ -173,6 +203,13 @@ describe("a line whose checksum is right", () => {
       '"v":2,"journal":"integ","kept":{"records":3,"digest":"d","gaps":["a",1,"b"]}',
       { kind: "header", kept: { records: 3, digest: "d", gaps: ["a", "b"] } },
     ],
+    ...['"3","digest":"d","gaps":[]', '3,"digest":1,"gaps":[]', '3,"digest":"d","gaps":"a"', '3,"digest":"d"'].map(
+      (kept): [string, string, unknown] => [
+        `a header that keeps nothing: ${kept}`,
+        `"v":2,"journal":"integ","kept":{"records":${kept}}`,
+        { kind: "header", kept: undefined },
+      ],
+    ),
     [
       "a header that keeps nothing",
       '"v":2,"journal":"integ","kept":{"records":"3"}',
@@ -241,4 +278,46 @@ test("the head of a file says where its entries are, and only there", () => {
   expect([isMoved(begun.slice(0, 100)), movedToIn(begun)]).toEqual([true, { to: "x", isUnfinished: true }]);
   const here = headerLine({ file: "f", createdAt: at });
   expect([isMoved(here), movedToIn(here)]).toEqual([false, undefined]);
+});
+
+describe("the history of an entry", () => {
+  const record = (prev: string | undefined, format = 2): EntryRecord => {
+    const content = `"v":${format},"intent":{"id":"0123456789"},"now":{"state":"done"}`;
+    return readLine(sealed(prev === undefined ? content : `${content},"prev":"${prev}"`)) as EntryRecord;
+  };
+  const hashOf = ({ line }: EntryRecord): string => hashOfRecord(line);
+  const first = record(undefined);
+  const second = record(hashOf(first));
+  const third = record(hashOf(second));
+  const old = record(undefined, 1);
+  const stray = record("0".repeat(64));
+
+  it.each<[string, EntryRecord[], number | undefined, number | undefined]>([
+    ["that follow each other", [first, second, third], undefined, undefined],
+    ["of which there is none", [], undefined, undefined],
+    ["whose first is missing", [second, third], undefined, 0],
+    ["whose second is missing", [first, third], undefined, 1],
+    ["of which one names none before it", [first, first], undefined, 1],
+    ["of which one names another", [first, second, stray], undefined, 2],
+    ["of an earlier version", [old, old, old], undefined, undefined],
+    ["that go on from an earlier version", [old, record(hashOf(old))], undefined, undefined],
+    ["that name another one in an earlier version", [old, record("0".repeat(64), 1)], undefined, 1],
+    ["that go on from an earlier version and do not name it", [old, first], undefined, 1],
+    ["that were looked at up to the second", [second, second, third], 2, undefined],
+    ["that were looked at up to the first", [stray, third], 1, 1],
+  ])("is told by records %s", (_what, records, from, place) => {
+    expect(brokenStep(records, from)).toBe(place);
+  });
+
+  it.each([
+    [0, false, "1", "problem"],
+    [1, false, "1", "problem"],
+    [3, true, "3", "warning"],
+  ] as const)("that is broken at %i names the record before (known: %s)", (place, isKnown, number, severity) => {
+    expect(historyFinding("a", place, isKnown)).toEqual({
+      severity,
+      where: "entry a",
+      message: `its record ${number} or the next was edited, removed or moved since it was written`,
+    });
+  });
 });

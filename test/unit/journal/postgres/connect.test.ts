@@ -31,7 +31,7 @@ describe("a server that is connected to", () => {
     async (about) => {
       let now = 0;
       // Who does not connect at all is told so soon.
-      const clock = vi.spyOn(performance, "now").mockImplementation(() => (now = now === 0 ? 1 : 3501));
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => (now = now === 0 ? 1 : 2901));
       const server = await AServer.start({ about });
       const { server: found } = await connectTo(server.host).finally(() => clock.mockRestore());
       expect(found).toEqual(about);

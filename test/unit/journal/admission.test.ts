@@ -1,0 +1,244 @@
+// What an intent meets in the journal, and which of it is refused with which words.
+import { describe, expect, it } from "vitest";
+import {
+  assertNoneLost,
+  assertSameAccount,
+  changeable,
+  entriesOfRequest,
+  entryOfKey,
+  type Intent,
+  isSameAccount,
+  keyOf,
+  movedAway,
+  newEntry,
+} from "../../../src/journal/admission.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import { Failure } from "../../../src/errors.ts";
+import { intent } from "./intent.ts";
+
+const at = "2026-11-21T00:00:00.000Z";
+const id = "1rs6rsqksj";
+
+function entry(changes: Partial<Entry> = {}): Entry {
+  return { ...newEntry(intent(), { id, key: "k", at }), ...changes };
+}
+
+function failureOf(work: () => unknown): Failure {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+const show = `integ journal show ${id}`;
+const elsewhere = "00000000-0000-4000-8000-000000000009";
+const { organization_id } = intent();
+
+describe("an account", () => {
+  const [mine, theirs] = ["prf_1", "prf_2"];
+  it.each<["machine" | "shared", object, object, boolean]>([
+    ["machine", { profile_id: mine }, { profile_id: mine }, true],
+    ["machine", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, false],
+    ["machine", { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
+    ["shared", { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
+    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, true],
+    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "d" }, false],
+    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs }, true],
+    ["shared", { profile_id: mine }, { profile_id: theirs, principal: "c" }, true],
+  ])("in a journal of a %s: %j and %j are the same: %s", (scope, one, other, isSame) => {
+    expect(isSameAccount(one as Entry, other as Intent, scope)).toBe(isSame);
+  });
+});
+
+describe("a key given by hand", () => {
+  it("is one of the request only if the contract has one", () => {
+    expect([
+      keyOf(intent(), { key: "k" }),
+      keyOf(intent({ idempotent: false }), { key: "k" }),
+      keyOf(intent(), {}),
+    ]).toEqual(["k", undefined, undefined]);
+  });
+
+  it("names the oldest entry that has it, at that address alone", () => {
+    const entries = [entry({ id: "3" }), entry({ id: "2" }), entry({ id: "1", base_url: "https://us.example.com" })];
+    expect(entryOfKey(entries, intent(), { key: "k", scope: "machine" })?.id).toBe("2");
+    expect(entryOfKey(entries, intent(), { key: "l", scope: "machine" })).toBeUndefined();
+  });
+
+  it.each<[string, Partial<Intent>, string]>([
+    ["another account", { profile: "second", profile_id: "prf_2" }, 'was used as profile "prod"'],
+    ["another request", { fingerprint: "2" }, "was already used for a different request"],
+    ["another request of another account", { profile_id: "prf_2", fingerprint: "2" }, 'was used as profile "prod"'],
+  ])("of %s is refused", (_what, changes, what) => {
+    const { kind, message, details } = failureOf(() =>
+      entryOfKey([entry()], intent(changes), { key: "k", scope: "machine" }),
+    );
+    expect([kind, message]).toEqual(["conflict", `This idempotency key ${what}.`]);
+    expect(details).toEqual({
+      meaning: "Nothing was sent and nothing changed. An idempotency key belongs to one request of one account.",
+      nextCommand: show,
+      entry: id,
+    });
+  });
+
+  it("of an entry that a newer program wrote is not continued", () => {
+    const newer = [entry({ format: 9 })];
+    expect(failureOf(() => entryOfKey(newer, intent(), { key: "k", scope: "machine" })).kind).toBe("usage");
+  });
+});
+
+describe("the same request, unfinished", () => {
+  const second = { profile: "second", profile_id: "prf_2" };
+
+  it.each<[string, Partial<Entry>, Partial<Intent>, said: [begun: string, now: string], way: string]>([
+    [
+      "as another profile",
+      {},
+      second,
+      ['as profile "prod"', 'as profile "second"'],
+      `Recover it with the profile that started it: integ journal recover ${id}`,
+    ],
+    [
+      "with an organization that is not named now",
+      {},
+      { organization_id: null },
+      [`for the organization ${organization_id}`, "without an organization"],
+      "Set or unset INTEG_ORGANIZATION_ID as before",
+    ],
+    [
+      "without the organization that is named now",
+      { organization_id: null },
+      {},
+      ["without an organization", `for the organization ${organization_id}`],
+      "Set or unset INTEG_ORGANIZATION_ID as before",
+    ],
+    [
+      "as another profile, with an organization that is not named now",
+      {},
+      { ...second, organization_id: null },
+      ['as profile "prod"', 'as profile "second"'],
+      `Recover it with the profile that started it: integ journal recover ${id}`,
+    ],
+  ])("%s is another one", (_what, begun, now, said, way) => {
+    const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
+    const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(now), "machine"));
+    expect(kind).toBe("conflict");
+    expect(message).toBe(`The same request is unfinished ${said[0]}, and is now requested ${said[1]}.`);
+    expect(details).toEqual({
+      meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
+      nextCommand: show,
+      entry: id,
+    });
+  });
+
+  it.each<[string, Partial<Entry>, Partial<Intent>]>([
+    ["of the same account", {}, {}],
+    ["of another organization", { organization_id: elsewhere }, {}],
+    ["of another organization, as another profile", { organization_id: elsewhere }, second],
+    ["that is another request", { fingerprint: "2" }, second],
+    ["that is another request without an organization", { fingerprint: "2", organization_id: null }, {}],
+    ["that is a step of larger work", { parent: "p" }, second],
+    ["where the step of larger work is wanted", {}, { ...second, parent: "p" }],
+    ["where another entry is to be replaced", {}, { ...second, replaces: "r" }],
+    [
+      "where it revokes a client",
+      { operation: "oauth_client.revoke" },
+      { ...second, operation: "oauth_client.revoke" },
+    ],
+    ["where it revokes a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
+  ])("%s is in nobody's way", (_what, begun, now) => {
+    expect(assertSameAccount([entry(begun)], intent(now), "machine")).toBeUndefined();
+  });
+
+  it("is what is continued: the oldest first, of the same work alone", () => {
+    const entries = [
+      entry({ id: "6" }),
+      entry({ id: "5", parent: "p" }),
+      entry({ id: "4", replaces: "r" }),
+      entry({ id: "3", profile_id: "prf_2" }),
+      entry({ id: "2", fingerprint: "2" }),
+      entry({ id: "1" }),
+    ];
+    const of = (changes: Partial<Intent>): string[] =>
+      entriesOfRequest(entries, intent(changes), "machine").map((one) => one.id);
+    expect([of({}), of({ parent: "p" }), of({ replaces: "r" }), of({ parent: null, replaces: null })]).toEqual([
+      ["1", "6"],
+      ["5"],
+      ["4"],
+      ["1", "6"],
+    ]);
+  });
+});
+
+describe("a request that was sent before, and has no secret", () => {
+  it.each([
+    ["secret_lost", "its one-time secret is lost", `integ journal recover ${id} --replace-lost-secret`],
+    ["undelivered", "its secret is kept until you claim it", `integ journal claim ${id}`],
+  ] as const)("is %s", (state, what, nextCommand) => {
+    const entries = [entry({ id: "2", state: "secret_lost" }), entry({ state }), entry({ id: "1", state: "unknown" })];
+    const { kind, message, details } = failureOf(() => assertNoneLost(entries));
+    expect([kind, message]).toEqual([state, `The same request was sent before, and ${what}.`]);
+    expect(details).toEqual({
+      meaning: "Nothing was sent and nothing changed; --new creates another one anyway.",
+      entry: id,
+      nextCommand,
+    });
+  });
+
+  it("is only shown if a newer program wrote it", () => {
+    const lost = entry({ state: "secret_lost", format: 9 });
+    for (const work of [() => assertNoneLost([lost]), () => changeable(lost)]) {
+      const { kind, message, details } = failureOf(work);
+      expect([kind, message]).toEqual(["usage", `The journal entry ${id} was written by a newer integ (format 9).`]);
+      expect(details).toEqual({
+        meaning: "This version shows it and does not change it. Nothing was sent and nothing changed.",
+        hint: "Upgrade integ, then run the command again.",
+        entry: id,
+      });
+    }
+  });
+
+  it("is none where it has one", () => {
+    const states = [
+      "open",
+      "unknown",
+      "pending",
+      "waiting",
+      "done",
+      "refused",
+      "unusable",
+      "replaced",
+      "abandoned",
+    ] as const;
+    expect(assertNoneLost(states.map((state) => entry({ state })))).toBeUndefined();
+  });
+});
+
+it.each([
+  [
+    false,
+    "The entries of the journal /here were moved to /there.",
+    {
+      meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
+      hint: "Set INTEG_JOURNAL, or --journal of the profile, to /there.",
+    },
+  ],
+  [
+    true,
+    "The entries of the journal /here are being moved to /there.",
+    {
+      meaning: "Nothing was sent and nothing changed: the move is not finished.",
+      hint: "Wait until it is, or run it again if it was interrupted.",
+      nextCommand: "integ journal move --to /there",
+    },
+  ],
+])(
+  "a journal whose entries are elsewhere says where, and whether all of them are (on their way: %s)",
+  (isUnfinished, message, details) => {
+    const failure = movedAway("/here", { to: "/there", isUnfinished });
+    expect([failure.kind, failure.message, failure.details]).toEqual(["usage", message, details]);
+  },
+);
