@@ -232,7 +232,10 @@ describe("an address", () => {
     [`apps/${long(254)}#a`, false],
   ])("%s is one: %s", async (text, is) => {
     const opening = (): unknown => open(text, { env: {} } as never);
-    if (is) return void expect(opening()).toMatchObject({ address: text });
+    if (is) {
+      expect(opening()).toMatchObject({ address: text });
+      return;
+    }
     expect(await failureOf(opening)).toEqual({
       kind: "usage",
       message: expect.stringContaining(`k8s:${text}`),
