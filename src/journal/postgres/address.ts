@@ -122,7 +122,7 @@ function shapeComplaint(text: string): string {
   if (scheme === undefined)
     return /^["'`]/.test(text) ? "it is in quotation marks" : "it does not begin with postgresql://";
   if (!/^postgres(?:ql)?$/.test(scheme)) return `${scheme}:// is not supported`;
-  return text.includes("#") ? "a # in it has to be written as %23" : "it is not well formed";
+  return "a # in it has to be written as %23";
 }
 
 function wrong(text: string, what: string, hint?: Advice): Failure {

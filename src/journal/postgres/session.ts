@@ -134,20 +134,21 @@ export class Session {
     for (let round = 0; ; round += 1) {
       try {
         const { client } = await this.#connection();
-        return await work(this.#queryOf(client, end - performance.now()));
+        return await work(this.#queryOf(client, end - performance.now(), limitMs));
       } catch (error) {
         const mayPass = isLoss(error) || isConflict(error);
-        if (error instanceof Failure || !mayPass || !this.#hasMet || performance.now() + 500 > end) throw error;
+        if (!mayPass || !this.#hasMet || performance.now() + 500 > end) throw error;
         await sleep(Math.min(1000, 50 * 2 ** round));
       }
     }
   }
 
-  #queryOf(client: Connected["client"], withinMs: number): Query {
+  /** @param saidMs of how much time a failure speaks: a statement that is repeated has what is left of it */
+  #queryOf(client: Connected["client"], withinMs: number, saidMs = withinMs): Query {
     return async (text, values = []) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
-        const seconds = Math.round(withinMs / 1000);
+        const seconds = Math.round(saidMs / 1000);
         timer = setTimeout(() => reject(new LostConnection(`no response within ${seconds} s`)), withinMs);
       });
       try {

@@ -107,10 +107,11 @@ export async function takeAway({ session, tables }: LeaseParts, id: string, seen
   const holder = row && holderIn(row);
   if (holder === undefined) return;
   const isSame = holder.since === seen.since && holder.pid === seen.pid && holder.host === seen.host;
-  const values = [id, row?.epoch];
-  // A repeated one changes nothing: the epoch is another by then.
-  const rows = isSame ? await session.write({ text, values, settle: async () => [] }) : [];
-  if (rows.length > 0 || isSame) return;
+  if (isSame) {
+    // A repeated one changes nothing: the epoch is another by then.
+    await session.write({ text, values: [id, row?.epoch], settle: async () => [] });
+    return;
+  }
   throw new Failure("conflict", `Journal entry ${id} is held by ${describeHolder(holder)} now.`, {
     meaning: "Nothing changed.",
     nextCommand: shell`integ journal show ${id}`,
