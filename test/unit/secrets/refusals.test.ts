@@ -1,0 +1,376 @@
+// What a destination says that cannot take a secret, word for word, and what is found of one later.
+import fs, { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { addProfile, type ProfileStores } from "../../../src/profiles/configure.ts";
+import { credentialsAt } from "../../../src/profiles/credentials.ts";
+import { openProfileStore } from "../../../src/profiles/store.ts";
+import { commandDestination } from "../../../src/secrets/command.ts";
+import { holdsDelivered, isDelivered, proofOf } from "../../../src/secrets/delivery-proof.ts";
+import type { ProofKeys, RecordOf, SecretOptions } from "../../../src/secrets/destination.ts";
+import { open as openKeychain } from "../../../src/secrets/keychain-store.ts";
+import { profileDestination, rememberedProfile } from "../../../src/secrets/profile.ts";
+import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
+import { identityOf } from "../../../src/secrets/reserved-file.ts";
+import { maskLines } from "../../../src/secrets/stdout.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { diskError, onDisk } from "../../support/disk-calls.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { canary, client, delivery, key } from "./a-secret.ts";
+
+const onLinux = it.runIf(process.platform === "linux");
+
+function toolsAt(folder: string): DestinationTools {
+  return {
+    env: { PATH: process.env.PATH },
+    cwd: folder,
+    stdoutFd: 1,
+    print: async () => {},
+    onStderr: () => {},
+    profiles: () => Promise.reject(new Error("no profile is asked for")),
+    http: () => Promise.reject(new Error("nothing is sent")),
+    sleep: async () => {},
+  };
+}
+
+function profilesAt(folder: string): ProfileStores {
+  return {
+    store: openProfileStore({ configDir: folder }),
+    credentials: credentialsAt({ configDir: folder, keychain: "file", env: {} }),
+  };
+}
+
+describe("secret options", () => {
+  it.each<[SecretOptions, string, unknown]>([
+    [
+      { to: [{ kind: "store", to: "valut:a/b" }] },
+      "it is not the address of a store that integ supports",
+      "Write vault:<mount>/<path>#<field> or github:<owner>/<repo>[@<environment>]#<NAME> or k8s:<namespace>/<secret>#<key> or keychain:<service>/<account>; for another store use --secret-command.",
+    ],
+    [{ to: [], as: "json" }, "--secret-format and --secret-env are for --secret-file and --secret-command.", undefined],
+    [
+      { to: [], force: true },
+      "--force lets --secret-file replace an existing file, and no --secret-file is given.",
+      "Add --secret-file <path>, or leave --force out.",
+    ],
+    [{ to: [{ kind: "file", path: "" }] }, "--secret-file names no file.", undefined],
+    [
+      { to: [{ kind: "file", path: "a b/" }] },
+      "The secret cannot go to a b/: that names a folder.",
+      "Name a file in it: --secret-file 'a b/client.secret'.",
+    ],
+    [{ to: [{ kind: "profile", name: "" }] }, "--secret-profile names no profile.", undefined],
+  ])("%j", async (options, message, hint) => {
+    const failure = await failureOf(() => destinationFor(options, toolsAt("/")));
+    expect([failure.kind, failure.message]).toEqual(["usage", expect.stringContaining(message)]);
+    expect(failure.details.hint).toEqual(hint);
+  });
+
+  it.each([
+    [{}, { as: "raw", force: false }],
+    [{ as: "line" }, { as: "line", force: false }],
+    [{ force: true }, { as: "raw", force: true }],
+  ] as const)("of a file, %j, say how", async (more, how) => {
+    const to = await destinationFor({ to: [{ kind: "file", path: "x", ...more }] }, toolsAt("/folder"));
+    expect(to.record).toEqual({ kind: "file", path: "/folder/x", ...how });
+    const forced = await destinationFor(
+      { to: [{ kind: "file", path: "x", ...more }], force: true },
+      toolsAt("/folder"),
+    );
+    expect(forced.record).toEqual({ kind: "file", path: "/folder/x", ...how, force: true });
+  });
+
+  it("with --force are for an entry that remembers several too", async () => {
+    const remembered: RecordOf<"several"> = {
+      kind: "several",
+      places: [{ state: "pending", at: { kind: "file", path: "/folder/x", as: "raw", force: false } }],
+    };
+    const to = await destinationFor({ to: [], force: true, remembered }, toolsAt("/folder"));
+    expect(to.record).toMatchObject({ kind: "several", places: [{ at: { kind: "file", path: "/folder/x" } }] });
+  });
+});
+
+describe("a command that is not stored", () => {
+  const remembered: RecordOf<"several"> = {
+    kind: "several",
+    places: [{ state: "failed", at: { kind: "command", mark: "m" } }],
+  };
+  it("has to be typed again, at every step", async () => {
+    const to = await destinationFor({ to: [], remembered }, toolsAt("/"));
+    expect(to.isStdout).toBe(false);
+    for (const step of [() => to.check({ before: remembered }), () => to.prepare("w", { before: remembered })])
+      expect(await failureOf(step)).toMatchObject({
+        kind: "usage",
+        message: "Commands are not stored: pass --secret-command again.",
+      });
+    expect((await failureOf(() => to.deliver(client, delivery))).message).toContain("pass --secret-command again");
+    await to.release();
+  });
+
+  it.each<RecordOf<"command"> | { readonly kind: "stdout" }>([{ kind: "command", mark: "m" }, { kind: "stdout" }])(
+    "leaves nothing to look at: %j",
+    async (record) => {
+      const found = await rememberedDestination(record, { ...toolsAt("/"), profiles: async () => ({}) as never });
+      expect([await found.completeDelivery({ clientId: "cid_1" }), await found.reread()]).toEqual([false, undefined]);
+      expect(found.removeReserve("e")).toBeUndefined();
+    },
+  );
+});
+
+describe("a command", () => {
+  const check = (command: string, more: object = {}, env: object = { PATH: process.env.PATH }): Promise<unknown> =>
+    failureOf(() => commandDestination({ command, ...more }, { env: env as never, onStderr: () => {} }).check());
+  it("that is empty, or whose check is, is refused", async () => {
+    const empty = (flag: string) => ({ kind: "usage", message: `${flag} is empty.`, details: {} });
+    for (const command of ["", " \n"]) {
+      expect(await check(command)).toEqual(empty("--secret-command"));
+      expect(await check("true", { check: { command, by: "exit" } })).toEqual(empty("--secret-check-command"));
+    }
+  });
+
+  onLinux("without a shell is refused", async () => {
+    const { value, calls } = await onDisk(
+      () => check("true"),
+      ({ call }) => (call === "access" ? diskError("ENOENT", "access") : undefined),
+    );
+    expect(value).toMatchObject({
+      kind: "usage",
+      message: "--secret-command needs /bin/sh, and it cannot be run here.",
+    });
+    expect(calls.filter(({ call }) => call === "access").map(({ args }) => args)).toEqual([
+      ["/bin/sh", fs.constants.X_OK],
+    ]);
+  });
+
+  onLinux("whose program is missing is refused, and so is one that gets nothing", async () => {
+    expect(await check("no-such-tool-of-mine")).toEqual({
+      kind: "usage",
+      message: '--secret-command: the program "no-such-tool-of-mine" was not found.',
+      details: { hint: "Install it, or correct the command." },
+    });
+    for (const [path, missing] of [["/no/such", "cat"]] as const)
+      expect(await check("exit 0", {}, { PATH: path })).toEqual({
+        kind: "usage",
+        message: `--secret-command: the program "${missing}" was not found.`,
+        details: {
+          meaning: "integ passes the secret to the command through it.",
+          hint: "Add its folder to PATH.",
+        },
+      });
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "cat"), "#!/bin/sh\n", { mode: 0o755 });
+    expect(await check("exit 0", {}, { PATH: folder })).toMatchObject({
+      message: '--secret-command: the program "wc" was not found.',
+      details: { hint: "Add its folder to PATH." },
+    });
+  });
+
+  it("that a person interrupts did not take the secret as far as is known", async () => {
+    const reason = new Failure("interrupted", "Interrupted.");
+    const place = commandDestination(
+      { command: "sleep 5" },
+      { env: { PATH: process.env.PATH }, onStderr: () => {}, signal: AbortSignal.abort(reason) },
+    );
+    const failure = await failureOf(() => place.deliver(client, delivery));
+    expect(failure.kind).toBe("undelivered");
+    expect(failure.message).toMatch(
+      /^The --secret-command did not finish: it is not known whether it took the secret\. /,
+    );
+  });
+});
+
+describe("a mask", () => {
+  it.each([
+    ["a\rb", "::add-mask::a%0Db\n"],
+    ["a\nb", "::add-mask::a%0Ab\n"],
+    ["100%", "::add-mask::100%25\n"],
+  ])("of %j is one line", (secret, line) => {
+    const lines = maskLines(secret, "{}");
+    expect(lines.startsWith(line)).toBe(true);
+    expect(
+      lines
+        .split("\n")
+        .slice(0, -1)
+        .every((one) => one.startsWith("::add-mask::")),
+    ).toBe(true);
+  });
+});
+
+describe("a profile", () => {
+  const prod = { name: "prod", region: "eu", base_url: "https://api.example.com" } as const;
+  const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_post" } as const;
+  const refusal = "The secret cannot become the credential of profile";
+  const made = async (settings: object = {}): Promise<ProfileStores> => {
+    const stores = profilesAt(temporaryFolder());
+    await addProfile(stores, { ...prod, ...settings });
+    return stores;
+  };
+
+  it.each([
+    ["env", "it is the environment's", "Name another destination for the secret."],
+    ["sandbox", "its credentials are its own", "Name another destination for the secret."],
+    ["sandbox-eu", "its credentials are its own", "Name another destination for the secret."],
+    ["none", "it does not exist", undefined],
+  ])("%s takes none", async (name, why, hint) => {
+    const failure = await failureOf(() => profileDestinationOf(name).check());
+    expect(failure).toMatchObject({ kind: "usage", message: `${refusal} ${name}: ${why}.` });
+    expect([failure.details.hint, failure.details.nextCommand]).toEqual([
+      hint,
+      hint === undefined ? "integ profiles list" : undefined,
+    ]);
+    function profileDestinationOf(of: string): ReturnType<typeof profileDestination> {
+      return profileDestination({ name: of }, { stores: profilesAt(temporaryFolder()) });
+    }
+  });
+
+  it("that cannot take what comes is undelivered", async () => {
+    const stores = await made();
+    const place = profileDestination({ name: "prod" }, { stores });
+    expect(place.isStdout).toBe(false);
+    expect(await failureOf(() => place.deliver(client, delivery))).toMatchObject({
+      kind: "undelivered",
+      message: `${refusal} prod: it has no token endpoint.`,
+    });
+    const with_ = profileDestination({ name: "prod" }, { stores: await made({ oauth }) });
+    expect(await failureOf(() => with_.deliver({ ...client, clientId: undefined }, delivery))).toMatchObject({
+      kind: "undelivered",
+      message: `${refusal} prod: the client has no client id.`,
+    });
+  });
+
+  it("without an issuer that is known takes a key of any, in the usual style", async () => {
+    const stores = await made();
+    const place = profileDestination({ name: "prod", yields: "access_key" }, { stores });
+    expect(await place.check()).toEqual(place.record);
+    await place.deliver(key, delivery);
+    expect(stores.store.get("prod")!.credential).toMatchObject({
+      kind: "api_key",
+      basic_style: "apikey-user",
+      key_id: "key_1",
+    });
+  });
+
+  it("is found later by what it holds, under its own id", async () => {
+    const stores = await made();
+    const { id } = stores.store.get("prod")!;
+    const found = (profileId: string, facts: object): Promise<boolean> =>
+      rememberedProfile({ kind: "profile", name: "prod", profileId }, async () => stores.store).completeDelivery(facts);
+    expect(await found(id, { id: "key_1" })).toBe(false);
+    await profileDestination({ name: "prod" }, { stores }).deliver(key, delivery);
+    expect([await found(id, { id: "key_1" }), await found(id, { id: "key_2" }), await found(id, {})]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect([await found("another", { id: "key_1" }), await found(id, { clientId: "key_1" })]).toEqual([false, false]);
+    await stores.store.remove("prod");
+    expect(await found(id, { id: "key_1" })).toBe(false);
+  });
+
+  it("whose store cannot be written is refused before anything is sent, and no defect is hidden", async () => {
+    const stores = await made();
+    const refused = new Failure("failed", "It cannot be written.");
+    const tryOut = vi.spyOn(stores.credentials, "tryOut").mockRejectedValue(refused);
+    onTestFinished(() => tryOut.mockRestore());
+    const place = profileDestination({ name: "prod" }, { stores });
+    expect((await failureOf(() => place.prepare("w"))).message).toBe("It cannot be written.");
+    const broken = new TypeError("a defect");
+    const get = vi.spyOn(stores.store, "get").mockImplementation(() => {
+      throw broken;
+    });
+    onTestFinished(() => get.mockRestore());
+    await expect(place.deliver(key, delivery)).rejects.toBe(broken);
+  });
+});
+
+describe("the keychain as a store", () => {
+  it.each([
+    ["s/a", "s/a"],
+    ["my service/an/account", "my service/an/account"],
+    ["integrated/a", "integrated/a"],
+  ])("has the address %s", (address, normal) => {
+    expect(openKeychain(address, { env: {} } as never).address).toBe(normal);
+  });
+
+  it.each(["s", "/a", "s/", "", "s/a\u0007", "s\n/a"])("has no address %j", async (address) => {
+    expect(await failureOf(() => openKeychain(address, { env: {} } as never))).toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining("it is not keychain:<service>/<account>"),
+      details: { hint: "Write it like --secret-to keychain:my-service/my-account." },
+    });
+  });
+
+  it("keeps its hands off integ's own", async () => {
+    expect(await failureOf(() => openKeychain("integ/prod", { env: {} } as never))).toEqual({
+      kind: "usage",
+      message: '--secret-to keychain:integ/prod: integ keeps its own credentials under "integ".',
+      details: { hint: "Name another service." },
+    });
+  });
+
+  onLinux("says at each step that there is none", async () => {
+    const env = { PATH: process.env.PATH, DBUS_SESSION_BUS_ADDRESS: "unix:path=/no/such" };
+    const store = openKeychain("s/a", { env } as never);
+    expect(await store.check()).toEqual({});
+    const ends = await Promise.all(
+      [() => store.prepare({}, []), () => store.write("x", {}), () => store.read!({})].map((step) => failureOf(step)),
+    );
+    expect(ends.map(({ kind }) => kind)).toEqual(["usage", "undelivered", "unreachable"]);
+    for (const { message, details } of ends) {
+      expect(message).toMatch(/^--secret-to keychain:s\/a: the keychain cannot be used: .+\.$/);
+      expect(details).toEqual({ hint: "Unlock the keychain or start its service, or name another destination." });
+    }
+  });
+});
+
+describe("the digest of a delivered file", () => {
+  const keysWith = (entry?: string): ProofKeys => {
+    const find = (asked: string): Buffer | undefined => (asked === entry ? Buffer.from("key") : undefined);
+    return { find, make: async () => Buffer.from("key") };
+  };
+  const longest = 1024 * 1024;
+
+  it("recognises the text, and nothing without its key", async () => {
+    const proof = await proofOf("text", { entry: "e", keys: keysWith("e") });
+    expect(isDelivered("text", proof, keysWith("e"))).toBe(true);
+    expect(isDelivered("other", proof, keysWith("e"))).toBe(false);
+    for (const [known, keys] of [
+      [proof, keysWith()],
+      [proof, undefined],
+      [undefined, keysWith("e")],
+    ] as const)
+      expect(isDelivered("text", known, keys)).toBeUndefined();
+  });
+
+  it.each([
+    ["a short text", "text", true],
+    ["as long as can be", "x".repeat(longest), true],
+    ["longer", "x".repeat(longest + 1), false],
+  ])("is looked for in %s", async (_what, text, is) => {
+    const path = join(temporaryFolder(), "client");
+    writeFileSync(path, text);
+    const proof = await proofOf(text, { entry: "e", keys: keysWith("e") });
+    const record: RecordOf<"file"> = { kind: "file", path, as: "raw", force: false, proof };
+    expect(holdsDelivered(path, record, keysWith("e"))).toBe(is);
+    expect(holdsDelivered(`${path}.none`, record, keysWith("e"))).toBe(false);
+    expect(holdsDelivered(join(path, ".."), record, keysWith("e"))).toBe(false);
+    // Without the key the file itself decides.
+    const fd = fs.openSync(path, "r");
+    const known = { ...record, ...identityOf(fd) };
+    fs.closeSync(fd);
+    expect([holdsDelivered(path, known, keysWith()), holdsDelivered(path, record, keysWith())]).toEqual([true, false]);
+  });
+
+  onLinux.each(["open", "fstat", "read"])("is not known where %s fails", async (failing) => {
+    const path = join(temporaryFolder(), "client");
+    writeFileSync(path, canary);
+    const proof = await proofOf(canary, { entry: "e", keys: keysWith("e") });
+    const record: RecordOf<"file"> = { kind: "file", path, as: "raw", force: false, proof };
+    const { value } = await onDisk(
+      () => failureOf(() => holdsDelivered(path, record, keysWith("e"))),
+      ({ call }) => (call === failing ? diskError("EIO", call) : undefined),
+    );
+    expect(value).toMatchObject({ kind: "failed", message: expect.stringContaining(`Cannot read ${path}`) });
+  });
+});
