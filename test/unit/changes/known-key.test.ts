@@ -1,5 +1,5 @@
-// A creation whose key or request the journal knows: in whatever state its entry is, whatever the service says now. One file for
-// each way to ask in known-key/; `npm run docs` prints them again.
+// A creation whose key or request the journal knows: in whatever state its entry is, whatever the service says now. One
+// folder for each way to ask in known-key/; `npm run docs` prints them again.
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
@@ -98,18 +98,19 @@ async function worldWith(changes: (typeof before)[string], { key, isTeam = false
   return world;
 }
 
+const fileOf = (name: string): string => name.replaceAll(/\W+/g, "-");
+
 describe.each(Object.entries(ways))("asked again %s", (way, asking) => {
-  it("does what the state and the response say", async () => {
+  it.each(Object.entries(before))("where the entry is %s, does what the response says", async (what, changes) => {
     const report = new Report();
-    for (const [what, changes] of Object.entries(before))
-      for (const fate of fates) {
-        const world = await worldWith(changes, asking);
-        if (fate !== undefined) world.account.fates.create = [fate];
-        const line = report.said(world, await create(world, asking));
-        expect(world.broken).toEqual([]);
-        report.add(`${what}, ${wordOf(fate)}`, [line, `    left: ${standing(world)}`]);
-      }
-    const file = join(import.meta.dirname, "known-key", `${way.replaceAll(/\W+/g, "-")}.txt`);
+    for (const fate of fates) {
+      const world = await worldWith(changes, asking);
+      if (fate !== undefined) world.account.fates.create = [fate];
+      const line = report.said(world, await create(world, asking));
+      expect(world.broken).toEqual([]);
+      report.add(wordOf(fate), [line, `    left: ${standing(world)}`]);
+    }
+    const file = join(import.meta.dirname, "known-key", fileOf(way), `${fileOf(what)}.txt`);
     await expect(String(report)).toMatchFileSnapshot(file);
   });
 });

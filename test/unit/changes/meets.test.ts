@@ -64,28 +64,29 @@ const seconds: readonly (readonly [string, Partial<Record<Request, Fate[]>>])[] 
 const cases = Object.entries(operations)
   .filter(([name]) => !name.endsWith("overlap"))
   .flatMap(([name, operation]) =>
-    Object.entries(firsts).map(([first, made]) => [name, first, operation, made] as const),
+    Object.entries(firsts).flatMap(([first, made]) =>
+      [true, false].map((isYes) => [name, first, isYes, operation, made] as const),
+    ),
   )
   // A revocation has no secret.
-  .filter(([, first, { sends }]) => sends !== "revoke" || !/secret|client|cut/.test(first))
+  .filter(([, first, , { sends }]) => sends !== "revoke" || !/secret|client|cut/.test(first))
   .filter((_case, at) => isThorough || at % 5 === 0);
 
-it.each(cases)("how %s is recovered that ended %s", async (name, first, operation, made) => {
+it.each(cases)("how %s is recovered that ended %s, agreed to: %s", async (name, first, isYes, operation, made) => {
   const report = new Report();
-  for (const [second, meets] of seconds)
-    for (const isYes of [true, false]) {
-      const { setting, after } = made(operation);
-      const world = worldFor(operation, structuredClone(setting));
-      await ask(world, operation);
-      after?.(world);
-      world.now += 3_600_000;
-      for (const what of Object.keys(world.account.fates)) delete world.account.fates[what as Request];
-      Object.assign(world.account.fates, structuredClone(meets));
-      const line = await report.once(world, isYes);
-      expect(world.broken).toEqual([]);
-      report.add(`${second}, ${isYes ? "yes" : "no"}`, [line, `    left: ${standing(world)}`]);
-    }
+  for (const [second, meets] of seconds) {
+    const { setting, after } = made(operation);
+    const world = worldFor(operation, structuredClone(setting));
+    await ask(world, operation);
+    after?.(world);
+    world.now += 3_600_000;
+    for (const what of Object.keys(world.account.fates)) delete world.account.fates[what as Request];
+    Object.assign(world.account.fates, structuredClone(meets));
+    const line = await report.once(world, isYes);
+    expect(world.broken).toEqual([]);
+    report.add(second, [line, `    left: ${standing(world)}`]);
+  }
   const words = (text: string): string => text.replace(/^a /, "").replace("'s", "").replaceAll(/\W+/g, "-");
-  const file = join(import.meta.dirname, "meets", words(name), `${words(first)}.txt`);
+  const file = join(import.meta.dirname, "meets", words(name), `${words(first)}-${isYes ? "yes" : "no"}.txt`);
   await expect(String(report)).toMatchFileSnapshot(file);
 });
