@@ -526,9 +526,12 @@ export class AWorld {
 }
 
 /** All that an entry begins with, except whose it is. */
-function aboutOf({ operation, method, path, idempotent, request_text, parent, replaces, detail }: Intent): string {
+function aboutOf(intent: Intent): string {
+  const { operation, method, path, idempotent, request_text, fingerprint, parent, replaces, detail } = intent;
   const links = [parent && `of ${parent}`, replaces && `for ${replaces}`, idempotent ? "" : "without a key"];
-  return [operation, method, path, request_text, ...links, JSON.stringify(detail)].filter(Boolean).join(" ");
+  return [operation, method, path, request_text, fingerprint, ...links, JSON.stringify(detail)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** What a record says that the one before did not. */
