@@ -456,7 +456,7 @@ describe("space for a secret", () => {
               void given.push([(record as { path?: string }).path, entry === lease.entry.id, how]),
           };
           expect(bench).toBeDefined();
-          await reserveDestination({ secrets: secrets as never }, watched, {
+          await reserveDestination({ secrets }, watched, {
             destination,
             ...(isKept === undefined ? {} : { isKept }),
           });
@@ -515,7 +515,7 @@ describe("a key", () => {
     ["null", { id: "k" }, '{"id":"k","secret":"s"}'],
     ['"s"', { id: "k" }, '{"id":"k","secret":"s"}'],
   ])("that comes as %s of %j is shown as %s", (text, key, receipt) => {
-    expect(keyReceipt({ text, key: key as never, secret: "s" })).toBe(receipt);
+    expect(keyReceipt({ text, key, secret: "s" })).toBe(receipt);
   });
 
   it.each([
@@ -544,7 +544,7 @@ describe("a key", () => {
           },
         },
       };
-      return proveSecret(bench, entryOf({ detail: detail as Entry["detail"] }), "s");
+      return proveSecret(bench, entryOf({ detail }), "s");
     });
     expect([value, asked]).toEqual([is, way === undefined ? [] : [["s", way]]]);
   });

@@ -2,12 +2,13 @@
 // an append failing. One file for each kind in journal-calls/; `npm run docs` prints them again.
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, it } from "vitest";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { JournalFile } from "../../../../src/journal/file/journal-file.ts";
 import type { Reading } from "../../../../src/journal/file/reading.ts";
 import { recordContent } from "../../../../src/journal/record.ts";
+import { expectSection } from "../../../support/golden-section.ts";
 import { filesIn, shortened, wordsOfCall } from "../../../support/call-golden.ts";
 import { idAt, longJournal } from "../../../support/long-journal.ts";
 import { type DiskCall, diskError, onDisk } from "../../../support/disk-calls.ts";
@@ -174,19 +175,21 @@ async function lived(name: string, { make, act }: Work, failAt = -1): Promise<{ 
 /** What takes long is done to few of the long files. */
 const brief = ["read", "read twice", "read first, by two at once, then again", "watch", "append", "keep its index"];
 
-async function expectGolden(lines: readonly string[], name: string): Promise<void> {
-  const file = `${name.replaceAll(/\W+/g, "-")}.txt`;
-  await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(join(import.meta.dirname, "journal-calls", file));
-}
+const golden = (name: string): string =>
+  join(import.meta.dirname, "journal-calls", `${name.replaceAll(/\W+/g, "-")}.txt`);
 
 /** Other systems have other calls. */
 const onLinux = it.runIf(process.platform === "linux");
 
-onLinux.each(Object.entries(files))("of a file that is %s", async (what, make) => {
-  const lines: string[] = [];
-  for (const [name, act] of Object.entries(actions))
-    if (!what.startsWith("of three") || brief.includes(name)) lines.push(...(await lived(name, { make, act })).lines);
-  await expectGolden(lines, what);
+const pairs = Object.entries(files).flatMap(([what, make]) =>
+  Object.entries(actions)
+    .filter(([name]) => !what.startsWith("of three") || brief.includes(name))
+    .map(([name, act]) => [what, name, { make, act }] as const),
+);
+
+onLinux.each(pairs)("of a file that is %s: %s", async (what, name, work) => {
+  const { lines } = await lived(name, work);
+  expectSection(golden(what), name, lines.join("\n"));
 });
 
 onLinux.each([
@@ -203,5 +206,5 @@ onLinux.each([
   const lines: string[] = [];
   const { calls } = await lived(name, work);
   for (let at = 0; at < calls; at += 1) lines.push(...(await lived(name, work, at)).lines);
-  await expectGolden(lines, `${what}, failing ${name}`);
+  expectSection(golden(`${what}, failing`), name, lines.join("\n"));
 });
