@@ -111,14 +111,23 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
+/** The first that fits: each names what it is about, down to one mutant or up to all of a state. */
 const reasons = JSON.parse(readFileSync(join(import.meta.dirname, "survivors.json"), "utf8"));
-const reasonOf = (mutant) =>
-  reasons.find(
-    ({ file, original, instead }) => file === mutant.file && original === mutant.original && instead === mutant.instead,
-  )?.reason;
+const lines = new Map();
+function lineOf({ file, line }) {
+  if (!lines.has(file)) lines.set(file, readFileSync(join(root, file), "utf8").split("\n"));
+  return lines.get(file)[line - 1];
+}
+function reasonOf(mutant) {
+  const fits = ({ line, reason: _, ...named }) =>
+    Object.entries(named).every(([name, value]) => mutant[name] === value) &&
+    (line === undefined || lineOf(mutant).includes(line));
+  return reasons.find(fits)?.reason;
+}
 const alive = chosen
   .filter(({ number }) => verdicts.has(number) && verdicts.get(number).state !== "killed")
-  .map((mutant) => ({ ...mutant, ...verdicts.get(mutant.number), reason: reasonOf(mutant) }));
+  .map((mutant) => ({ ...mutant, ...verdicts.get(mutant.number) }))
+  .map((mutant) => ({ ...mutant, reason: reasonOf(mutant) }));
 mkdirSync(join(root, "build"), { recursive: true });
 writeFileSync(join(root, "build/mutation.json"), `${JSON.stringify(alive, null, 1)}\n`);
 const isWhole = wanted === "" && verdicts.size === mutants.length;
