@@ -119,8 +119,10 @@ function lineOf({ file, line }) {
   return lines.get(file)[line - 1];
 }
 function reasonOf(mutant) {
-  const fits = ({ line, reason: _, ...named }) =>
-    Object.entries(named).every(([name, value]) => mutant[name] === value) &&
+  const fits = ({ line, ...named }) =>
+    ["file", "state", "original", "instead"].every(
+      (name) => named[name] === undefined || named[name] === mutant[name],
+    ) &&
     (line === undefined || lineOf(mutant).includes(line));
   return reasons.find(fits)?.reason;
 }

@@ -2,7 +2,7 @@
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
 /** Everything that is quick enough to be tried with a mutant too. */
-export const isThorough = isFull || process.env.INTEG_MUTATION_WORK !== undefined;
+const isThorough = isFull || process.env.INTEG_MUTATION_WORK !== undefined;
 
 /**
  * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on. All without it.
@@ -14,6 +14,11 @@ export function partOf<T>(all: readonly T[]): readonly T[] {
   const [part = 0, parts = 0] = named.split("/").map(Number);
   if (!(part >= 1 && part <= parts)) throw new Error(`INTEG_TEST_PART is like 2/6, not ${named}`);
   return all.filter((_, index) => index % parts === part - 1);
+}
+
+/** Of quick tests that are many: every `nth` of them, and all in a full run and with a mutant. */
+export function everyOf<T>(all: readonly T[], nth: number): readonly T[] {
+  return isThorough ? all : all.filter((_one, at) => at % nth === 0);
 }
 
 /** @param count how many a full run tries; a sample tries a quarter */

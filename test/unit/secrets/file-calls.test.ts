@@ -7,6 +7,7 @@ import { Failure } from "../../../src/errors.ts";
 import type { ProofKeys, RecordOf } from "../../../src/secrets/destination.ts";
 import { fileDestination, rememberedFile } from "../../../src/secrets/file.ts";
 import { Undelivered } from "../../../src/secrets/kept.ts";
+import { everyOf } from "../../support/sample.ts";
 import { filesIn, shortened, wordsOfCall } from "../../support/call-golden.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { diskError, onDisk } from "../../support/disk-calls.ts";
@@ -207,7 +208,7 @@ const works: Readonly<Record<string, Work>> = {
   },
 };
 
-describe.each(Object.entries(works))("%s", (name, what) => {
+describe.each(everyOf(Object.entries(works), 2))("%s", (name, what) => {
   onLinux("asks of the disk what it asks", async () => {
     const { calls, lines } = await lived(what, "as asked");
     for (let at = 0; at < calls; at += 1) lines.push(...(await lived(what, "then", at)).lines);

@@ -11,6 +11,7 @@ import type { EntryLease } from "../../../../src/journal/journal.ts";
 import { headerLine, seal, sumIn } from "../../../../src/journal/record.ts";
 import { filesIn, shortened, wordsOfCall } from "../../../support/call-golden.ts";
 import { diskError, onDisk } from "../../../support/disk-calls.ts";
+import { everyOf } from "../../../support/sample.ts";
 import { expectSection } from "../../../support/golden-section.ts";
 import { idAt, longJournal } from "../../../support/long-journal.ts";
 import { ada, intent, journalPath } from "../intent.ts";
@@ -232,12 +233,12 @@ const golden = (name: string): string =>
   join(import.meta.dirname, "file-journal-calls", `${name.replaceAll(/\W+/g, "-")}.txt`);
 const pairs = Object.keys(files).flatMap((what) => Object.keys(works).map((name) => [what, name] as const));
 
-onLinux.each(pairs)("of a file that is %s: %s", async (what, name) => {
+onLinux.each(everyOf(pairs, 4))("of a file that is %s: %s", async (what, name) => {
   const { text } = await lived(files[what]!, works[name]!);
   expectSection(golden(what), name, text);
 });
 
-onLinux.each([
+const failing = [
   ["small", "admit another"],
   ["small", "lease"],
   ["small", "record twice"],
@@ -246,7 +247,9 @@ onLinux.each([
   ["small", "prune"],
   ["damaged", "verify"],
   ["none", "admit another"],
-] as const)("of a file that is %s, where a call of %s fails", async (what, name) => {
+] as const;
+
+onLinux.each(everyOf(failing, 3))("of a file that is %s, where a call of %s fails", async (what, name) => {
   const { calls } = await lived(files[what]!, works[name]!);
   const ends: string[] = [];
   for (let at = 0; at < calls; at += 1) ends.push(`(${at}) ${(await lived(files[what]!, works[name]!, at)).text}`);

@@ -8,6 +8,7 @@ import { Failure } from "../../../../src/errors.ts";
 import { JournalFile } from "../../../../src/journal/file/journal-file.ts";
 import type { Reading } from "../../../../src/journal/file/reading.ts";
 import { recordContent } from "../../../../src/journal/record.ts";
+import { everyOf } from "../../../support/sample.ts";
 import { expectSection } from "../../../support/golden-section.ts";
 import { filesIn, shortened, wordsOfCall } from "../../../support/call-golden.ts";
 import { idAt, longJournal } from "../../../support/long-journal.ts";
@@ -187,7 +188,7 @@ const pairs = Object.entries(files).flatMap(([what, make]) =>
     .map(([name, act]) => [what, name, { make, act }] as const),
 );
 
-onLinux.each(pairs)("of a file that is %s: %s", async (what, name, work) => {
+onLinux.each(everyOf(pairs, 3))("of a file that is %s: %s", async (what, name, work) => {
   const { lines } = await lived(name, work);
   expectSection(golden(what), name, lines.join("\n"));
 });
