@@ -1,0 +1,240 @@
+// What is sent to Vault, request by request, and what each answer makes of it: against answers that the test writes down.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { StoreFacts, StoreNeighbour } from "../../../src/secrets/store.ts";
+import { open } from "../../../src/secrets/vault-store.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { canary } from "./a-secret.ts";
+import { type Answer, type Answers, scripted } from "./store-script.ts";
+import {
+  address,
+  asksMount,
+  asksRights,
+  at,
+  absent,
+  env,
+  facts,
+  gets,
+  name,
+  ok,
+  patch,
+  rights,
+  server,
+  token,
+  vault,
+} from "./vault-script.ts";
+
+const inexact = '{"data":{"data":{"n":1.0},"metadata":{"version":1}}}';
+
+describe("before anything is sent", () => {
+  it("the place is known: server and namespace", async () => {
+    const { store, lines } = vault({});
+    expect([store.address, await store.check(), lines]).toEqual([address, { server, namespace: "root" }, []]);
+    const inside = vault({}, { VAULT_NAMESPACE: "/admin/team/" });
+    expect(await inside.store.check()).toEqual({ server, namespace: "admin/team" });
+  });
+
+  it("a token is needed", async () => {
+    expect(await failureOf(() => vault({}, { VAULT_TOKEN: undefined }).store.check())).toEqual({
+      kind: "auth",
+      message: `${name} has no token.`,
+      details: { hint: "Set VAULT_TOKEN or VAULT_TOKEN_FILE, or log in with vault login." },
+    });
+  });
+
+  it("so are the authorities that are named", async () => {
+    const path = join(temporaryFolder(), "ca.pem");
+    expect(await failureOf(() => vault({}, { VAULT_CACERT: path }).store.check())).toMatchObject({
+      kind: "usage",
+      message: `Cannot read VAULT_CACERT ${path}: no such file or folder.`,
+    });
+    writeFileSync(path, "the authorities");
+    const { store, trusted } = vault({ [gets]: [absent] }, { VAULT_CACERT: path });
+    expect([await store.read!(patch), trusted]).toEqual([undefined, ["the authorities"]]);
+  });
+
+  it.each(["app#key", "#key", "a#", "secret/app#", "secret//app#key", "secret/../app#key", "secret/a\u0007#key"])(
+    "%j is no address",
+    async (text) => {
+      expect(await failureOf(() => open(text, scripted({}, env).tools))).toEqual({
+        kind: "usage",
+        message: `Invalid --secret-to "vault:${text}": it is not vault:<mount>/<path>#<field>.`,
+        details: { hint: "Write it like --secret-to vault:secret/my-app#client_secret." },
+      });
+    },
+  );
+});
+
+describe("prepared", () => {
+  it("asks for the engine, the rights and what is there, with the token and the namespace", async () => {
+    const answers = { [asksRights]: [rights("read", "patch")], [gets]: [at(3, { other: "kept" })] };
+    const script = vault(answers, { VAULT_NAMESPACE: "admin" });
+    const found = await script.store.prepare({ ...facts, namespace: "admin" }, []);
+    expect(found).toEqual({ mount: "secret/", version: "3", method: "patch" });
+    expect(script.lines).toEqual([asksMount, asksRights, gets]);
+    expect(script.bodies).toEqual([undefined, { paths: ["secret/data/app"] }, undefined]);
+    const headers = {
+      accept: "application/json",
+      "x-vault-token": token,
+      "x-vault-request": "true",
+      "x-vault-namespace": "admin",
+    };
+    expect(script.requests.map((request) => request.headers)).toEqual([
+      headers,
+      { ...headers, "content-type": "application/json" },
+      headers,
+    ]);
+  });
+
+  const mayWrite = "may not write there";
+  it.each<[string, readonly string[], Answer, number, string]>([
+    ["nothing there", ["create", "read"], absent, 0, "replace 0"],
+    ["nothing there, a neighbour", ["create", "read"], absent, 1, mayWrite],
+    ["nothing there, a neighbour, patch", ["create", "read", "patch"], absent, 1, "replace 0"],
+    ["nothing there, a neighbour, update", ["create", "read", "update"], absent, 1, "replace 0"],
+    ["nothing there, two neighbours", ["create", "read"], absent, 2, mayWrite],
+    ["nothing there, update alone", ["read", "update"], absent, 0, mayWrite],
+    ["deleted there", ["read", "update"], at(2, null), 0, "replace 2"],
+    ["deleted there, create alone", ["create", "read"], at(2, null), 0, mayWrite],
+    ["a text there", ["read", "update"], at(2, { key: "old" }), 2, "replace 2"],
+    ["a text there, patch", ["read", "patch"], at(2, { key: "old" }), 2, "patch 2"],
+    ["a text there, create alone", ["create", "read"], at(2, { key: "old" }), 0, mayWrite],
+    ["all rights of root", ["root"], absent, 1, "replace 0"],
+    ["no right to read", ["create", "update", "patch"], absent, 0, "may not read there"],
+  ])("%s, with the rights %j", async (_what, names, current, neighbours, expected) => {
+    const { store } = vault({ [asksRights]: [rights(...names)], [gets]: [current] });
+    const neighbour = { state: "pending", address: "secret/app#other", facts } as const;
+    const beside = Array.from({ length: neighbours }, () => neighbour);
+    const [method, version] = expected.split(" ");
+    if (!expected.startsWith("may"))
+      expect(await store.prepare(facts, beside)).toEqual({ mount: "secret/", version, method });
+    else
+      expect(await failureOf(() => store.prepare(facts, beside))).toEqual({
+        kind: "auth",
+        message: `${name}: the token ${expected}.`,
+        details: {
+          meaning: "The secret is written over the version that was read, and read back.",
+          hint: "Give the token's policy the capabilities read, create and patch on secret/data/app.",
+        },
+      });
+  });
+
+  it.each<[string, Answer, boolean]>([
+    [
+      "under data and at the top",
+      { status: 200, body: { data: { "secret/data/app": ["root"] }, "secret/data/app": [] } },
+      true,
+    ],
+    ["under data alone", rights("root"), true],
+    ["at the top alone", { status: 200, body: { "secret/data/app": ["root"] } }, true],
+    ["as a text", { status: 200, body: { data: { "secret/data/app": "root" } } }, false],
+    ["of another path", { status: 200, body: { data: { "secret/data/other": ["root"] } } }, false],
+    ["nowhere", { status: 200, body: {} }, false],
+  ])("the rights are named %s", async (_what, named, isAllowed) => {
+    const { store } = vault({ [asksRights]: [named], [gets]: [absent] });
+    if (isAllowed)
+      expect(await store.prepare(facts, [])).toEqual({ mount: "secret/", version: "0", method: "replace" });
+    else
+      expect((await failureOf(() => store.prepare(facts, []))).message).toBe(`${name}: the token may not read there.`);
+  });
+
+  it.each<[string, Answers, string, string]>([
+    [
+      "rights that are not told",
+      { [asksRights]: [{ status: 400 }] },
+      "usage",
+      " cannot be asked for its permissions: the server responded with 400.",
+    ],
+    [
+      "a mount elsewhere",
+      { [asksMount]: [{ status: 200, body: { data: { path: "other/", type: "kv", options: { version: "2" } } } }] },
+      "usage",
+      ": the server does not say which engine is mounted there.",
+    ],
+    [
+      "a mount without a path",
+      { [asksMount]: [ok] },
+      "usage",
+      ": the server does not say which engine is mounted there.",
+    ],
+    [
+      "another version",
+      { [asksMount]: [{ status: 200, body: { data: { path: "secret/", type: "kv", options: { version: "1" } } } }] },
+      "usage",
+      ": secret/ is not a KV engine of version 2.",
+    ],
+    [
+      "another engine",
+      { [asksMount]: [{ status: 200, body: { data: { path: "secret/", type: "pki", options: { version: "2" } } } }] },
+      "usage",
+      ": secret/ is not a KV engine of version 2.",
+    ],
+    [
+      "a path that is the mount",
+      {
+        [asksMount]: [{ status: 200, body: { data: { path: "secret/app/", type: "kv", options: { version: "2" } } } }],
+      },
+      "usage",
+      " names the mount and no secret in it.",
+    ],
+    [
+      "a response of another engine",
+      { [asksRights]: [rights("root")], [gets]: [ok] },
+      "unreachable",
+      ": the server's response is not one of KV version 2.",
+    ],
+    [
+      "a field that is no text",
+      { [asksRights]: [rights("root")], [gets]: [at(1, { key: { deep: 1 } })] },
+      "usage",
+      ": the field key of secret/app is not a string.",
+    ],
+    [
+      "a number that a rewrite could change",
+      { [asksRights]: [rights("root")], [gets]: [{ status: 200, text: inexact }] },
+      "usage",
+      ": secret/app contains a number that a rewrite could change.",
+    ],
+  ])("%s ends it", async (_what, answers, kind, words) => {
+    expect(await failureOf(() => vault(answers).store.prepare(facts, []))).toMatchObject({
+      kind,
+      message: name + words,
+    });
+  });
+});
+
+describe("based on what the same delivery wrote", () => {
+  const beside = (version: string, more: Partial<StoreNeighbour> & { at?: StoreFacts } = {}): StoreNeighbour => ({
+    state: "delivered",
+    address: "secret/app#other",
+    facts: { ...patch, version, ...more.at },
+    ...more,
+  });
+
+  it.each<[string, readonly StoreNeighbour[], string, number]>([
+    ["nothing", [], "3", 0],
+    ["the version before", [beside("2")], "3", 0],
+    ["the same version", [beside("3")], "4", 0],
+    ["two versions in a row", [beside("4"), beside("3")], "5", 0],
+    ["a version after a gap", [beside("3"), beside("5")], "4", 0],
+    ["another path", [beside("3", { address: "secret/other#key" })], "3", 0],
+    ["another server", [beside("3", { facts: { ...patch, server: "https://other" } })], "3", 0],
+    ["another namespace", [beside("3", { facts: { ...patch, namespace: "admin" } })], "3", 0],
+    ["another path, uncertain", [beside("3", { address: "secret/other#key", state: "failed" })], "3", 0],
+    ["something uncertain that is there", [beside("3", { state: "failed" })], "4", 1],
+    ["something pending that is there", [beside("3", { state: "pending" })], "4", 1],
+    ["something uncertain that is not there", [beside("3", { state: "failed", address: "secret/app#none" })], "3", 1],
+    [
+      "something certain beside it",
+      [beside("3"), beside("4", { state: "failed", address: "secret/app#none" })],
+      "4",
+      1,
+    ],
+  ])("%s", async (_what, neighbours, version, reads) => {
+    const { store, lines } = vault({ [gets]: [at(4, { other: canary, none: "another" })] });
+    expect(await store.rebase!(canary, patch, neighbours)).toEqual({ version });
+    expect(lines).toEqual(Array.from({ length: reads }, () => gets));
+  });
+});

@@ -1,0 +1,224 @@
+// A write to Vault: what is sent how often, what is read between, and what is the base of the next write of this process.
+import { describe, expect, it } from "vitest";
+import { open } from "../../../src/secrets/vault-store.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { canary } from "./a-secret.ts";
+import type { Answer, Answers } from "./store-script.ts";
+import {
+  absent,
+  address,
+  asksMount,
+  asksRights,
+  at,
+  gets,
+  name,
+  ok,
+  patch,
+  patches,
+  posts,
+  replace,
+  rights,
+  server,
+  vault,
+} from "./vault-script.ts";
+
+const busy: Answer = { status: 500, body: {} };
+const old = at(3, { key: "old", other: "kept" });
+const written = at(4, { key: canary, other: "kept" });
+const isKnown = "GET /v1/auth/token/lookup-self";
+
+describe("a patch", () => {
+  it("sends the one field, for the version that was read, and the secret is masked", async () => {
+    const { store, lines, bodies, requests } = vault({ [patches]: [ok] });
+    await store.write(canary, patch);
+    expect([lines, bodies]).toEqual([[patches], [{ options: { cas: 3 }, data: { key: canary } }]]);
+    expect(requests[0]).toMatchObject({
+      baseUrl: server,
+      headers: { "content-type": "application/merge-patch+json" },
+      secrets: ["s.token", canary],
+    });
+  });
+
+  it.each<[string, Answers, readonly string[], readonly number[]]>([
+    ["that is lost and was done", { [patches]: ["lost"], [gets]: [written] }, [patches, gets], []],
+    ["that is lost and was not done", { [patches]: ["lost", ok], [gets]: [old] }, [patches, gets, patches], [300]],
+    ["that meets an error", { [patches]: [busy, ok], [gets]: [old] }, [patches, gets, patches], [300]],
+    ["that meets an error, and was done", { [patches]: [busy], [gets]: [written] }, [patches, gets], []],
+    [
+      "whose success is unread",
+      { [patches]: [{ status: 200, text: "<html>" }], [gets]: [written] },
+      [patches, gets],
+      [],
+    ],
+    [
+      "that succeeds at last",
+      { [patches]: ["lost", busy, busy, "lost", ok], [gets]: [old] },
+      [patches, gets, patches, gets, patches, gets, patches, gets, patches],
+      [300, 600, 1200, 2400],
+    ],
+  ])("%s", async (_what, answers, lines, slept) => {
+    const script = vault(answers);
+    expect(await script.store.write(canary, patch)).toBeUndefined();
+    expect([script.lines, script.slept]).toEqual([lines, slept]);
+  });
+
+  const five = Array.from({ length: 5 }, () => [patches, gets]).flat();
+  it.each<[string, Answers, string, string, readonly string[]]>([
+    [
+      "never has a response",
+      { [patches]: ["lost"], [gets]: [old] },
+      "unreachable",
+      `Vault at ${server} gave no response: the connection was cut.`,
+      five,
+    ],
+    [
+      "meets an error each time",
+      { [patches]: [busy], [gets]: [old] },
+      "unreachable",
+      `${name} cannot be written: the server responded with 500.`,
+      five,
+    ],
+    [
+      "is refused",
+      { [patches]: [{ status: 400 }], [gets]: [old] },
+      "usage",
+      `${name} cannot be written: the server responded with 400.`,
+      [patches, gets],
+    ],
+    [
+      "is led elsewhere",
+      { [patches]: [{ status: 300 }], [gets]: [old] },
+      "unreachable",
+      `${name} cannot be written: the server responded with 300.`,
+      [patches, gets],
+    ],
+    [
+      "may not",
+      { [patches]: [{ status: 403 }], [gets]: [old], [isKnown]: [ok] },
+      "auth",
+      `${name}: permission denied: it cannot be written.`,
+      [patches, gets, isKnown],
+    ],
+    [
+      "is asked to wait for an hour",
+      { [patches]: [{ status: 429, headers: { "retry-after": "3600" } }], [gets]: [old] },
+      "rate_limited",
+      `${name}: the server limits the rate of requests.`,
+      [patches, gets],
+    ],
+    [
+      "finds another's version",
+      { [patches]: ["lost"], [gets]: [at(5, { key: "theirs" })] },
+      "conflict",
+      `${name}: another has written version 5; it was 3.`,
+      [patches, gets],
+    ],
+    [
+      "finds nothing there any more",
+      { [patches]: [{ status: 404 }], [gets]: [absent] },
+      "conflict",
+      `${name}: another has written version 0; it was 3.`,
+      [patches, gets],
+    ],
+  ])("that %s", async (_what, answers, kind, message, lines) => {
+    const script = vault(answers);
+    await expect(script.store.write(canary, patch)).rejects.toMatchObject({ kind, message });
+    expect(script.lines).toEqual(lines);
+  });
+});
+
+describe("a replacement", () => {
+  it("brings the other fields along, for the version that was read", async () => {
+    const { store, lines, bodies, requests } = vault({ [gets]: [old], [posts]: [ok] });
+    await store.write(canary, replace);
+    expect([lines, bodies]).toEqual([
+      [gets, posts],
+      [undefined, { options: { cas: 3 }, data: { key: canary, other: "kept" } }],
+    ]);
+    expect(requests[1]?.headers["content-type"]).toBe("application/json");
+  });
+
+  it("of nothing brings none", async () => {
+    const { store, bodies } = vault({ [gets]: [absent], [posts]: [ok] });
+    await store.write(canary, { ...replace, version: "0" });
+    expect(bodies).toEqual([undefined, { options: { cas: 0 }, data: { key: canary } }]);
+  });
+
+  it.each<[string, readonly Answer[], readonly string[]]>([
+    ["is there already", [written], [gets]],
+    ["is there already, in the version that was read", [at(3, { key: canary })], [gets]],
+    ["is there when it is tried again", [old, old, written], [gets, posts, gets, gets]],
+  ])("that %s is not sent again", async (_what, states, lines) => {
+    const script = vault({ [gets]: states, [posts]: [busy] });
+    expect(await script.store.write(canary, replace)).toBeUndefined();
+    expect(script.lines).toEqual(lines);
+  });
+
+  it.each<[string, Answer, string, string]>([
+    ["another's version", at(4, { key: "theirs" }), "conflict", ": another has written version 4; it was 3."],
+    ["a list in the field", at(3, { key: ["a"] }), "usage", ": the field key of secret/app is not a string."],
+    [
+      "a number that it could change",
+      { status: 200, text: '{"data":{"data":{"n":12345678901234567890},"metadata":{"version":3}}}' },
+      "usage",
+      ": secret/app contains a number that a rewrite could change.",
+    ],
+  ])("over %s is not sent at all", async (_what, state, kind, words) => {
+    const script = vault({ [gets]: [state], [posts]: [ok] });
+    expect(await failureOf(() => script.store.write(canary, replace))).toMatchObject({ kind, message: name + words });
+    expect(script.lines).toEqual([gets]);
+  });
+});
+
+describe("after a write of this process", () => {
+  it.each<[string, Answers]>([
+    ["that succeeded", { [patches]: [ok] }],
+    ["that was found there", { [patches]: ["lost", ok], [gets]: [at(4, { key: canary }), at(4, { other: canary })] }],
+  ])("%s, the next one is prepared anew for the version that it made", async (_what, answers) => {
+    const script = vault({ [gets]: [at(4, { key: canary })], ...answers, [asksRights]: [rights("root", "patch")] });
+    await script.store.write(canary, patch);
+    const before = script.lines.length;
+    await open("secret/app#other", script.tools).write("next", patch);
+    expect(script.lines.slice(before)).toEqual([asksMount, asksRights, gets, patches]);
+    expect(script.bodies.at(-1)).toEqual({ options: { cas: 4 }, data: { other: "next" } });
+  });
+
+  it("that replaced nothing, since the secret was there, too", async () => {
+    const script = vault({ [gets]: [written], [patches]: [ok], [asksRights]: [rights("root", "patch")] });
+    await script.store.write(canary, replace);
+    await open("secret/app#other", script.tools).write("next", patch);
+    expect(script.bodies.at(-1)).toEqual({ options: { cas: 4 }, data: { other: "next" } });
+  });
+
+  it("that failed, the next one has the version that was read", async () => {
+    const script = vault({ [patches]: [{ status: 400 }, ok], [gets]: [old] });
+    await failureOf(() => script.store.write(canary, patch));
+    await open("secret/app#other", script.tools).write("next", patch);
+    expect(script.bodies.at(-1)).toEqual({ options: { cas: 3 }, data: { other: "next" } });
+  });
+
+  it("to another secret, namespace or server nothing is different", async () => {
+    const script = vault({ [patches]: [ok] });
+    await script.store.write(canary, patch);
+    await script.store.write(canary, { ...patch, namespace: "admin" });
+    await script.store.write(canary, { ...patch, server: "https://other" });
+    await vault({ [patches]: [ok] }).store.write(canary, patch);
+    expect(script.bodies).toEqual(Array.from({ length: 3 }, () => ({ options: { cas: 3 }, data: { key: canary } })));
+  });
+});
+
+describe("a read", () => {
+  it.each<[string, Answer, string | undefined]>([
+    ["a text", at(1, { key: canary }), canary],
+    ["an empty text", at(1, { key: "" }), ""],
+    ["a number", at(1, { key: 5 }), undefined],
+    ["a list", at(1, { key: [canary] }), undefined],
+    ["another field", at(1, { other: canary }), undefined],
+    ["a field of all objects", at(1, {}), undefined],
+    ["a deleted version", at(1, null), undefined],
+    ["nothing", absent, undefined],
+  ])("of %s", async (_what, state, text) => {
+    const { store, lines } = vault({ [gets]: [state] });
+    expect([await store.read!(patch), lines, store.address]).toEqual([text, [gets], address]);
+  });
+});
