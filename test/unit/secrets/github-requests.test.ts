@@ -1,0 +1,329 @@
+// What is sent to GitHub, request by request, and what each answer makes of it: against answers that the test writes down.
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { open } from "../../../src/secrets/github-store.ts";
+import type { Store } from "../../../src/secrets/store.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { canary } from "./a-secret.ts";
+import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";
+
+const server = "https://api.github.com";
+const env = { GH_TOKEN: "ghp_token" };
+const address = "my-org/my-repo#NAME";
+const name = `--secret-to github:${address}`;
+
+const repository = "GET /repos/my-org/my-repo";
+const gets = "GET /repos/my-org/my-repo/actions/secrets/NAME";
+const getsKey = "GET /repos/my-org/my-repo/actions/secrets/public-key";
+const puts = "PUT /repos/my-org/my-repo/actions/secrets/NAME";
+
+const date = "Sat, 03 Jan 2026 10:00:00 GMT";
+const ok: Answer = { status: 200, body: {} };
+const absent: Answer = { status: 404 };
+const created: Answer = { status: 201, headers: { date } };
+const replaced: Answer = { status: 204, headers: { date } };
+const busy: Answer = { status: 500, body: {} };
+const { x: point = "" } = generateKeyPairSync("x25519").publicKey.export({ format: "jwk" });
+const publicKey = Buffer.from(point, "base64url").toString("base64");
+
+function key(id: string): Answer {
+  return { status: 200, body: { key_id: id, key: publicKey } };
+}
+
+function changed(time: string): Answer {
+  return { status: 200, body: { name: "NAME", updated_at: time } };
+}
+
+const before = changed("2026-01-02T00:00:00Z");
+const now = changed("2026-01-03T10:00:00Z");
+
+interface Opened extends Script {
+  readonly store: Store;
+}
+
+function github(answers: Answers, more: Readonly<Record<string, string | undefined>> = {}, text = address): Opened {
+  const planned = { [repository]: [ok], [getsKey]: [key("1")], [gets]: [absent], ...answers };
+  const script = scripted(planned, { ...env, ...more });
+  return Object.assign(script, { store: open(text, script.tools) });
+}
+
+describe("the place", () => {
+  it.each<[Readonly<Record<string, string | undefined>>, string]>([
+    [{}, "https://api.github.com"],
+    [{ GITHUB_API_URL: "https://github.example/api/v3/" }, "https://github.example/api/v3"],
+    [{ GH_HOST: "GitHub.com" }, "https://api.github.com"],
+    [{ GH_HOST: "acme.ghe.com", GITHUB_API_URL: "https://other" }, "https://api.acme.ghe.com"],
+    [{ GH_HOST: "github.example:8443" }, "https://github.example:8443/api/v3"],
+  ])("of %j is %s", async (more, expected) => {
+    const { store, lines } = github({}, more);
+    expect([store.address, await store.check(), lines]).toEqual([address, { server: expected }, []]);
+  });
+
+  it.each<[Readonly<Record<string, string | undefined>>, string, string, object]>([
+    [
+      { GH_TOKEN: undefined },
+      "auth",
+      `${name} has no token.`,
+      { hint: 'Set GH_TOKEN, for example with export GH_TOKEN="$(gh auth token)".' },
+    ],
+    [
+      { GITHUB_API_URL: "github" },
+      "usage",
+      "Invalid GITHUB_API_URL: it is not an http address.",
+      { hint: "Write it like https://api.github.com." },
+    ],
+    [
+      { GH_HOST: "a/b" },
+      "usage",
+      "Invalid GH_HOST: it is not the name of a host.",
+      { hint: "Set GH_HOST to a name, like github.example.com." },
+    ],
+    [
+      { GH_HOST: "github.example:99999" },
+      "usage",
+      "Invalid GH_HOST: it is not an http address.",
+      { hint: "Write it like https://github.example.com/api/v3." },
+    ],
+  ])("of %j is none", async (more, kind, message, details) => {
+    expect(await failureOf(() => github({}, more).store.check())).toEqual({ kind, message, details });
+  });
+
+  it("has a token by either name", async () => {
+    const { store, requests } = github({}, { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" });
+    await store.prepare({}, []);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(
+      Array.from({ length: 3 }, () => "Bearer ghs_other"),
+    );
+  });
+
+  const none = {
+    meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
+    hint: "Write it like --secret-to github:my-org/my-repo#CLIENT_SECRET.",
+  };
+  it.each(["a/b", "a/#N", "/b#N", "a/b#", "a/.#N", "a/..#N", "a/b#1N", "a/b#GitHub_N", "a/b@#N", "a/b@\u0007#N"])(
+    "%j is no address",
+    async (text) => {
+      expect(await failureOf(() => github({}, {}, text))).toEqual({
+        kind: "usage",
+        message: `Invalid --secret-to "github:${text}": it is not github:<owner>/<repo>[@<environment>]#<NAME>.`,
+        details: none,
+      });
+    },
+  );
+
+  it.each(["a/b.#N", "a/.b#N", "a/...#N", "a/b#N1", "a/b#XGITHUB_N", "a/b@.x#N"])("%j is an address", (text) => {
+    expect(github({}, {}, text).store.address).toBe(text.toLowerCase().replace(/#.*/, (end) => end.toUpperCase()));
+  });
+});
+
+describe("prepared", () => {
+  it("asks for the repository, its key and the secret", async () => {
+    const { store, lines } = github({});
+    expect([await store.prepare({}, []), lines]).toEqual([{}, [repository, getsKey, gets]]);
+  });
+
+  it("asks for the environment too, if it has one", async () => {
+    const at = "/repos/my-org/my-repo/environments/eu%2Fwest";
+    const answers = {
+      [`GET ${at}`]: [ok],
+      [`GET ${at}/secrets/public-key`]: [key("1")],
+      [`GET ${at}/secrets/NAME`]: [now],
+    };
+    const { store, lines } = github(answers, {}, "my-org/my-repo@EU/West#name");
+    expect([await store.prepare({}, []), lines]).toEqual([{}, [repository, ...Object.keys(answers)]]);
+  });
+
+  it.each([".", ".."])("refuses the environment %j, which no address has", async (environment) => {
+    const { store, lines } = github({}, {}, `my-org/my-repo@${environment}#NAME`);
+    expect(await failureOf(() => store.prepare({}, []))).toEqual({
+      kind: "usage",
+      message: `Invalid environment "${environment}".`,
+      details: { hint: "Give the id as the API shows it." },
+    });
+    expect(lines).toEqual([repository]);
+  });
+
+  it.each<[string, Answers, string, string]>([
+    ["a secret without a time", { [gets]: [ok] }, "usage", " cannot be looked at: GitHub answered 200."],
+    [
+      "a time in a refusal",
+      { [gets]: [{ ...now, status: 410 }] },
+      "usage",
+      " cannot be looked at: GitHub answered 410.",
+    ],
+    [
+      "a key that is none",
+      { [getsKey]: [{ status: 200, body: { key_id: "1", key: "AAAA" } }] },
+      "unreachable",
+      ": GitHub's public key is not one.",
+    ],
+    [
+      "a key without an id",
+      { [getsKey]: [{ status: 200, body: { key: publicKey } }] },
+      "unreachable",
+      ": GitHub's public key is not one.",
+    ],
+    [
+      "no key",
+      { [getsKey]: [absent] },
+      "auth",
+      ": permission denied: it cannot be encrypted: GitHub does not give the public key.",
+    ],
+    ["no repository", { [repository]: [absent] }, "usage", ": the repository my-org/my-repo is not found."],
+    [
+      "an archive",
+      { [repository]: [{ status: 200, body: { archived: true } }] },
+      "usage",
+      ": the repository is archived, and takes no secret.",
+    ],
+    [
+      "a reader's token",
+      { [repository]: [{ status: 200, body: { permissions: { push: false } } }] },
+      "auth",
+      ": the token may not write to the repository.",
+    ],
+  ])("%s ends it", async (_what, answers, kind, words) => {
+    expect(await failureOf(() => github(answers).store.prepare({}, []))).toMatchObject({ kind, message: name + words });
+  });
+});
+
+describe("a write", () => {
+  it.each<[string, Answers]>([
+    ["made anew", { [puts]: [created], [gets]: [absent, now] }],
+    ["made in place of another", { [puts]: [replaced], [gets]: [before, now] }],
+    ["that is as old as clocks may differ", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
+    ["whose response has no time", { [puts]: [{ status: 204 }], [gets]: [before] }],
+  ])("%s is shown as changed", async (_what, answers) => {
+    const { store, lines, bodies, requests } = github(answers);
+    expect([await store.write(canary, {}), lines]).toEqual([undefined, [getsKey, gets, puts, gets]]);
+    const { encrypted_value: sealed, ...others } = bodies[2] as { encrypted_value: string; key_id: string };
+    expect([others, Buffer.from(sealed, "base64").length]).toEqual([{ key_id: "1" }, 48 + canary.length]);
+    expect(requests[2]).toMatchObject({ baseUrl: server, secrets: ["ghp_token", canary] });
+  });
+
+  const [lost, again] = [
+    [puts, gets],
+    [puts, gets, puts],
+  ];
+  it.each<[string, Answers, readonly string[], readonly number[]]>([
+    ["is lost and was done", { [puts]: ["lost"], [gets]: [before, now] }, lost, []],
+    ["meets an error and was done", { [puts]: [busy], [gets]: [before, now] }, lost, []],
+    ["is too late and was done", { [puts]: [{ status: 408 }], [gets]: [before, now] }, lost, []],
+    [
+      "is lost and was not done",
+      { [puts]: ["lost", replaced], [gets]: [before, before, now] },
+      [...again, gets],
+      [300],
+    ],
+    ["is limited", { [puts]: [{ status: 429 }, replaced], [gets]: [before, now] }, [puts, puts, gets], [300]],
+    [
+      "has an old key",
+      { [puts]: [{ status: 422 }, replaced], [getsKey]: [key("1"), key("2")], [gets]: [before, now] },
+      [puts, getsKey, puts, gets],
+      [],
+    ],
+    [
+      "succeeds at last",
+      { [puts]: ["lost", busy, "lost", busy, created], [gets]: [absent, absent, absent, absent, absent, now] },
+      [...lost, ...lost, ...lost, ...lost, puts, gets],
+      [300, 600, 1200, 2400],
+    ],
+  ])("that %s is made", async (_what, answers, asked, slept) => {
+    const script = github(answers);
+    expect(await script.store.write(canary, {})).toBeUndefined();
+    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
+  });
+
+  it("is encrypted for the key that is there by then", async () => {
+    const keys = { [getsKey]: [key("1"), key("2")] };
+    const { store, bodies } = github({ [puts]: [{ status: 422 }, replaced], [gets]: [before, now], ...keys });
+    await store.write(canary, {});
+    expect(bodies.filter((body) => body !== undefined)).toMatchObject([{ key_id: "1" }, { key_id: "2" }]);
+  });
+
+  const waits = [300, 600, 1200, 2400];
+  const five = Array.from({ length: 5 }, () => lost).flat();
+  it.each<[string, Answers, object, readonly string[], readonly number[]]>([
+    [
+      "is always lost",
+      { [puts]: ["lost"] },
+      { kind: "unreachable", message: `GitHub at ${server} gave no response: the connection was cut.` },
+      five,
+      waits,
+    ],
+    [
+      "always meets an error",
+      { [puts]: [busy] },
+      { kind: "unreachable", message: `${name} cannot be written: GitHub answered 500.` },
+      five,
+      waits,
+    ],
+    [
+      "always has an old key",
+      { [puts]: [{ status: 422 }], [getsKey]: ["1", "2", "3", "4", "5", "6"].map(key) },
+      { kind: "usage", message: `${name} cannot be written: GitHub answered 422.` },
+      [puts, getsKey, puts, getsKey, puts, getsKey, puts, getsKey, puts],
+      [],
+    ],
+    [
+      "is refused with its key",
+      { [puts]: [{ status: 422 }] },
+      { kind: "usage", message: `${name} cannot be written: GitHub answered 422.` },
+      [puts, getsKey],
+      [],
+    ],
+    [
+      "is refused",
+      { [puts]: [{ status: 400 }] },
+      { kind: "usage", message: `${name} cannot be written: GitHub answered 400.` },
+      [puts],
+      [],
+    ],
+    [
+      "is not seen",
+      { [puts]: [{ status: 404 }] },
+      { kind: "auth", message: `${name}: permission denied: it cannot be written.` },
+      [puts],
+      [],
+    ],
+    [
+      "is not allowed",
+      { [puts]: [{ status: 405 }] },
+      { kind: "usage", message: `${name} cannot be written: GitHub answered 405.` },
+      [puts],
+      [],
+    ],
+    [
+      "is led elsewhere",
+      { [puts]: [{ status: 307 }] },
+      { kind: "usage", message: `GitHub at ${server} responded with a redirect (307), which integ does not follow.` },
+      [puts],
+      [],
+    ],
+    [
+      "is asked to wait for an hour",
+      { [puts]: [{ status: 429, headers: { "retry-after": "3600" } }] },
+      { kind: "rate_limited", message: `${name}: GitHub limits the rate of requests.` },
+      [puts],
+      [],
+    ],
+    [
+      "is not shown",
+      { [puts]: [created] },
+      { kind: "undelivered", message: `${name}: GitHub took the secret, and does not show it as changed.` },
+      [puts, gets],
+      [],
+    ],
+    [
+      "is shown as older",
+      { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:49Z")] },
+      { kind: "undelivered", message: `${name}: GitHub took the secret, and does not show it as changed.` },
+      [puts, gets],
+      [],
+    ],
+  ])("that %s is not", async (_what, answers, failure, asked, slept) => {
+    const script = github(answers);
+    await expect(script.store.write(canary, {})).rejects.toMatchObject(failure);
+    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
+  });
+});
