@@ -102,7 +102,7 @@ async function worldWith(changes: (typeof before)[string], { key, isTeam = false
 const fileOf = (name: string): string => name.replaceAll(/\W+/g, "-");
 
 describe.each(Object.entries(ways))("asked again %s", (way, asking) => {
-  it.each(everyOf(Object.entries(before), 3))(
+  it.each(everyOf(Object.entries(before), 6))(
     "where the entry is %s, does what the response says",
     async (what, changes) => {
       const report = new Report();

@@ -71,7 +71,7 @@ const cases = Object.entries(operations)
   // A revocation has no secret.
   .filter(([, first, , { sends }]) => sends !== "revoke" || !/secret|client|cut/.test(first));
 
-it.each(everyOf(cases, 9))(
+it.each(everyOf(cases, 19))(
   "how %s is recovered that ended %s, agreed to: %s",
   async (name, first, isYes, operation, made) => {
     const report = new Report();

@@ -208,7 +208,7 @@ const works: Readonly<Record<string, Work>> = {
   },
 };
 
-describe.each(everyOf(Object.entries(works), 2))("%s", (name, what) => {
+describe.each(everyOf(Object.entries(works), 4))("%s", (name, what) => {
   onLinux("asks of the disk what it asks", async () => {
     const { calls, lines } = await lived(what, "as asked");
     for (let at = 0; at < calls; at += 1) lines.push(...(await lived(what, "then", at)).lines);

@@ -233,7 +233,7 @@ const golden = (name: string): string =>
   join(import.meta.dirname, "file-journal-calls", `${name.replaceAll(/\W+/g, "-")}.txt`);
 const pairs = Object.keys(files).flatMap((what) => Object.keys(works).map((name) => [what, name] as const));
 
-onLinux.each(everyOf(pairs, 4))("of a file that is %s: %s", async (what, name) => {
+onLinux.each(everyOf(pairs, 11))("of a file that is %s: %s", async (what, name) => {
   const { text } = await lived(files[what]!, works[name]!);
   expectSection(golden(what), name, text);
 });
@@ -249,7 +249,7 @@ const failing = [
   ["none", "admit another"],
 ] as const;
 
-onLinux.each(everyOf(failing, 3))("of a file that is %s, where a call of %s fails", async (what, name) => {
+onLinux.each(everyOf(failing, 5))("of a file that is %s, where a call of %s fails", async (what, name) => {
   const { calls } = await lived(files[what]!, works[name]!);
   const ends: string[] = [];
   for (let at = 0; at < calls; at += 1) ends.push(`(${at}) ${(await lived(files[what]!, works[name]!, at)).text}`);
