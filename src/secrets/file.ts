@@ -219,12 +219,13 @@ function clearAway(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Space is made before each request: if there is none, that request stays here. */
+/** Space is made before each request: if there is none, that request stays here. What says its own way out has no space in mind. */
 function withoutSpace({ kind, message, details }: Failure): Failure {
+  const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
     ...details,
-    meaning: details.meaning ?? "The request was not sent.",
-    hint: details.hint ?? `Free space there, or name another file with ${flags.secretFile}.`,
+    meaning,
+    hint: hint ?? (nextCommand ? undefined : `Free space there, or name another file with ${flags.secretFile}.`),
   });
 }
 
