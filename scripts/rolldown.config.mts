@@ -65,9 +65,12 @@ const together: readonly Group[] = [
       "api/http/request-rules",
       // Who acts: completion opens the journal with it, and without the rest of the edge.
       "journal/actor",
+      // What a Tab sees of a journal needs the states of entries, and nothing that checks a record.
+      "journal/entry",
     ],
     packages: "rolldown/runtime\\.js",
   },
+  { name: "names", files: ["commands/options/known-names", "journal/file/glance"] },
   // Tab alone can do without the tree of commands: what it needs of it was made ready.
   { name: "run", files: ["edge/run", "program"] },
   {
@@ -99,7 +102,7 @@ const together: readonly Group[] = [
   {
     name: "entries",
     files: [
-      ...["entry", "entry-destination", "record", "read-entry", "lookup"].map((name) => `journal/${name}`),
+      ...["entry-destination", "record", "read-entry", "lookup"].map((name) => `journal/${name}`),
       ...["scan", "index/rows"].map((name) => `journal/file/${name}`),
     ],
   },

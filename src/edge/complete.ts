@@ -60,6 +60,9 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
     async entries(filter) {
+      const { glanceAt } = await import("../journal/file/glance.ts");
+      const seen = glanceAt(path, filter);
+      if (seen !== undefined) return seen;
       const { openJournal } = await import("../journal/open-journal.ts");
       const { actorOf } = await import("../journal/actor.ts");
       // Of a file alone: names are not asked for over the network.

@@ -1,0 +1,113 @@
+// What a Tab sees of a journal: the same as the journal itself says, or nothing where only the journal can say.
+import { linkSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { describe, expect, it } from "vitest";
+import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
+import { glanceAt } from "../../../../src/journal/file/glance.ts";
+import type { EntryFilter } from "../../../../src/journal/lookup.ts";
+import { headerLine } from "../../../../src/journal/record.ts";
+import { longJournal, writeJournal } from "../../../support/long-journal.ts";
+import { onDisk, diskError } from "../../../support/disk-calls.ts";
+import { ada, journalPath } from "../intent.ts";
+
+const filters: readonly EntryFilter[] = [
+  { all: true, limit: 200 },
+  { all: true, limit: 3 },
+  {},
+  { states: ["undelivered"] },
+  { states: ["secret_lost", "unknown"] },
+  { states: ["done"], all: true },
+];
+
+function made(lines: readonly string[]): string {
+  const path = journalPath();
+  writeJournal(path, lines);
+  return path;
+}
+
+const shown = (path: string, filter: EntryFilter): unknown =>
+  glanceAt(path, filter)?.map(({ id, state, resource_id, profile, operation, request_text, created_at }) => ({
+    id,
+    state,
+    resource_id,
+    profile,
+    operation,
+    request_text,
+    created_at,
+  }));
+
+async function said(path: string, filter: EntryFilter): Promise<unknown> {
+  const entries = await new FileJournal(path, { now: Date.now, actor: ada }).select(filter);
+  return entries.map(({ id, state, resource_id, profile, operation, request_text, created_at }) => ({
+    id,
+    state,
+    resource_id,
+    profile,
+    operation,
+    request_text,
+    created_at,
+  }));
+}
+
+describe("a journal", () => {
+  it.each([0, 1, 12, 60, 110])("of %i entries is seen as a whole", async (entries) => {
+    const path = made(longJournal(entries));
+    for (const filter of filters) expect([filter, shown(path, filter)]).toEqual([filter, await said(path, filter)]);
+  });
+
+  it("that is longer is seen from its end, where all are wanted", async () => {
+    const path = made(longJournal(600));
+    const all = (await said(path, { all: true })) as { id: string }[];
+    const seen = shown(path, { all: true }) as { id: string }[];
+    expect(seen.length).toBeGreaterThan(80);
+    expect(seen.slice(0, 80)).toEqual(all.slice(0, 80));
+    for (const one of seen) expect(all).toContainEqual(one);
+    expect(shown(path, { all: true, limit: 5 })).toEqual(all.slice(0, 5));
+    for (const filter of [{}, { states: ["done"] }, { states: ["done"], all: true }] as const)
+      expect(glanceAt(path, filter)).toBeUndefined();
+  });
+});
+
+describe("only the journal can say", () => {
+  const lines = longJournal(3);
+  it.each<[string, readonly string[]]>([
+    ["what a line is that is damaged", lines.with(2, "{\n")],
+    ["what a line is that is no object", lines.with(2, "3\n")],
+    ["what a newer version wrote", lines.with(2, lines[2]!.replace('"v":2', '"v":9'))],
+    ["what an earlier version wrote", lines.with(2, lines[2]!.replace('"v":2', '"v":1'))],
+    ["what has no id", lines.with(2, lines[2]!.replace('"id":', '"di":'))],
+    ["what has no state", lines.with(2, lines[2]!.replace('"state":', '"etats":'))],
+    [
+      "where what was moved is",
+      [headerLine({ file: "f", createdAt: "2026", moved: { to: "x", isUnfinished: false } })],
+    ],
+    ["what an append that is under way adds", [...lines, lines[1]!.slice(0, 50)]],
+  ])("%s", (_what, all) => {
+    expect(glanceAt(made(all), { all: true })).toBeUndefined();
+  });
+
+  it("what is no file, or cannot be read", async () => {
+    const path = made(lines);
+    expect(glanceAt(dirname(path), { all: true })).toBeUndefined();
+    expect(glanceAt(`${path}.none`, { all: true })).toEqual([]);
+    symlinkSync(path, `${path}.link`);
+    linkSync(path, `${path}.name`);
+    expect(glanceAt(`${path}.link`, { all: true })).toBeUndefined();
+    expect(glanceAt(`${path}.name`, { all: true })).toHaveLength(3);
+    for (const call of ["open", "fstat", "read"]) {
+      const { value, open } = await onDisk(
+        () => glanceAt(path, { all: true }),
+        (one) => (one.call === call ? diskError("EIO", call) : undefined),
+      );
+      expect([call, value, open]).toEqual([call, undefined, []]);
+    }
+    expect((await onDisk(() => glanceAt(path, { all: true }))).open).toEqual([]);
+    truncateSync(path);
+    expect(glanceAt(path, { all: true })).toEqual([]);
+    rmSync(path);
+    mkdirSync(path);
+    expect(glanceAt(path, {})).toBeUndefined();
+    writeFileSync(`${path}.blank`, "\n\n");
+    expect(glanceAt(`${path}.blank`, {})).toEqual([]);
+  });
+});
