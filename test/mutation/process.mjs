@@ -1,6 +1,7 @@
 // A process that learns what tests cover, or tries mutants. It reports by lines in a file.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -30,7 +31,10 @@ export function runProcess(path, { work, isOver }, heard) {
   writeFileSync(`${path}.out`, "");
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const words = [vitest, "run", "--config", join(root, "test/mutation/vitest.config.mts")];
-  const env = { ...process.env, INTEG_MUTATION_WORK: path, INTEG_TEST_ANSWERS: "" };
+  // A process that is killed leaves the databases of its servers: they are in memory, and would fill it.
+  const databases = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "integ-mutation-"));
+  chmodSync(databases, 0o711);
+  const env = { ...process.env, INTEG_MUTATION_WORK: path, INTEG_TEST_ANSWERS: "", INTEG_TEST_DATABASES: databases };
   const child = spawn(process.execPath, words, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let said = "";
   for (const stream of [child.stdout, child.stderr])
@@ -79,6 +83,7 @@ export function runProcess(path, { work, isOver }, heard) {
       clearInterval(timer);
       look();
       kill();
+      rmSync(databases, { recursive: true, force: true });
       done({ said, isEndless, processorMs });
     });
   });

@@ -19,6 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import Client from "pg/lib/client.js";
+import { databasesFolder } from "./databases-folder.ts";
 
 /** The role that the tests act as, and its password: made for one folder that is removed again. */
 export const role = { name: "integ", password: "of-a-test" } as const;
@@ -125,7 +126,7 @@ export class PostgresServer {
 
   static async #inFolder(): Promise<PostgresServer> {
     // In memory where that can be had: what is tested is not how fast a disk syncs.
-    const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "integ-pg-"));
+    const folder = mkdtempSync(join(databasesFolder(), "integ-pg-"));
     chmodSync(folder, 0o755);
     own(folder);
     return new PostgresServer(folder, await freePort());

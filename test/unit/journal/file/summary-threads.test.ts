@@ -9,6 +9,8 @@ vi.resetModules();
 vi.doMock("../../../../src/journal/file/summary-program.ts", () => ({ summaryProgram: () => "a-thread.cjs" }));
 const { summarize } = await import("../../../../src/journal/file/summaries.ts");
 vi.doUnmock("../../../../src/journal/file/summary-program.ts");
+// Other test files of this process are not to have what was made with it.
+vi.resetModules();
 
 const entries = 1000;
 const lines = longJournal(entries, { padding: "x".repeat(17_000) });
