@@ -370,11 +370,8 @@ export async function releaseReserved(
 ): Promise<void> {
   const works = [
     async () => destination?.release(),
-    async () => {
-      if (secrets.isKept(id)) return;
-      // The digest that recognizes a delivered file is needed until the entry is settled.
-      await (isSettled(state) ? secrets.destroyKept(id, { keepsProof: parent !== null }) : secrets.release(id));
-    },
+    // The digest that recognizes a delivered file is needed until the entry is settled.
+    async () => secrets.release(id, { keepsProof: !isSettled(state) || parent !== null }),
   ];
   for (const work of works) {
     try {

@@ -12,7 +12,7 @@ import {
   renameSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { deviceError, hasNoLinks, isMissing, systemError } from "./error-words.ts";
+import { deviceError, hasNoLinks, isMissing, isThereAlready, systemError } from "./error-words.ts";
 import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
@@ -68,8 +68,16 @@ export function replaceFile(
 ): void {
   const { durable = "name" } = options;
   const temporary = options.temporary ?? temporaryName(path);
-  if (options.temporary !== undefined) removeFile(temporary);
-  createFile(temporary, data, { ...options, durable: durable === "none" ? "none" : "content" });
+  const create = (): void =>
+    createFile(temporary, data, { ...options, durable: durable === "none" ? "none" : "content" });
+  try {
+    create();
+  } catch (error) {
+    if (options.temporary === undefined || !isThereAlready(error)) throw error;
+    // A process that was killed left it.
+    removeFile(temporary);
+    create();
+  }
   try {
     renameSync(temporary, path);
   } catch (error) {

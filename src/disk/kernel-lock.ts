@@ -65,7 +65,13 @@ export function loadKernelLock(): KernelLock | undefined {
 // by itself, or that has a second name (a hard link), has other neighbours at each of its paths.
 
 /** `no_file`: none that could be written, so nothing to keep others from. `no_locks`: the system or the disk has no such locks. */
-export type RangeAttempt = HeldLock | "taken" | "no_file" | "no_locks";
+export type RangeAttempt = RangeLock | "taken" | "no_file" | "no_locks";
+
+/** Locked bytes of a file. */
+export interface RangeLock extends HeldLock {
+  /** The file that has the lock, open to read and append; closed by `release`, and the lock of these bytes ends with it. */
+  readonly fd: number;
+}
 
 /** Locks bytes of the file at a path, if no one has. Never waits. */
 export function tryLockRange(path: string, range: LockRange, kernel: KernelLock | undefined): RangeAttempt {
@@ -73,7 +79,7 @@ export function tryLockRange(path: string, range: LockRange, kernel: KernelLock 
   for (;;) {
     let fd: number;
     try {
-      fd = openSync(path, constants.O_RDWR | careful);
+      fd = openSync(path, constants.O_RDWR | constants.O_APPEND | careful);
     } catch (error) {
       if (isMissing(error) || isUnwritable(error)) return "no_file";
       throw error;
@@ -98,6 +104,7 @@ function lockOpen(
   }
   let isHeld = true;
   return {
+    fd,
     release() {
       if (isHeld) closeSync(fd);
       isHeld = false;

@@ -36,6 +36,11 @@ export function ensurePrivateFolder(path: string): void {
   } catch (error) {
     throw fileFailure(error, "make the folder", { path });
   }
+  checkPrivateFolder(path);
+}
+
+/** Refuses a folder that others could put files into. */
+export function checkPrivateFolder(path: string): void {
   const stats = statSync(path);
   if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
   if (!hasModes) return;
@@ -157,12 +162,26 @@ function isThere(path: string): boolean {
 
 // Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
 
-/** The path with the links in its folder followed; as it is if that folder is not there. */
-function realPath(path: string): string {
+/** Follows the links in the folder of a path, each folder once; as it is if that folder is not there. */
+function realPaths(): (path: string) => string {
+  const folders = new Map<string, string | undefined>();
+  return (path) => {
+    const folder = dirname(path);
+    if (!folders.has(folder))
+      folders.set(
+        folder,
+        attempted(() => realpathSync(folder)),
+      );
+    const real = folders.get(folder);
+    return real === undefined ? path : join(real, basename(path));
+  };
+}
+
+function attempted<T>(work: () => T): T | undefined {
   try {
-    return join(realpathSync(dirname(path)), basename(path));
+    return work();
   } catch {
-    return path;
+    return undefined;
   }
 }
 
@@ -171,21 +190,17 @@ function realPath(path: string): string {
  * damaged bytes of the journal are kept as `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
+  const realPath = realPaths();
   const real = realPath(path);
-  return own
-    .map(realPath)
-    .some((mine) => real === mine || [sep, "."].some((mark) => real.startsWith(mine + mark)) || isSameFile(real, mine));
+  const mine = own.map(realPath);
+  if (mine.some((one) => real === one || [sep, "."].some((mark) => real.startsWith(one + mark)))) return true;
+  // A hard link, a mount or the other case of a letter gives one file two names. What is not there has none.
+  const identity = identityAt(real);
+  return identity !== undefined && mine.some((one) => identityAt(one) === identity);
 }
 
-/** A hard link, a mount or the other case of a letter gives one file two names. */
-function isSameFile(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((path) => {
-    try {
-      return statSync(path, { bigint: true, throwIfNoEntry: false });
-    } catch {
-      // What cannot be checked cannot be written to either.
-      return undefined;
-    }
-  });
-  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
+/** What cannot be checked cannot be written to either. */
+function identityAt(path: string): string | undefined {
+  const stats = attempted(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  return stats && `${stats.dev} ${stats.ino}`;
 }

@@ -44,6 +44,8 @@ export interface Output extends Questions {
   readonly typedFormat?: Format;
   /** `--fields`, as they were asked for. */
   readonly fields?: readonly string[];
+  /** Loads the format now: what comes of a change is shown even if no file can be opened any more. */
+  load(): Promise<void>;
   /** Prints one resource. @param text the API's JSON object as it came */
   resource(text: string, view: ResourceView): Promise<void>;
   /** Prints a JSON document of our own. */
@@ -127,6 +129,7 @@ export function createOutput(options: OutputOptions): Output {
     format: options.format,
     typedFormat: options.typedFormat,
     fields: options.fields,
+    load: async () => void (await formatters[options.format]()),
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
     note,

@@ -8,7 +8,14 @@ import { Failure } from "../errors.ts";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { folderSynced, removeFile } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
+import {
+  checkPrivateFolder,
+  ensurePrivateFolder,
+  listFolder,
+  openPrivateFile,
+  parseJson,
+  readPrivateFile,
+} from "../disk/private-file.ts";
 import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
 import { shell, flags } from "../next-step.ts";
@@ -25,6 +32,12 @@ const keyBytes = 32;
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
+/** A text that a power cut tore, before it was cut to its length, is none: its secret had not been kept. */
+function holdsSecret(fd: number): boolean {
+  const text = contentOf(fd);
+  return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
+}
+
 /**
  * The undelivered secrets of a state folder; made 0700 when the first is reserved. All calls are made on the main thread,
  * as those of the journal. `entry` is the id of a journal entry.
@@ -35,6 +48,7 @@ export class Undelivered {
   /** The machine with it, as the journal remembers where a secret is kept. */
   readonly place: string;
   readonly #stateDir: string;
+  #isChecked = false;
 
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
@@ -65,14 +79,9 @@ export class Undelivered {
     this.#with(fd, { entry, doing: "keep the secret in" }, () => fillReserve(fd, text));
   }
 
-  /** A text that a power cut tore, before it was cut to its length, is none: its secret had not been kept. */
   isKept(entry: string): boolean {
     const fd = this.#open(entry);
-    if (fd === undefined) return false;
-    return this.#with(fd, { entry, doing: "read" }, () => {
-      const text = contentOf(fd);
-      return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
-    });
+    return fd !== undefined && this.#with(fd, { entry, doing: "read" }, () => holdsSecret(fd));
   }
 
   /** @throws Failure `failed` if none is kept or what is kept is damaged */
@@ -98,12 +107,12 @@ export class Undelivered {
     make: async (entry) => {
       const there = this.proofKeys.find(entry);
       if (there) return there;
-      ensurePrivateFolder(this.#stateDir);
-      ensurePrivateFolder(this.folder);
       const key = randomBytes(keyBytes);
       const path = this.#keyPathOf(entry);
       try {
-        replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new`, durable: "content" });
+        await this.#inFolder(async () =>
+          replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new`, durable: "content" }),
+        );
         await folderSynced(this.folder);
       } catch (error) {
         throw fileFailure(error, "write", { path });
@@ -122,7 +131,19 @@ export class Undelivered {
    */
   async destroy(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): Promise<void> {
     await this.#destroyKept(entry);
-    if (keepsProof) return;
+    if (!keepsProof) this.#removeKey(entry);
+  }
+
+  /**
+   * Gives back an empty reserve, and the entry's key; a kept secret stays, and its key with it. Safe to repeat.
+   * @param options.keepsProof the key stays
+   */
+  async release(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): Promise<void> {
+    const isGone = await this.#destroyKept(entry, { ifEmpty: true });
+    if (isGone && !keepsProof) this.#removeKey(entry);
+  }
+
+  #removeKey(entry: string): void {
     const path = this.#keyPathOf(entry);
     try {
       removeFile(path);
@@ -131,24 +152,24 @@ export class Undelivered {
     }
   }
 
-  async #destroyKept(entry: string): Promise<void> {
+  /** @returns false if a secret stays */
+  async #destroyKept(entry: string, { ifEmpty = false } = {}): Promise<boolean> {
     const fd = this.#open(entry);
-    if (fd === undefined) return;
+    if (fd === undefined) return true;
     const doing = "destroy";
-    this.#with(fd, { entry, doing }, () => {
+    const isGone = this.#with(fd, { entry, doing }, () => {
+      if (ifEmpty && holdsSecret(fd)) return false;
       wipe(fd);
       removeFile(this.#pathOf(entry));
+      return true;
     });
+    if (!isGone) return false;
     try {
       await folderSynced(this.folder);
     } catch (error) {
       throw fileFailure(error, doing, { path: this.#pathOf(entry) });
     }
-  }
-
-  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
-  async release(entry: string): Promise<void> {
-    if (!this.isKept(entry)) await this.#destroyKept(entry);
+    return true;
   }
 
   /** Entries that space is taken for here: a secret, what was reserved for one, or the key of its digest. */
@@ -175,13 +196,29 @@ export class Undelivered {
 
   async #reserveSpace(entry: string): Promise<number> {
     const path = this.#pathOf(entry);
-    ensurePrivateFolder(this.#stateDir);
-    ensurePrivateFolder(this.folder);
     try {
-      return await reserveFile(path, () => {});
+      return await this.#inFolder(() => reserveFile(path, () => {}));
     } catch (error) {
       throw fileFailure(error, "reserve space for the secret in", { path });
     }
+  }
+
+  /** Makes the folder and checks it once, and makes it again if it was removed since. */
+  async #inFolder<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isChecked) this.#ensureFolder();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.#ensureFolder();
+      return work();
+    }
+  }
+
+  #ensureFolder(): void {
+    ensurePrivateFolder(this.folder);
+    checkPrivateFolder(this.#stateDir);
+    this.#isChecked = true;
   }
 
   #open(entry: string): number | undefined {
@@ -240,6 +277,9 @@ export interface SecretKeeping {
    * @param options.keepsProof what recognises the delivered secret stays: the work that it belongs to is not over
    */
   destroyKept(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
-  /** Releases an empty reserve; a kept secret stays. */
-  release(entry: string): Promise<void>;
+  /**
+   * Releases an empty reserve; a kept secret stays, and what recognises it. Safe to repeat.
+   * @param options.keepsProof what recognises the delivered secret stays in any case: the work that it belongs to is not over
+   */
+  release(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
 }

@@ -80,7 +80,8 @@ export class ConnectionPool {
   }
 }
 
-async function loadClient(): Promise<typeof Client> {
+/** undici's client, with the first request that needs it, or before. */
+export async function loadClient(): Promise<typeof Client> {
   return (await import("undici/lib/dispatcher/client.js")).default;
 }
 

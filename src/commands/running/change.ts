@@ -22,7 +22,7 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
-  const service = await context.connect(profile, { serviceVersion: entry?.service_version });
+  const service = await context.connect(profile, { serviceVersion: entry?.service_version, isForChange: true });
   return {
     profile: profile.name,
     profileId: profile.id,
@@ -102,6 +102,7 @@ export async function workbenchOf(
   context: Context,
   { entry, disk = new DiskHealth() }: { readonly entry?: Entry; readonly disk?: DiskHealth } = {},
 ): Promise<Workbench> {
+  await context.output.load();
   return {
     account: await accountOf(context, entry),
     journal: await context.journal(),
@@ -329,7 +330,9 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
       await undelivered.destroy(entry, options);
       if (escrowed.delete(entry)) await escrow?.remove(entry);
     },
-    release: (entry) => undelivered.release(entry),
+    release: async (entry, options) => {
+      if (!escrowed.has(entry)) await undelivered.release(entry, options);
+    },
   };
 }
 

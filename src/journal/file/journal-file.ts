@@ -10,7 +10,7 @@ import { movedAway } from "../admission.ts";
 import { headerLine, isMoved, type KeptPart, type Moved, movedToIn, seal, sumIn } from "../record.ts";
 import type { Pause, Slowly } from "../journal.ts";
 import type { MergeOptions } from "../merge.ts";
-import type { Beginning, FileParts, Known, OpenFile, Reading } from "./reading.ts";
+import type { Beginning, FileParts, Known, OpenFile, Reading, Written } from "./reading.ts";
 import { anchorAt, type Damage, drained, drainedSlowly, readBytes, readPieces, readSome } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind, JournalIndex, takeFacts, type Watcher } from "./index/journal-index.ts";
@@ -26,6 +26,8 @@ const readAtOnce = 512 * 1024;
 
 export class JournalFile {
   readonly path: string;
+  /** The file as its lock has it open, set while that is held: it is not opened again. */
+  locked: number | undefined;
   readonly #now: () => number;
   readonly #summarize: FileParts["summarize"];
   readonly #slowly: Slowly;
@@ -120,11 +122,16 @@ export class JournalFile {
 
   #open(): number | undefined {
     try {
-      return fs.openSync(this.path, O_RDONLY | careful);
+      return this.#lockedShort ?? fs.openSync(this.path, O_RDONLY | careful);
     } catch (error) {
       if (!isMissing(error)) throw error;
       return undefined;
     }
+  }
+
+  /** A long file is opened each time: its index keeps it open, and with it the lock would be kept. */
+  get #lockedShort(): number | undefined {
+    return this.locked !== undefined && fs.fstatSync(this.locked).size <= readAtOnce ? this.locked : undefined;
   }
 
   #opened(fd: number): OpenFile {
@@ -245,7 +252,7 @@ export class JournalFile {
    */
   #keepIndex(fd: number): void {
     const known = this.#known;
-    if (!known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
+    if (fd === this.locked || !known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
     this.#indexed = known.anchor.offset; // whatever the outcome, not again for a while
     const index = this.#index.keep(known, fd);
     if (index === undefined) return;
@@ -295,7 +302,7 @@ export class JournalFile {
     let fd: number | undefined;
     let appended: Appended | undefined;
     try {
-      fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
+      fd = this.#lockedShort ?? fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
       checkFile(fd, this.path, { repair: true });
       const { size, fold } = this.#readyToAppend(fd, options);
       const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
@@ -336,7 +343,7 @@ export class JournalFile {
   }
 
   #close(fd: number): void {
-    if (!this.#kept.has(fd)) fs.closeSync(fd);
+    if (fd !== this.locked && !this.#kept.has(fd)) fs.closeSync(fd);
   }
 
   /** Sets aside what is damaged or torn. @returns what stays, and its size */
@@ -365,8 +372,7 @@ export class JournalFile {
 
   /** Where the entries of the file are now, if that is not here. */
   movedTo(): Moved | undefined {
-    const read = (fd: number): Moved | undefined => movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
-    return this.#withOpen(read, { isAnyones: true });
+    return this.#withOpen((fd) => movedToIn(readBytes(fd, 0, longestHead).toString("utf8")), { isAnyones: true });
   }
 
   /** Copies damaged places beside the journal, each once; they stay in the file too until it is pruned. */
@@ -379,20 +385,14 @@ export class JournalFile {
    * aside first. The caller holds the journal's lock.
    * @param written the lines that stay, behind that header
    */
-  replace(
-    reading: Reading,
-    written: (header: (kept: KeptPart) => string) => Iterable<Uint8Array>,
-    moved?: Moved,
-  ): void {
+  replace(reading: Reading, written: Written, moved?: Moved): void {
     this.#health.during(() => {
       assertCurrent(reading.fold, this.path);
       this.#aside.keepDamage([...reading.fold.damage, ...reading.damage]);
       if (reading.torn) this.#aside.keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
-      replaceFile(
-        this.path,
-        written((kept) => this.#header(kept, moved)),
-      );
+      const lines = written((kept) => this.#header(kept, moved));
+      replaceFile(this.path, lines);
       this.#index.remove();
     });
   }

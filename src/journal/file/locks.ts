@@ -5,7 +5,14 @@
 // file whatever path leads to it. If the system has no locks on bytes, a journal that has other paths is refused.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { type LockRange, loadKernelLock, hasOtherPaths, tryLockRange, type HeldLock } from "../../disk/kernel-lock.ts";
+import {
+  type HeldLock,
+  hasOtherPaths,
+  loadKernelLock,
+  type LockRange,
+  type RangeAttempt,
+  tryLockRange,
+} from "../../disk/kernel-lock.ts";
 import { canBeLookedAt, describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
 import { type LockMeans, type OwnedLock, pauseMs, sweepLocks, takeOver, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -34,6 +41,12 @@ export class Busy {
 export interface EntryLock extends OwnedLock {
   /** To be called once the entry is in the file: there may have been none to lock bytes of. */
   bind(): void;
+}
+
+/** The lock of the journal's file. */
+export interface FileLock extends HeldLock {
+  /** The file that its bytes are locked in, to read and append; none before there is a file, or if the system has no such locks. */
+  readonly fd: number | undefined;
 }
 
 /** How long nothing may have been done before a person may take an entry away: no request is under way then. */
@@ -76,7 +89,7 @@ export class JournalLocks {
     return `${this.#path}.lock`;
   }
 
-  tryFile(): HeldLock | Busy {
+  tryFile(): FileLock | Busy {
     return this.#try(this.#file, { range: fileRange, what: "the journal" });
   }
 
@@ -84,7 +97,10 @@ export class JournalLocks {
     return this.#try(`${this.#path}.drive-${id}.lock`, { range: rangeOf(id), what: `journal entry ${id}` });
   }
 
-  #try(path: string, { range, what }: { readonly range: LockRange; readonly what: string }): EntryLock | Busy {
+  #try(
+    path: string,
+    { range, what }: { readonly range: LockRange; readonly what: string },
+  ): (EntryLock & FileLock) | Busy {
     const { held, ...other } = tryLock(path, this.#means);
     if (held === undefined) return new Busy(what, "owner" in other ? other.owner : undefined);
     try {
@@ -94,6 +110,7 @@ export class JournalLocks {
         return new Busy(what, undefined, true);
       }
       return {
+        fd: typeof bytes === "object" ? bytes.fd : undefined,
         bind: () => {
           if (bytes === "no_file") bytes = this.#tryBytes(range);
         },
@@ -110,7 +127,7 @@ export class JournalLocks {
   }
 
   /** @throws Failure `usage` if the file has other paths and the system cannot lock its bytes */
-  #tryBytes(range: LockRange): HeldLock | "taken" | "no_file" | "no_locks" {
+  #tryBytes(range: LockRange): RangeAttempt {
     const attempt = tryLockRange(this.#path, range, this.#means.kernel);
     if (attempt !== "no_locks" || !hasOtherPaths(this.#path)) return attempt;
     throw new Failure("usage", `The journal ${this.#path} has another path too, and cannot be locked here.`, {
@@ -174,7 +191,7 @@ export class JournalLocks {
   }
 
   /** The file's lock; the thread sleeps until it is free, for the milliseconds that an append takes. */
-  holdFile(options: { readonly meaning?: string; readonly atMostMs?: number } = {}): HeldLock {
+  holdFile(options: { readonly meaning?: string; readonly atMostMs?: number } = {}): FileLock {
     const waitMs = Math.min(this.#parts.waitMs, options.atMostMs ?? Number.POSITIVE_INFINITY);
     let end: number | undefined;
     const never = new Int32Array(new SharedArrayBuffer(4));
@@ -327,7 +344,7 @@ export class SharedWrites {
   #doAll(waiting: readonly Waiting[]): void {
     const patient = waiting.filter(({ waits }) => waits !== undefined);
     const meaning = patient[0]?.waits?.meaning;
-    let lock: HeldLock | Busy;
+    let lock: FileLock | Busy;
     try {
       lock = meaning === undefined ? this.#locks.tryFile() : this.#locks.holdFile({ meaning });
     } catch (error) {
@@ -340,9 +357,10 @@ export class SharedWrites {
     else this.#underLock(waiting, lock);
   }
 
-  #underLock(waiting: readonly Waiting[], lock: HeldLock): void {
+  #underLock(waiting: readonly Waiting[], lock: FileLock): void {
     const done: { readonly one: Waiting; readonly value: unknown; readonly hasAppended: boolean }[] = [];
     try {
+      this.#file.locked = lock.fd;
       this.#file.inOneSync((appended) => {
         for (const one of waiting) {
           const before = appended();
@@ -364,6 +382,7 @@ export class SharedWrites {
         }
       }
     } finally {
+      this.#file.locked = undefined;
       lock.release();
     }
   }

@@ -1,6 +1,7 @@
 // What reading the journal's file gives, and what is kept of it for the next time.
 import type { Fold } from "../fold.ts";
 import type { Slowly } from "../journal.ts";
+import type { KeptPart } from "../record.ts";
 import type { Damage, LineStart, Summarize } from "./scan.ts";
 
 export interface FileParts {
@@ -29,6 +30,9 @@ export interface Reading {
   /** There is a file, and nothing in it. */
   readonly isEmptied: boolean;
 }
+
+/** The bytes of a file that is written again, with the header that they make. */
+export type Written = (header: (kept: KeptPart) => string) => Iterable<Uint8Array>;
 
 export interface OpenFile {
   readonly fd: number;

@@ -55,9 +55,10 @@ export function octal(mode: number): string {
 
 /** Makes the folder (0700, its entries synced) if it is missing, and refuses one in which anyone may rename files. */
 export function prepareFolder(folder: string): void {
-  makeFolders(folder);
+  const stats = fs.statSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) makeFolders(folder);
   if (process.geteuid === undefined) return;
-  const { mode } = fs.statSync(folder);
+  const { mode } = stats ?? fs.statSync(folder);
   const sticky = mode & 0o1000;
   if (mode & 0o002 && !sticky) {
     throw new Failure(

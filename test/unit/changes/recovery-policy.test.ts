@@ -307,7 +307,7 @@ describe("recovery", () => {
       [idOf(2), "refused", undefined],
     ]);
     expect(world.told).toEqual([`Nothing was sent for ${idOf(2)}: ${idOf(9)} already replaces ${idOf(1)}.`]);
-    expect(world.calls.slice(0, 3)).toEqual(["record", "is kept", "destroy"]);
+    expect(world.calls.slice(0, 2)).toEqual(["record", "release kept"]);
     expect(world.account.requests).toEqual([]);
   });
 

@@ -186,7 +186,7 @@ const ways: readonly (readonly [string, (path: string) => unknown, readonly stri
   [
     "replaced by a fixed name",
     (path) => replaceFile(path, "new", { temporary: `${path}.new-1` }),
-    ["unlink x.new-1", "write x.new-1", "fsync x.new-1", "rename x.new-1", "fsync folder"],
+    ["write x.new-1", "fsync x.new-1", "rename x.new-1", "fsync folder"],
   ],
   ["replaced by a candidate", candidate, ["write x.new-*", "fsync x.new-*", "rename x.new-*", "fsync folder"]],
   [

@@ -29,7 +29,7 @@ describe("a lock on bytes of a file", () => {
     ["where locks are of the whole file", { ...kernel(true), hasRanges: false }, "no_locks"],
     ["on a disk without locks", kernel(undefined), "no_locks"],
     ["that another has", kernel(false), "taken"],
-    ["that is free", kernel(true), { release: expect.any(Function) }],
+    ["that is free", kernel(true), { fd: expect.any(Number), release: expect.any(Function) }],
   ])("%s", (_what, its, expected) => {
     const lock = tryLockRange(file(), range, its);
     expect(lock).toEqual(expected);

@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, linkSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Undelivered } from "../../../src/secrets/kept.ts";
@@ -45,6 +54,32 @@ describe("undelivered secrets", () => {
     await undelivered.release("e1");
     await undelivered.release("e1");
     expect(readdirSync(undelivered.folder)).toEqual([]);
+  });
+
+  it("give back what recognizes a secret with the room, unless that work is not over or a secret is kept", async () => {
+    const undelivered = new Undelivered(temporaryFolder());
+    const left = async (options?: { readonly keepsProof: boolean }): Promise<string[]> => {
+      await undelivered.proofKeys.make("e1");
+      await undelivered.release("e1", options);
+      return readdirSync(undelivered.folder).sort();
+    };
+    expect(await left()).toEqual([]);
+    await undelivered.reserve("e1");
+    expect(await left({ keepsProof: true })).toEqual(["e1.key"]);
+    expect(await left({ keepsProof: false })).toEqual([]);
+    await undelivered.keep("e1", client);
+    expect(await left()).toEqual(["e1", "e1.key"]);
+    expect(undelivered.read("e1")).toEqual(client);
+  });
+
+  it("make their folder again where it was removed meanwhile", async () => {
+    const undelivered = new Undelivered(temporaryFolder());
+    await undelivered.reserve("e1");
+    rmSync(undelivered.folder, { recursive: true });
+    await undelivered.keep("e1", client);
+    expect([undelivered.read("e1"), modeOf(undelivered.folder)]).toEqual([client, "700"]);
+    rmSync(undelivered.folder, { recursive: true });
+    expect(await undelivered.proofKeys.make("e1")).toHaveLength(32);
   });
 
   it("need no more room once it is made: the disk may fill up", async (context) => {

@@ -2,10 +2,15 @@
 import {
   appendFileSync,
   chmodSync,
+  closeSync,
+  constants,
   existsSync,
+  fstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -15,6 +20,8 @@ import { dirname } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Fold } from "../../../../src/journal/fold.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
+import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
+import { realLocks } from "../../../../src/journal/file/locks.ts";
 import { JournalFile } from "../../../../src/journal/file/journal-file.ts";
 import type { Reading } from "../../../../src/journal/file/reading.ts";
 import { headerLine, recordContent, seal, sumIn } from "../../../../src/journal/record.ts";
@@ -22,7 +29,7 @@ import { idAt, longJournal, writeJournal } from "../../../support/long-journal.t
 import { ada, intent, journalPath } from "../intent.ts";
 
 const lines = longJournal(6, { isSettled: true });
-/** Long enough for an index: 300 entries, half a megabyte. */
+/** Long enough for an index. */
 let long: readonly string[] | undefined;
 let path: string;
 beforeEach(() => {
@@ -44,6 +51,58 @@ const content = (number: number): string =>
     { by: ada },
   );
 const beside = (): string[] => readdirSync(dirname(path)).sort();
+
+describe("a file that its lock has open", () => {
+  const opened = (): number => openSync(path, constants.O_RDWR | constants.O_APPEND);
+
+  it("is read and appended to through that, which stays open", () => {
+    writeJournal(path, lines);
+    const [one, fd] = [file(), opened()];
+    one.locked = fd;
+    // Whatever has its name now: the lock is on this one.
+    renameSync(path, `${path}.moved`);
+    one.append(() => [content(8)]);
+    one.inOneSync(() => one.append(() => [content(9)]));
+    const there = [...all, idAt(8), idAt(9)].sort();
+    expect([idsOf(one.read()), existsSync(path), fstatSync(fd).size]).toEqual([
+      there,
+      false,
+      statSync(`${path}.moved`).size,
+    ]);
+    closeSync(fd);
+    renameSync(`${path}.moved`, path);
+    one.locked = undefined;
+    expect(idsOf(one.read())).toEqual(there);
+  });
+
+  it("is opened anew once it is long: its index keeps it open", () => {
+    long ??= longJournal(1500, { padding: "x".repeat(500) });
+    writeJournal(path, long);
+    const [one, fd] = [file(), opened()];
+    one.locked = fd;
+    one.append(() => [content(8)]);
+    const entry = one.read().fold.history(idAt(1499));
+    closeSync(fd);
+    one.locked = undefined;
+    expect([one.read().fold.history(idAt(1499)), entry.length > 0]).toEqual([entry, true]);
+  });
+
+  it("keeps no lock when it grows so long that it gets an index", async () => {
+    const [one, other] = [0, 1].map(
+      () => new FileJournal(path, { now, actor: ada, locks: { ...realLocks, waitMs: 200 } }),
+    );
+    const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    for (let number = 0; size() < 1024 * 1024; number += 1) {
+      for (const journal of [one!, other!]) {
+        const fingerprint = `${number} of ${journal === one ? "one" : "another"}`;
+        const { lease } = await journal.admit(intent({ fingerprint, request_text: "x".repeat(20_000) }));
+        await lease.record({ state: "done" });
+        await lease.release();
+      }
+    }
+    expect(await one!.count()).toBe(await other!.count());
+  });
+});
 
 describe("a file that is missing", () => {
   it("is an empty journal, however it is read", async () => {

@@ -107,7 +107,7 @@ describe("waiting", () => {
       meaning: "Nothing of it.",
     });
     expect([slept, tries]).toEqual([pausesFor(takes), slept.length + 1]);
-    const lock = { release: () => {} };
+    const lock = { fd: undefined, release: () => {} };
     const answers = [new Busy("the journal", undefined), new Busy("the journal", undefined)];
     slept.length = 0;
     locks.tryFile = () => answers.shift() ?? lock;

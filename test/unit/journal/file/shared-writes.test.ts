@@ -1,8 +1,7 @@
 // What changes of one process write in one turn: one lock, one sync, and to each its own result.
 import { describe, expect, it } from "vitest";
-import type { HeldLock } from "../../../../src/disk/kernel-lock.ts";
 import type { JournalFile } from "../../../../src/journal/file/journal-file.ts";
-import { Busy, type JournalLocks, SharedWrites } from "../../../../src/journal/file/locks.ts";
+import { Busy, type FileLock, type JournalLocks, SharedWrites } from "../../../../src/journal/file/locks.ts";
 
 const broken = new Error("the disk is broken");
 
@@ -18,9 +17,9 @@ function made({ tries = [], holds = [], syncFails = false }: Answers = {}) {
   const calls: unknown[] = [];
   const busy = new Busy("the journal", undefined);
   let appended = 0;
-  const lock: HeldLock = { release: () => void calls.push("release") };
+  const lock: FileLock = { fd: undefined, release: () => void calls.push("release") };
   const answers = { tries: [...tries], holds: [...holds] };
-  const answer = (which: "held" | "busy" | "fails" | undefined): HeldLock | Busy => {
+  const answer = (which: "held" | "busy" | "fails" | undefined): FileLock | Busy => {
     if (calls.length > 50) throw new Error("without end");
     if (which === "fails") throw broken;
     return which === "busy" ? busy : lock;
