@@ -242,30 +242,26 @@ export async function creationsOfSameName({ journal }: Workbench, entry: Entry):
 
 /**
  * Sends until the service has responded or the response is lost.
- * @returns the response; its secret is only in memory
+ * @returns the response; its secret is only in memory, and the space that was reserved to keep it is the caller's to release
  * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;
   const startedAt = bench.clock.elapsed();
-  try {
-    await untilDue(bench, lease.entry);
-    for (let attempt = 1; ; attempt++) {
-      await readyToSend(work, options);
-      const answer = await exchanged(bench, lease, options.send);
-      if (answer.kind === "answered") return answer;
-      if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-      // This attempt is known to have changed nothing.
-      await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
-      const failure = failureOf(answer, { what: options.what, change: true });
-      const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-      if (delay === null) throw await changedNothing(work, failure, options);
-      await orChangedNothing(work, { ...options, met: failure }, () =>
-        wait(bench, delay, `${failure.message} Nothing was changed. Trying again`),
-      );
-    }
-  } finally {
-    await releaseReserved(bench, lease.entry);
+  await untilDue(bench, lease.entry);
+  for (let attempt = 1; ; attempt++) {
+    await readyToSend(work, options);
+    const answer = await exchanged(bench, lease, options.send);
+    if (answer.kind === "answered") return answer;
+    if (answer.kind === "unknown") throw await answerLost(work, answer, options);
+    // This attempt is known to have changed nothing.
+    await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
+    const failure = failureOf(answer, { what: options.what, change: true });
+    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
+    if (delay === null) throw await changedNothing(work, failure, options);
+    await orChangedNothing(work, { ...options, met: failure }, () =>
+      wait(bench, delay, `${failure.message} Nothing was changed. Trying again`),
+    );
   }
 }
 
