@@ -4,7 +4,8 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isMissing } from "../../disk/error-words.ts";
 import { careful } from "../../disk/write.ts";
 import { type Entry, formatVersion, isSettled } from "../entry.ts";
-import type { EntryFilter } from "../lookup.ts";
+import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
+import { glanceAtIndex } from "./index/glance-index.ts";
 
 /** What a name is made of. */
 export type GlancedEntry = Pick<
@@ -12,50 +13,96 @@ export type GlancedEntry = Pick<
   "id" | "operation" | "profile" | "request_text" | "created_at" | "state" | "resource_id"
 >;
 
-/** The records of a hundred entries. */
-const glanceBytes = 256 * 1024;
+/** The records of some hundred entries, and more than is behind an index. */
+const glanceBytes = 1024 * 1024;
 
 /**
  * @returns the newest first; undefined if the journal itself has to say: the file cannot be read, has a line that this version
- * did not write, or entries before the last lines that may be wanted
+ * did not write, or entries before the last lines that may be wanted and that its index does not name
  */
 export function glanceAt(
   path: string,
-  { all, states, limit }: Pick<EntryFilter, "all" | "states" | "limit">,
+  filter: Pick<EntryFilter, "all" | "states" | "limit">,
 ): readonly GlancedEntry[] | undefined {
-  const read = readEnd(path);
-  if (read === "missing") return [];
-  if (read === undefined || (!read.isWhole && (all !== true || states))) return undefined;
-  const entries = new Map<string, GlancedEntry>();
-  for (const line of read.text.split("\n")) {
-    if (line === "") continue;
-    const record = recordIn(line);
-    if (record === undefined) return undefined;
-    if (record.entry) entries.set(record.entry.id, record.entry);
-  }
-  return [...entries.values()]
-    .filter(({ state }) => (states ? states.includes(state) : all === true || !isSettled(state)))
-    .sort((a, b) => (a.id < b.id ? 1 : -1))
-    .slice(0, limit);
-}
-
-/** The last lines of a file, each of them whole; undefined of one that cannot be read. */
-function readEnd(path: string): { readonly text: string; readonly isWhole: boolean } | "missing" | undefined {
   let fd: number | undefined;
   try {
     fd = openSync(path, constants.O_RDONLY | careful);
     const stats = fstatSync(fd);
-    if (!stats.isFile()) return undefined;
-    const bytes = Buffer.alloc(Math.min(stats.size, glanceBytes));
-    const length = readSync(fd, bytes, 0, bytes.length, stats.size - bytes.length);
-    const isWhole = bytes.length === stats.size;
-    const start = isWhole ? 0 : bytes.indexOf(10) + 1;
-    return { text: bytes.toString("utf8", start, length), isWhole };
+    return stats.isFile() ? entriesIn({ path, fd, size: stats.size }, filter) : undefined;
   } catch (error) {
-    return isMissing(error) ? "missing" : undefined;
+    return isMissing(error) ? [] : undefined;
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
+}
+
+interface OpenJournal {
+  readonly path: string;
+  readonly fd: number;
+  readonly size: number;
+}
+
+type Lines = ReadonlyMap<string, string>;
+
+function entriesIn(
+  journal: OpenJournal,
+  { all, states, limit }: Pick<EntryFilter, "all" | "states" | "limit">,
+): readonly GlancedEntry[] | undefined {
+  const from = Math.max(0, journal.size - glanceBytes);
+  const last = lastLines(journal, from);
+  if (last === undefined) return undefined;
+  // All entries: the newest are in the last lines.
+  const isWhole = from === 0 || (all === true && !states);
+  const before = isWhole ? [] : isOfUnsettled({ all, states }) ? linesBefore(journal, { from, last }) : undefined;
+  if (before === undefined) return undefined;
+  // Parsing takes longest: of what is shown alone.
+  const isWanted = (state = ""): boolean =>
+    states ? states.some((one) => one === state) : all === true || !isSettled(state);
+  const shown = [...last, ...before]
+    .filter(([, line]) => isWanted(stateOf.exec(line)?.[1]))
+    .sort(([a], [b]) => (a < b ? 1 : -1))
+    .slice(0, limit);
+  const entries = shown.map(([id, line]) => ({ id, entry: recordIn(line)?.entry }));
+  return entries.every(({ id, entry }) => entry?.id === id) ? entries.map(({ entry }) => entry!) : undefined;
+}
+
+const newline = 10;
+/** How a record of this version begins. */
+const usualStart = new RegExp(`^\\{"sum":"[0-9a-f]{16}","v":${formatVersion},"intent":\\{"id":"([0-9a-z]{10})"`);
+const usualStartBytes = 80;
+/** Quotes in a text have a backslash before them: this is found nowhere else. */
+const stateOf = /"now":\{"state":"([a-z_]+)"/;
+
+/** The last line of each entry in the last lines of the file. */
+function lastLines({ fd, size }: OpenJournal, from: number): Lines | undefined {
+  const bytes = Buffer.alloc(size - from);
+  const length = readSync(fd, bytes, 0, bytes.length, from);
+  // An append that is under way has no end yet.
+  if (length > 0 && bytes[length - 1] !== newline) return undefined;
+  const start = from === 0 ? 0 : bytes.indexOf(newline) + 1;
+  const lines = new Map<string, string>();
+  for (let end = length, at = end; end > start; end = at) {
+    at = Math.max(start, end < 2 ? 0 : bytes.lastIndexOf(newline, end - 2) + 1);
+    if (end - at < 2) continue;
+    const id = usualStart.exec(bytes.toString("latin1", at, Math.min(end, at + usualStartBytes)))?.[1];
+    if (id !== undefined && lines.has(id)) continue;
+    const line = bytes.toString("utf8", at, end - 1);
+    const record = id === undefined ? recordIn(line) : { entry: { id } };
+    if (record === undefined) return undefined;
+    if (record.entry && !lines.has(record.entry.id)) lines.set(record.entry.id, line);
+  }
+  return lines;
+}
+
+/** The newest records of the unfinished entries that are not in the last lines, as the index says. */
+function linesBefore(
+  journal: OpenJournal,
+  { from, last }: { readonly from: number; readonly last: Lines },
+): (readonly [string, string])[] | undefined {
+  const index = glanceAtIndex(journal);
+  if (index === undefined || index.end < from) return undefined;
+  const ids = index.unsettled.filter((id) => !last.has(id));
+  return index.lines(ids)?.map((line, at) => [ids[at]!, line]);
 }
 
 /** @returns an empty one of a header; undefined of what this version did not write, or of a header that leads elsewhere */

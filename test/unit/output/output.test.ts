@@ -788,7 +788,7 @@ describe("a table of work on several items", () => {
     for (const options of plain) {
       const { output, stderr } = stage(options);
       work(output).done();
-      await sleep(10);
+      await settled(stderr);
       expect(stderr.text, JSON.stringify(options)).toBe(line);
     }
     const { output, stderr } = stage({ quiet: true });

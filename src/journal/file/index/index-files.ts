@@ -11,12 +11,10 @@ import { isObject } from "../../entry-destination.ts";
 import { type Damage, type LineStart, readBytes } from "../scan.ts";
 import { type IndexedFacts, indexBehind, JournalIndex, type Segment, Unfit } from "./journal-index.ts";
 import type { Known } from "../reading.ts";
-import { merge, pagesOf, type Rows, rowsOfPage } from "./rows.ts";
+import { formatOfIndex, listPath, merge, pageBytes, pagesOf, type Rows, rowsOfPage, segmentPath } from "./rows.ts";
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
-const pageBytes = 4096;
 const rowBytes = rowsOfPage * 16;
-const formatOfIndex = 3;
 const digestBytes = pageBytes - rowBytes;
 const pagesAtOnce = 64;
 const pagesKept = 128;
@@ -33,13 +31,13 @@ export interface LoadedIndex {
   readonly anchor: IndexPosition["anchor"];
 }
 
-interface ListedSegment extends Pick<Segment, "first" | "last" | "updated"> {
+export interface ListedSegment extends Pick<Segment, "first" | "last" | "updated"> {
   readonly tag: string;
   readonly records: number;
   readonly names: number;
 }
 
-interface List extends Omit<IndexedFacts, "damage" | "gaps"> {
+export interface List extends Omit<IndexedFacts, "damage" | "gaps"> {
   readonly v: number;
   readonly head: { readonly length: number; readonly digest: string };
   readonly anchor: LineStart & { readonly length: number; readonly digest: string };
@@ -58,11 +56,13 @@ function digestOf(bytes: Uint8Array | string): string {
 }
 
 export class IndexFiles {
+  readonly #journal: string;
   readonly #path: string;
 
   /** @param journal its path */
   constructor(journal: string) {
-    this.#path = `${journal}.index`;
+    this.#journal = journal;
+    this.#path = listPath(journal);
   }
 
   /**
@@ -117,7 +117,7 @@ export class IndexFiles {
   }
 
   #segmentPath(tag: string): string {
-    return `${this.#path}-${tag}`;
+    return segmentPath(this.#journal, tag);
   }
 
   #openSegment(listed: ListedSegment): FileSegment | undefined {

@@ -1,6 +1,21 @@
 // Pairs of whole numbers (below 2^53), sorted, in pages of one size: one of a million is found by reading a few pages.
 
 export const rowsOfPage = 255;
+/** Rows, and their digest if the page is in a file, bytes. */
+export const pageBytes = 4096;
+
+// The files that pages are in, beside the journal.
+
+export const formatOfIndex = 3;
+
+/** The file of the list. @param journal its path */
+export function listPath(journal: string): string {
+  return `${journal}.index`;
+}
+
+export function segmentPath(journal: string, tag: string): string {
+  return `${listPath(journal)}-${tag}`;
+}
 
 /** Pages are wherever they are: in memory, or in a file that is read a page at a time. */
 export interface Rows {

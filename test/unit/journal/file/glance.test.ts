@@ -1,6 +1,15 @@
 // What a Tab sees of a journal: the same as the journal itself says, or nothing where only the journal can say.
-import { linkSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import { glanceAt } from "../../../../src/journal/file/glance.ts";
@@ -8,7 +17,7 @@ import type { EntryFilter } from "../../../../src/journal/lookup.ts";
 import { headerLine } from "../../../../src/journal/record.ts";
 import { longJournal, writeJournal } from "../../../support/long-journal.ts";
 import { onDisk, diskError } from "../../../support/disk-calls.ts";
-import { ada, journalPath } from "../intent.ts";
+import { ada, intent, journalPath } from "../intent.ts";
 
 const filters: readonly EntryFilter[] = [
   { all: true, limit: 200 },
@@ -65,6 +74,74 @@ describe("a journal", () => {
     expect(shown(path, { all: true, limit: 5 })).toEqual(all.slice(0, 5));
     for (const filter of [{}, { states: ["done"] }, { states: ["done"], all: true }] as const)
       expect(glanceAt(path, filter)).toBeUndefined();
+  });
+});
+
+describe("a long journal with its index", () => {
+  const unfinished: readonly EntryFilter[] = [
+    {},
+    { limit: 7 },
+    { states: ["undelivered"] },
+    { states: ["unknown", "open"] },
+  ];
+
+  /** As a change leaves it: the index is older than the last lines. */
+  async function indexed(entries: number): Promise<{ readonly path: string; readonly segment: string }> {
+    const path = made(longJournal(entries));
+    const journal = new FileJournal(path, { now: () => Date.UTC(2027, 0, 1), actor: ada });
+    const { lease: first } = await journal.admit(intent({ fingerprint: "the first" }));
+    await first.release();
+    const old = (await journal.unsettled()).filter(({ id }) => id !== first.entry.id);
+    for (const [entry, state] of [
+      [old[0]!, "done"],
+      [old.at(-1)!, "undelivered"],
+    ] as const) {
+      const lease = await journal.lease(entry.id);
+      await lease.record({ state });
+      await lease.release();
+    }
+    for (const number of [1, 2]) await (await journal.admit(intent({ fingerprint: `${number}` }))).lease.release();
+    const segment = readdirSync(dirname(path)).find((name) => name.startsWith(`${basename(path)}.index-`))!;
+    return { path, segment: join(dirname(path), segment) };
+  }
+
+  it.each([700, 3000])("of %i entries shows what is unfinished", async (entries) => {
+    const { path } = await indexed(entries);
+    for (const filter of unfinished) expect([filter, shown(path, filter)]).toEqual([filter, await said(path, filter)]);
+    expect((shown(path, {}) as unknown[]).length).toBeGreaterThan(20);
+    expect(glanceAt(path, { states: ["done"], all: true })).toBeUndefined();
+  });
+
+  it("is left to the journal where the index is missing, damaged, of another version, of another file or behind", async () => {
+    const cut = (file: string): void => truncateSync(file, 0);
+    const ways: readonly ((at: { path: string; list: string; segment: string }) => unknown)[] = [
+      ({ list }) => rmSync(list),
+      ({ list }) => cut(list),
+      ({ list }) => writeFileSync(list, `x\n${readFileSync(list, "utf8").split("\n")[1]!.replace('"v":3', '"v":4')}`),
+      ({ segment }) => rmSync(segment),
+      ({ segment }) => cut(segment),
+      ({ segment }) => writeFileSync(segment, Buffer.alloc(readFileSync(segment).length, 7)),
+      ({ path }) => writeJournal(path, longJournal(3000, { padding: "another" })),
+      ({ path }) => writeFileSync(path, longJournal(2000).slice(1).join(""), { flag: "a" }),
+    ];
+    for (const [number, spoil] of ways.entries()) {
+      const at = await indexed(3000);
+      spoil({ ...at, list: `${at.path}.index` });
+      expect([number, glanceAt(at.path, {})]).toEqual([number, undefined]);
+    }
+  });
+
+  it("closes what it opened, whichever call fails", async () => {
+    const { path } = await indexed(700);
+    const all = await onDisk(() => glanceAt(path, {}));
+    expect([(all.value as unknown[]).length > 20, all.open]).toEqual([true, []]);
+    for (const [number, { call }] of all.calls.entries()) {
+      const { open, error } = await onDisk(
+        () => glanceAt(path, {}),
+        (_, at) => (at === number && call !== "close" ? diskError("EIO", call) : undefined),
+      );
+      expect([number, call, open, error]).toEqual([number, call, [], undefined]);
+    }
   });
 });
 
