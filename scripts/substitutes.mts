@@ -28,6 +28,7 @@ export const undici: Substitutes = {
   folder: dirname(require.resolve("undici/package.json")),
   version: "7.30.2",
   modules: {
+    "node:assert": ours("plain-assert.cjs"),
     "node:http": ours("http-defaults.cjs"),
     "lib/dispatcher/client-h2.js": ours("no-http2.cjs"),
     "lib/web/fetch/body.js": ours("no-form-data.cjs"),

@@ -1,11 +1,11 @@
-// `npm run executable`: the flat bundle inside a pinned Node, one file for a machine without Node; the licences of both
+// `npm run executable`: the bundle inside a pinned Node, one file for a machine without Node; the licences of both
 // and the list of components beside it.
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
 // It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
 import { execFile, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
@@ -74,18 +74,25 @@ function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
-/** @returns what the executable holds: the program as a function of what Node gives a module, and the same compiled */
+/** @returns what the executable holds: the parts of the program as functions of what Node gives a module, and the same compiled */
 async function assetsIn(work, node) {
-  const assets = { version: join(work, "version"), program: join(work, "program"), compiled: join(work, "compiled") };
+  const assets = { version: join(work, "version") };
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   writeFileSync(assets.version, `${version}\n`);
-  const text = readFileSync(join(work, "integ.cjs"), "latin1");
-  writeFileSync(assets.program, `(function (exports, require, module) {${text}\n})`, "latin1");
+  const names = readdirSync(work).filter((name) => name.endsWith(".cjs"));
+  const folder = join(work, "parts");
+  mkdirSync(folder, { recursive: true });
+  for (const name of names) {
+    const text = readFileSync(join(work, name), "latin1");
+    writeFileSync(join(folder, name), `(function (exports, require, module) {${text}\n})`, "latin1");
+    assets[`./${name}`] = join(folder, name);
+    assets[`./${name}.compiled`] = join(folder, `${name}.compiled`);
+  }
   // What is compiled is what leads to a page, and prints it.
   const service = await startService();
   const baseUrl = `http://127.0.0.1:${service.address().port}`;
   const env = { INTEG_REGION: "us", INTEG_BASE_URL: baseUrl, INTEG_API_KEY: "none", HOME: work };
-  const words = [join(import.meta.dirname, "compile.cjs"), assets.program, assets.compiled];
+  const words = [join(import.meta.dirname, "compile.cjs"), folder, ...names];
   try {
     await promisify(execFile)(node, words, { cwd: work, env });
   } finally {

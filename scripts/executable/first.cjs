@@ -1,4 +1,5 @@
-// What the executable runs first: its version, which needs nothing else, or the program, taken as it was compiled when it was built.
+// What the executable runs first: its version, which needs nothing else, or the program, each part taken as it was compiled when
+// the executable was built.
 "use strict";
 const { writeSync } = require("node:fs");
 const { getRawAsset } = require("node:sea");
@@ -19,7 +20,19 @@ function answered() {
 
 if (!answered()) {
   const { Script } = require("node:vm");
-  // If this V8 does not take what was compiled, it compiles the text.
-  const program = new Script(asset("program").latin1Slice(), { filename: "integ.cjs", cachedData: asset("compiled") });
-  program.runInThisContext()({}, require, { exports: {} });
+  const parts = new Map();
+  /** As `require` of a part, or of a part of Node: there is nothing else. */
+  const need = (name) => {
+    if (!name.startsWith("./")) return require(name);
+    let part = parts.get(name);
+    if (part === undefined) {
+      part = { exports: {} };
+      parts.set(name, part);
+      // If this V8 does not take what was compiled, it compiles the text.
+      const script = new Script(asset(name).latin1Slice(), { filename: name, cachedData: asset(`${name}.compiled`) });
+      script.runInThisContext()(part.exports, need, part);
+    }
+    return part.exports;
+  };
+  need("./integ.cjs");
 }

@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "../bundled-licenses.mts";
+import { groupsExist, inGroups, noCircles } from "../groups.mts";
 import { onlyAscii } from "../only-ascii.mts";
+import { plainExports } from "../plain-exports.mts";
 import { sbom } from "../sbom.mts";
 import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
 
@@ -17,37 +19,47 @@ const alone: Substitutes = {
   },
 };
 
-/** A part that is not in the file could not be found on a machine that has nothing else. */
+/** A part that is not in the executable could not be found on a machine that has nothing else. */
 function whole(): Plugin {
   return {
     name: "whole",
     generateBundle(_options, bundle) {
       const parts = Object.values(bundle).filter((part) => part.type === "chunk");
       const needed = parts.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]);
-      const outside = needed.filter((name) => !name.startsWith("node:") && name !== parts[0]?.fileName);
-      if (parts.length !== 1 || outside.length > 0)
-        this.error(`not one file: ${[...parts.map(({ fileName }) => fileName), ...outside].join(", ")}`);
-      const where = /\b__(?:file|dir)name\b|\bimport\.meta\b/.exec(parts[0]!.code);
-      if (where) this.error(`looks beside itself: …${parts[0]!.code.slice(where.index - 60, where.index + 40)}…`);
+      const outside = needed.filter((name) => !name.startsWith("node:") && bundle[name]?.type !== "chunk");
+      if (outside.length > 0) this.error(`not in the executable: ${outside.join(", ")}`);
+      for (const { code, fileName } of parts) {
+        const where = /\b__(?:file|dir)name\b|\bimport\.meta\b/.exec(code);
+        if (where) this.error(`${fileName} looks beside itself: …${code.slice(where.index - 60, where.index + 40)}…`);
+      }
     },
   };
 }
 
-/** Everything in one file: the only place that an executable has. */
+/** The parts of the program, as a package has them: what a command does not need is not read, compiled or looked for. */
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  // Most modules of the one file are not needed at a start: V8 would compile them anyway.
-  optimization: { pifeForModuleWrappers: false },
-  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), onlyAscii(), bundledLicenses(), sbom()],
+  plugins: [
+    substitute(atomically, commander, conf, undici, alone),
+    whole(),
+    plainExports(),
+    onlyAscii(),
+    groupsExist(),
+    noCircles(),
+    bundledLicenses(),
+    sbom(),
+  ],
   output: {
     dir: "build/executable",
     format: "cjs",
     // What is taken compiled imports nothing while it runs.
     dynamicImportInCjs: false,
     entryFileNames: "[name].cjs",
+    chunkFileNames: "[name]-[hash].cjs",
     cleanDir: true,
     minify: true,
-    codeSplitting: false,
+    exports: "named",
+    codeSplitting: inGroups,
   },
 });

@@ -2,18 +2,19 @@
 // and run here by whatever Node runs the tests; the executable itself where its Node can be had.
 // `npm run test:executable` runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import config from "../../scripts/executable/rolldown.config.mts";
 import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
+import { pagesOf, startListServer } from "./list-server.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 const isElse = isOtherBinary("how the executable is built");
-const flat = new Home();
+const bundle = new Home();
 const single = new Home();
-afterAll(() => [flat, single].forEach((home) => home.remove()));
+afterAll(() => [bundle, single].forEach((home) => home.remove()));
 
 /** Packages that leave a mark when they are loaded, and an answer that is none, beside a program. */
 function layTrap(folder: string): string {
@@ -93,13 +94,30 @@ function works(at: Home, program: readonly string[]): void {
   });
 }
 
-describe.skipIf(isElse)("the flat bundle, by this Node", () => {
+describe.skipIf(isElse)("its bundle, by this Node", () => {
   beforeAll(async () => {
     const building = await rolldown(config);
-    await building.write({ ...config.output, dir: flat.folder, cleanDir: false });
+    await building.write({ ...config.output, dir: bundle.folder, cleanDir: false });
     await building.close();
   });
-  works(flat, [process.execPath, flat.path("integ.cjs")]);
+  works(bundle, [process.execPath, bundle.path("integ.cjs")]);
+
+  it("takes little of Node, and few of its parts, for a page", async () => {
+    const server = await startListServer(pagesOf([3]));
+    const told = bundle.path("told.json");
+    const list = "[Object.keys(require.cache), process.moduleLoadList]";
+    const script = `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(told)}, JSON.stringify(${list})));`;
+    writeFileSync(bundle.path("tell.cjs"), script);
+    const line = [process.execPath, "--require", bundle.path("tell.cjs"), bundle.path("integ.cjs")];
+    const { code, stderr } = await runAlone(bundle, [...line, "entities", "list", "--json"], server.env);
+    await server.stop();
+    expect(code, stderr).toBe(0);
+    const [parts, ofNode] = JSON.parse(readFileSync(told, "utf8")) as [string[], string[]];
+    const all = readdirSync(bundle.folder).filter((name) => name.endsWith(".cjs"));
+    expect([parts.length < 16, all.length > 100]).toEqual([true, true]);
+    const seldom = /^NativeModule (assert|child_process|crypto|http|readline|tls|zlib)$/;
+    expect(ofNode.filter((name) => seldom.test(name))).toEqual([]);
+  });
 });
 
 /** Why the executable is not built here, or undefined. */

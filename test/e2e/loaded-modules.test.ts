@@ -136,7 +136,7 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     // Of undici what makes a connection; its client waits for a response that needs it.
     const modules = loaded.flatMap((chunk) => chunks.get(chunk)!.moduleIds);
     expect(modules.filter((id) => id.includes("undici/lib/dispatcher"))).toEqual([]);
-    expect(internal.filter((name) => / (crypto|http|http2|child_process)$/.test(name))).toEqual([]);
+    expect(internal.filter((name) => / (assert|crypto|http|http2|child_process)$/.test(name))).toEqual([]);
   });
 
   it("is nothing heavy for help of any command that is not ready", async () => {
