@@ -18,7 +18,7 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { Account } from "../support/account.ts";
 import { Canaries, readableByOthers, type Sighting } from "../support/canaries.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { type Ended, Home, program, type RunOptions } from "../support/program.ts";
+import { binary, type Ended, Home, program, type RunOptions } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -146,7 +146,8 @@ done`;
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
     // What a test puts into the program itself does not go well with a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
-    const isTraced = straceAbsent === undefined && isOrdinary && this.#mayStart(words);
+    // Another binary cannot be watched in this process: it is a child itself.
+    const isTraced = straceAbsent === undefined && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);
