@@ -81,9 +81,18 @@ async function checkTools(flag: string, command: string, { env, signal }: Comman
   const first = goesOn.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
   const loop = `for tool in ${names}; do command -v "$tool" > /dev/null || { echo "$tool"; exit 1; }; done`;
-  const { status, stdout } = await runShell(loop, { env, signal, timeLimitMs: 10_000 });
-  if (status === 0) return;
-  const missing = stdout.toString("utf8").trim();
+  const run = await runShell(loop, { env, signal, timeLimitMs: 10_000 });
+  if (run.status === 0) return;
+  const missing = run.stdout.toString("utf8").trim();
+  if (missing === "")
+    throw new Failure(
+      "failed",
+      `${flag}: the shell that looks for the command's program failed with ${endWords(run)}.`,
+      {
+        meaning: "Nothing was sent.",
+        hint: "Run the command again.",
+      },
+    );
   const isOurs = inputTools.some((tool) => tool === missing);
   throw new Failure("usage", `${flag}: the program "${missing}" was not found.`, {
     ...(isOurs && { meaning: "integ passes the secret to the command through it." }),

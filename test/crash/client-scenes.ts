@@ -81,7 +81,8 @@ export class ClientStage implements Stage {
     // A result that cannot be shown, or a file of the program that cannot be read, is a failure even where all is done.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
-    if (ended.code !== this.#work.childKilled) await auditExit(this.#watched, { ended, secret, isUnshown });
+    if (!this.#work.childKilled?.includes(ended.code ?? 0))
+      await auditExit(this.#watched, { ended, secret, isUnshown });
   }
 
   async recover({ recoveries = 2 }: Run): Promise<string> {
@@ -151,7 +152,8 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
-export const createToCommand: ClientWork = { ...createTo(command), childKilled: 12 };
+/** 1: it was the shell that looks for the command's program, before anything is sent. */
+export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
 /** The journal is so long that it has an index, which the command brings up to date. */
 export const createInLongJournal: ClientWork = {
@@ -163,7 +165,7 @@ export const createInLongJournal: ClientWork = {
   },
 };
 
-export const createToThree: ClientWork = { ...createTo(three), childKilled: 12 };
+export const createToThree: ClientWork = { ...createTo(three), childKilled: [1, 12] };
 
 export function rotateTo(place: Place): ClientWork {
   return {
@@ -177,7 +179,7 @@ export function rotateTo(place: Place): ClientWork {
   };
 }
 
-export const rotateToThree: ClientWork = { ...rotateTo(three), childKilled: 12 };
+export const rotateToThree: ClientWork = { ...rotateTo(three), childKilled: [1, 12] };
 
 /** The first answer brings no secret, so that the same run revokes that client and makes another. */
 export const replace: ClientWork = {

@@ -95,8 +95,8 @@ export interface Scene {
   readonly name: string;
   /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
   readonly code?: number;
-  /** How it ends where the kill hits a process of its own instead: the call is that one's. */
-  readonly childKilled?: number;
+  /** How it may end where the kill hits a process of its own instead: the call is that one's. */
+  readonly childKilled?: readonly number[];
   /** Only its own calls are points, and not those of the programs that it starts. */
   readonly isOwn?: boolean;
   /** What recovery asks the service may be old: called once, after all runs, before the first recovery. */
@@ -237,7 +237,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
     // A connection that fails from then on is tried again for two minutes otherwise; nothing else changes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
-    if (hits === 0 && ended.code !== scene.childKilled) {
+    if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
       stage.remove();
       return undefined;
     }

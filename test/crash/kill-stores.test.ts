@@ -17,7 +17,7 @@ stayInThisProcess();
 if (sodiumAbsent) console.warn(`skipped: deliveries to GitHub, killed: ${sodiumAbsent}`);
 else {
   killTest(scene(rotateTo(withFile)), { sample: 4, ...deliveries });
-  killTest(scene({ ...rotateTo(withAll), childKilled: 12 }), { sample: 3, ...deliveries });
+  killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 3, ...deliveries });
 }
 
 if (kubectlAbsent) console.warn(`skipped: deliveries to Kubernetes, killed: ${kubectlAbsent}`);

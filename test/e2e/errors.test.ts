@@ -222,6 +222,11 @@ function fullDiskWrongs(): readonly Wrong[] {
       under: fullDisk("write,pwrite64", journal),
     },
     {
+      what: "a shell that is killed while it looks for a command's program",
+      words: [...create, "--secret-command", "cat"],
+      under: "strace -f -qq -o /dev/null -e trace=dup2 -e inject=dup2:signal=KILL:when=1".split(" "),
+    },
+    {
       what: "a full disk under --out",
       words: ["entities", "list", "--all", "--out", "rows.json"],
       under: fullDisk("write,pwrite64", "rows.json"),
