@@ -19,6 +19,8 @@ export interface KnownNames {
 
 /** Names that are offered to pick or to complete come from recent work. */
 const newest: EntryFilter = { all: true, limit: 200 };
+/** More unfinished work than this is finished as a whole, and a Tab is quick. */
+const mostUnfinished = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
@@ -28,8 +30,9 @@ export function newestEntries(journal: Journal): Promise<Entry[]> {
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(known.journalPath)) return [];
-  if (what === "unsettled") return entryChoices(await known.entries({}));
-  if (what === "claimable") return entryChoices(await known.entries({ states: ["undelivered"] }));
+  if (what === "unsettled") return entryChoices(await known.entries({ limit: mostUnfinished }));
+  if (what === "claimable")
+    return entryChoices(await known.entries({ states: ["undelivered"], limit: mostUnfinished }));
   const entries = await known.entries(newest);
   if (what === "entries") return entryChoices(entries);
   if (what === "accounts") return accountChoices(entries);

@@ -13,8 +13,10 @@ export type GlancedEntry = Pick<
   "id" | "operation" | "profile" | "request_text" | "created_at" | "state" | "resource_id"
 >;
 
-/** The records of some hundred entries, and more than is behind an index. */
-const glanceBytes = 1024 * 1024;
+/** The records of a hundred entries. */
+const glanceBytes = 256 * 1024;
+/** More than is behind an index. */
+const unindexedBytes = 640 * 1024;
 
 /**
  * @returns the newest first; undefined if the journal itself has to say: the file cannot be read, has a line that this version
@@ -48,12 +50,17 @@ function entriesIn(
   journal: OpenJournal,
   { all, states, limit }: Pick<EntryFilter, "all" | "states" | "limit">,
 ): readonly GlancedEntry[] | undefined {
-  const from = Math.max(0, journal.size - glanceBytes);
+  const isIndexed = isOfUnsettled({ all, states });
+  const from = Math.max(0, journal.size - (isIndexed ? unindexedBytes : glanceBytes));
   const last = lastLines(journal, from);
   if (last === undefined) return undefined;
   // All entries: the newest are in the last lines.
   const isWhole = from === 0 || (all === true && !states);
-  const before = isWhole ? [] : isOfUnsettled({ all, states }) ? linesBefore(journal, { from, last }) : undefined;
+  const before = isWhole
+    ? []
+    : isIndexed
+      ? linesBefore(journal, { from, last, limit: states ? undefined : limit })
+      : undefined;
   if (before === undefined) return undefined;
   // Parsing takes longest: of what is shown alone.
   const isWanted = (state = ""): boolean =>
@@ -67,24 +74,27 @@ function entriesIn(
 }
 
 const newline = 10;
-/** How a record of this version begins. */
-const usualStart = new RegExp(`^\\{"sum":"[0-9a-f]{16}","v":${formatVersion},"intent":\\{"id":"([0-9a-z]{10})"`);
-const usualStartBytes = 80;
+/** What a record of this version has between its checksum and the id of its entry. */
+const usualStart = `","v":${formatVersion},"intent":{"id":"`;
+const [sumEnd, idLength] = [24, 10];
+const idAt = sumEnd + usualStart.length;
 /** Quotes in a text have a backslash before them: this is found nowhere else. */
 const stateOf = /"now":\{"state":"([a-z_]+)"/;
 
 /** The last line of each entry in the last lines of the file. */
 function lastLines({ fd, size }: OpenJournal, from: number): Lines | undefined {
-  const bytes = Buffer.alloc(size - from);
+  const bytes = Buffer.allocUnsafe(size - from);
   const length = readSync(fd, bytes, 0, bytes.length, from);
   // An append that is under way has no end yet.
   if (length > 0 && bytes[length - 1] !== newline) return undefined;
-  const start = from === 0 ? 0 : bytes.indexOf(newline) + 1;
+  const first = from === 0 ? 0 : bytes.indexOf(newline) + 1;
   const lines = new Map<string, string>();
-  for (let end = length, at = end; end > start; end = at) {
-    at = Math.max(start, end < 2 ? 0 : bytes.lastIndexOf(newline, end - 2) + 1);
+  for (let end = length, at = end; end > first; end = at) {
+    at = Math.max(first, end < 2 ? 0 : bytes.lastIndexOf(newline, end - 2) + 1);
     if (end - at < 2) continue;
-    const id = usualStart.exec(bytes.toString("latin1", at, Math.min(end, at + usualStartBytes)))?.[1];
+    const start = bytes.toString("latin1", at + sumEnd, at + idAt + idLength + 1);
+    const isUsual = start.startsWith(usualStart) && start.endsWith('"');
+    const id = isUsual ? start.slice(usualStart.length, -1) : undefined;
     if (id !== undefined && lines.has(id)) continue;
     const line = bytes.toString("utf8", at, end - 1);
     const record = id === undefined ? recordIn(line) : { entry: { id } };
@@ -97,11 +107,12 @@ function lastLines({ fd, size }: OpenJournal, from: number): Lines | undefined {
 /** The newest records of the unfinished entries that are not in the last lines, as the index says. */
 function linesBefore(
   journal: OpenJournal,
-  { from, last }: { readonly from: number; readonly last: Lines },
+  { from, last, limit }: { readonly from: number; readonly last: Lines; readonly limit: number | undefined },
 ): (readonly [string, string])[] | undefined {
   const index = glanceAtIndex(journal);
   if (index === undefined || index.end < from) return undefined;
-  const ids = index.unsettled.filter((id) => !last.has(id));
+  const others = index.unsettled.filter((id) => !last.has(id));
+  const ids = others.sort((a, b) => (a < b ? 1 : -1)).slice(0, limit);
   return index.lines(ids)?.map((line, at) => [ids[at]!, line]);
 }
 
