@@ -5,7 +5,7 @@ import { isMissing } from "../../disk/error-words.ts";
 import { careful } from "../../disk/write.ts";
 import { type Entry, formatVersion, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import { glanceAtIndex } from "./index/glance-index.ts";
+import { type GlancedIndex, glanceAtIndex } from "./index/glance-index.ts";
 
 /** What a name is made of. */
 export type GlancedEntry = Pick<
@@ -50,17 +50,17 @@ function entriesIn(
   journal: OpenJournal,
   { all, states, limit }: Pick<EntryFilter, "all" | "states" | "limit">,
 ): readonly GlancedEntry[] | undefined {
-  const isIndexed = isOfUnsettled({ all, states });
-  const from = Math.max(0, journal.size - (isIndexed ? unindexedBytes : glanceBytes));
+  const isUnfinished = isOfUnsettled({ all, states });
+  const least = Math.max(0, journal.size - (isUnfinished ? unindexedBytes : glanceBytes));
+  const index = isUnfinished && least > 0 ? glanceAtIndex(journal) : undefined;
+  // From the end of its last line on.
+  const from = index === undefined ? least : index.end - 1;
+  if (from < least || (index !== undefined && from >= journal.size)) return undefined;
   const last = lastLines(journal, from);
   if (last === undefined) return undefined;
   // All entries: the newest are in the last lines.
-  const isWhole = from === 0 || (all === true && !states);
-  const before = isWhole
-    ? []
-    : isIndexed
-      ? linesBefore(journal, { from, last, limit: states ? undefined : limit })
-      : undefined;
+  const isWhole = least === 0 || (all === true && !states);
+  const before = isWhole ? [] : index && linesBefore(index, { last, limit: states ? undefined : limit });
   if (before === undefined) return undefined;
   // Parsing takes longest: of what is shown alone.
   const isWanted = (state = ""): boolean =>
@@ -106,11 +106,9 @@ function lastLines({ fd, size }: OpenJournal, from: number): Lines | undefined {
 
 /** The newest records of the unfinished entries that are not in the last lines, as the index says. */
 function linesBefore(
-  journal: OpenJournal,
-  { from, last, limit }: { readonly from: number; readonly last: Lines; readonly limit: number | undefined },
+  index: GlancedIndex,
+  { last, limit }: { readonly last: Lines; readonly limit: number | undefined },
 ): (readonly [string, string])[] | undefined {
-  const index = glanceAtIndex(journal);
-  if (index === undefined || index.end < from) return undefined;
   const others = index.unsettled.filter((id) => !last.has(id));
   const ids = others.sort((a, b) => (a < b ? 1 : -1)).slice(0, limit);
   return index.lines(ids)?.map((line, at) => [ids[at]!, line]);
