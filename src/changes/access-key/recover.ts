@@ -79,10 +79,12 @@ async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Pro
   const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry, rows);
   const first = findOrphan(rows, sought, serviceTime(bench));
-  const waitFor = sought.sentUntil + settleMs - serviceTime(bench);
+  const settledAt = sought.sentUntil + settleMs;
+  const waitFor = settledAt - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  const askedAt = serviceTime(bench);
+  // So long was waited, whatever the clock was set to meanwhile.
+  const askedAt = Math.max(settledAt, serviceTime(bench));
   return findOrphan(await listedKeys(bench), sought, askedAt);
 }
 

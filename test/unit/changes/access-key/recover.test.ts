@@ -92,6 +92,13 @@ const rows: Record<string, Row> = {
     sends: ["list", "list"],
     state: "refused",
   },
+  "none, a moment ago, and the clock is set back while it waits": {
+    fate: "lost before",
+    later: 1000,
+    sends: ["list", "list"],
+    state: "refused",
+    before: (world) => void (world.onSleep = () => void (world.now -= 60_000)),
+  },
   "none, a moment ago, with no time to wait": {
     fate: "lost before",
     later: 1000,
