@@ -2,13 +2,9 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
-import { bundledLicenses } from "./bundled-licenses.mts";
-import { groupsExist, inGroups, noCircles } from "./groups.mts";
-import { plainExports } from "./plain-exports.mts";
+import { inParts, ofParts } from "./parts.mts";
 import { readyHelp } from "./ready-help.mts";
-import { sbom } from "./sbom.mts";
 import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
-import { onlyAscii } from "./only-ascii.mts";
 
 const require = createRequire(import.meta.url);
 
@@ -45,27 +41,9 @@ export default defineConfig({
   platform: "node",
   // Of pg only its client is bundled; what it can do without (a build for Cloudflare) stays outside.
   external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
-  plugins: [
-    substitute(atomically, commander, conf, undiciWithoutParser),
-    parsersBeside(),
-    plainExports(),
-    onlyAscii(),
-    groupsExist(),
-    noCircles(),
-    bundledLicenses(),
-    sbom(),
-    readyHelp(),
-  ],
+  plugins: [substitute(atomically, commander, conf, undiciWithoutParser), parsersBeside(), ...ofParts(), readyHelp()],
   output: {
     dir: "dist",
-    format: "cjs",
-    // Node 20 cannot import from a part that it takes compiled.
-    dynamicImportInCjs: false,
-    entryFileNames: "[name].cjs",
-    chunkFileNames: "[name]-[hash].cjs",
-    cleanDir: true,
-    minify: true,
-    exports: "named",
-    codeSplitting: inGroups,
+    ...inParts,
   },
 });

@@ -1,10 +1,6 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
-import { bundledLicenses } from "../bundled-licenses.mts";
-import { groupsExist, inGroups, noCircles } from "../groups.mts";
-import { onlyAscii } from "../only-ascii.mts";
-import { plainExports } from "../plain-exports.mts";
-import { sbom } from "../sbom.mts";
+import { inParts, ofParts } from "../parts.mts";
 import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -40,26 +36,9 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  plugins: [
-    substitute(atomically, commander, conf, undici, alone),
-    whole(),
-    plainExports(),
-    onlyAscii(),
-    groupsExist(),
-    noCircles(),
-    bundledLicenses(),
-    sbom(),
-  ],
+  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), ...ofParts()],
   output: {
     dir: "build/executable",
-    format: "cjs",
-    // What is taken compiled imports nothing while it runs.
-    dynamicImportInCjs: false,
-    entryFileNames: "[name].cjs",
-    chunkFileNames: "[name]-[hash].cjs",
-    cleanDir: true,
-    minify: true,
-    exports: "named",
-    codeSplitting: inGroups,
+    ...inParts,
   },
 });

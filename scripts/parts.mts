@@ -1,6 +1,10 @@
-// Which modules of the program come in one file of a bundle.
+// The program in parts: which modules come in one file of a bundle, and what all bundles have in common.
 import { existsSync } from "node:fs";
-import type { Plugin } from "rolldown";
+import type { OutputOptions, Plugin } from "rolldown";
+import { bundledLicenses } from "./bundled-licenses.mts";
+import { onlyAscii } from "./only-ascii.mts";
+import { plainExports } from "./plain-exports.mts";
+import { sbom } from "./sbom.mts";
 
 interface Group {
   readonly name: string;
@@ -107,19 +111,19 @@ function modulesOf({ files, packages }: Group): RegExp {
 }
 
 /** Refuses a group that names a file which was moved: it would cost time at every start, and no one would notice. */
-export function groupsExist(): Plugin {
+function groupsExist(): Plugin {
   return {
     name: "groups-exist",
     buildStart() {
       const names = together.flatMap(({ files }) => files);
       const missing = names.filter((name) => !existsSync(`src/${name.endsWith("/") ? name : `${name}.ts`}`));
-      if (missing.length > 0) throw new Error(`scripts/groups.mts groups what is not in src/: ${missing.join(", ")}`);
+      if (missing.length > 0) throw new Error(`scripts/parts.mts groups what is not in src/: ${missing.join(", ")}`);
     },
   };
 }
 
 /** Refuses a file of the bundle that would be read while it is being read: what it exports is not there yet. */
-export function noCircles(): Plugin {
+function noCircles(): Plugin {
   return {
     name: "no-circles",
     generateBundle(_options, bundle) {
@@ -139,10 +143,30 @@ export function noCircles(): Plugin {
   };
 }
 
-export const inGroups = {
-  groups: together.map((group, index) => ({
-    name: group.name,
-    test: modulesOf(group),
-    priority: together.length - index,
-  })),
-};
+/** What is done to the parts and what comes beside them, wherever they are put. */
+export const ofParts = (): Plugin[] => [
+  plainExports(),
+  onlyAscii(),
+  groupsExist(),
+  noCircles(),
+  bundledLicenses(),
+  sbom(),
+];
+
+export const inParts = {
+  format: "cjs",
+  // Neither Node 20 nor an executable can import from a part that it takes compiled.
+  dynamicImportInCjs: false,
+  entryFileNames: "[name].cjs",
+  chunkFileNames: "[name]-[hash].cjs",
+  cleanDir: true,
+  minify: true,
+  exports: "named",
+  codeSplitting: {
+    groups: together.map((group, index) => ({
+      name: group.name,
+      test: modulesOf(group),
+      priority: together.length - index,
+    })),
+  },
+} as const satisfies OutputOptions;
