@@ -77,17 +77,16 @@ export interface Context {
    * The service, as the active profile or as a given one.
    * @param options.timeoutMs a shorter limit for one attempt than the person's own
    * @param options.serviceVersion what a stored request is sent under: nothing that is set now takes its place
-   * @param options.isForChange what sends requests is loaded now: another version may be installed, or no file may be
-   * openable any more, while a change is under way
    */
   connect(
     profile?: ActiveProfile,
-    options?: {
-      readonly timeoutMs?: number;
-      readonly serviceVersion?: string | undefined;
-      readonly isForChange?: boolean;
-    },
+    options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
+  /**
+   * Loads what every change runs on: another version may be installed, or no file may be openable any more, while it is
+   * under way. Safe to repeat.
+   */
+  loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
   /** Another journal than the one that is kept now. @param place a path or an address */
   journalAt(place: string): Promise<Journal>;

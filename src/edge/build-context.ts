@@ -10,7 +10,7 @@ import type { Interruption } from "./interruption.ts";
 import type { Slowly } from "../journal/journal.ts";
 import { Failure } from "../errors.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
-import { createOutput } from "../output/output.ts";
+import { createOutput, type Output } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile, Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
@@ -64,6 +64,7 @@ export async function buildContext(
     settings,
     profiles,
     connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
+    loadForChange: () => loadForChange(output),
     ...journal.forCommands,
     secrets: buildSecrets({
       ...parts,
@@ -82,6 +83,14 @@ export async function buildContext(
     await sandbox.close();
   };
   return { context, close };
+}
+
+async function loadForChange(output: Pick<Output, "load">): Promise<void> {
+  const client = import("../api/http/connections.ts").then(({ loadClient }) => loadClient());
+  const profile = [import("../profiles/resolution.ts"), import("../profiles/active-profile.ts")];
+  const service = [import("../api/connect.ts"), import("../api/http/transport.ts")];
+  const secrets = [import("../secrets/kept.ts"), import("../secrets/registry.ts")];
+  await Promise.all([output.load(), client, ...profile, ...service, ...secrets]);
 }
 
 /** How the journal is read where that takes long. */

@@ -4,7 +4,7 @@ import type { Service } from "../api/connect.ts";
 import type { DebugEvent, Transport } from "../api/http/exchange.ts";
 import type { TransportOptions } from "../api/http/transport.ts";
 import type { Clock } from "../changes/workbench.ts";
-import type { Context, Settings } from "../context.ts";
+import type { Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
 import type { SandboxAccess } from "../profiles/active-profile.ts";
@@ -79,11 +79,13 @@ export class Connections {
     });
   }
 
-  async connect(profile: ActiveProfile, options?: Parameters<Context["connect"]>[1]): Promise<Service> {
+  async connect(
+    profile: ActiveProfile,
+    options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
+  ): Promise<Service> {
     const { settings, clock } = this.#parts;
     const opened = this.transport({ timeoutMs: options?.timeoutMs, isOfAccount: true });
     const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), opened]);
-    if (options?.isForChange) await (await import("../api/http/connections.ts")).loadClient();
     return connect({
       transport,
       baseUrl: profile.baseUrl,

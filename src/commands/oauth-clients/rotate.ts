@@ -58,7 +58,8 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedTo = secretOptionsOf(options);
-    const bench = await workbenchOf(context);
+    // The journal is read for the id.
+    await context.loadForChange();
     const named = await clientOf(context, { typed, name: options.name });
     const { options: asked, isScreen } = await askDestination(context, typedTo, {
       dryRun: options.dryRun,
@@ -68,6 +69,7 @@ export const command = defineVerb({
     const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, (receipt) =>
       context.output.resource(receipt, oauthClientView),
     );
+    const bench = await workbenchOf(context);
     const old = (await readClient(context, bench.account.service, named)).value;
     const { id } = old;
     if (options.dryRun) {

@@ -22,7 +22,7 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
-  const service = await context.connect(profile, { serviceVersion: entry?.service_version, isForChange: true });
+  const service = await context.connect(profile, { serviceVersion: entry?.service_version });
   return {
     profile: profile.name,
     profileId: profile.id,
@@ -102,7 +102,7 @@ export async function workbenchOf(
   context: Context,
   { entry, disk = new DiskHealth() }: { readonly entry?: Entry; readonly disk?: DiskHealth } = {},
 ): Promise<Workbench> {
-  await context.output.load();
+  await context.loadForChange();
   return {
     account: await accountOf(context, entry),
     journal: await context.journal(),
