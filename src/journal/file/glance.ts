@@ -53,9 +53,9 @@ function entriesIn(
   const isUnfinished = isOfUnsettled({ all, states });
   const least = Math.max(0, journal.size - (isUnfinished ? unindexedBytes : glanceBytes));
   const index = isUnfinished && least > 0 ? glanceAtIndex(journal) : undefined;
-  // From the end of its last line on.
-  const from = index === undefined ? least : index.end - 1;
-  if (from < least || (index !== undefined && from >= journal.size)) return undefined;
+  // From the new line behind its last record on.
+  const from = index?.end ?? least;
+  if (from < least) return undefined;
   const last = lastLines(journal, from);
   if (last === undefined) return undefined;
   // All entries: the newest are in the last lines.

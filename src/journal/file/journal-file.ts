@@ -252,7 +252,7 @@ export class JournalFile {
    */
   #keepIndex(fd: number): void {
     const known = this.#known;
-    if (fd === this.locked || !known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
+    if (!known?.anchor.isChained || this.#unindexed <= readAtOnce || known.fold.isNewer) return;
     this.#indexed = known.anchor.offset; // whatever the outcome, not again for a while
     const index = this.#index.keep(known, fd);
     if (index === undefined) return;

@@ -10,7 +10,7 @@ import { formatOfIndex, listPath, pageBytes, type Rows, rowsOfPage, segmentPath,
 const lineBytes = 2048;
 
 export interface GlancedIndex {
-  /** Up to where the journal's file is indexed, bytes. */
+  /** Where the new line is behind the last record that is indexed, bytes. */
   readonly end: number;
   readonly unsettled: readonly string[];
   /** The newest record there of each of these entries; undefined if one is not where the index says. */

@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
-import { glanceAt } from "../../../../src/journal/file/glance.ts";
+import { glanceAt, type GlancedEntry } from "../../../../src/journal/file/glance.ts";
 import type { EntryFilter } from "../../../../src/journal/lookup.ts";
 import { headerLine } from "../../../../src/journal/record.ts";
 import { longJournal, writeJournal } from "../../../support/long-journal.ts";
@@ -34,8 +34,8 @@ function made(lines: readonly string[]): string {
   return path;
 }
 
-const shown = (path: string, filter: EntryFilter): unknown =>
-  glanceAt(path, filter)?.map(({ id, state, resource_id, profile, operation, request_text, created_at }) => ({
+const seenOf = (entries: readonly GlancedEntry[]): readonly GlancedEntry[] =>
+  entries.map(({ id, state, resource_id, profile, operation, request_text, created_at }) => ({
     id,
     state,
     resource_id,
@@ -45,17 +45,13 @@ const shown = (path: string, filter: EntryFilter): unknown =>
     created_at,
   }));
 
-async function said(path: string, filter: EntryFilter): Promise<unknown> {
-  const entries = await new FileJournal(path, { now: Date.now, actor: ada }).select(filter);
-  return entries.map(({ id, state, resource_id, profile, operation, request_text, created_at }) => ({
-    id,
-    state,
-    resource_id,
-    profile,
-    operation,
-    request_text,
-    created_at,
-  }));
+function shown(path: string, filter: EntryFilter): readonly GlancedEntry[] | undefined {
+  const entries = glanceAt(path, filter);
+  return entries && seenOf(entries);
+}
+
+async function said(path: string, filter: EntryFilter): Promise<readonly GlancedEntry[]> {
+  return seenOf(await new FileJournal(path, { now: Date.now, actor: ada }).select(filter));
 }
 
 describe("a journal", () => {
@@ -66,8 +62,8 @@ describe("a journal", () => {
 
   it("that is longer is seen from its end, where all are wanted", async () => {
     const path = made(longJournal(600));
-    const all = (await said(path, { all: true })) as { id: string }[];
-    const seen = shown(path, { all: true }) as { id: string }[];
+    const all = await said(path, { all: true });
+    const seen = shown(path, { all: true })!;
     expect(seen.length).toBeGreaterThan(80);
     expect(seen.slice(0, 80)).toEqual(all.slice(0, 80));
     for (const one of seen) expect(all).toContainEqual(one);
@@ -108,7 +104,7 @@ describe("a long journal with its index", () => {
   it.each([700, 1500])("of %i entries shows what is unfinished", async (entries) => {
     const { path } = await indexed(entries);
     for (const filter of unfinished) expect([filter, shown(path, filter)]).toEqual([filter, await said(path, filter)]);
-    expect((shown(path, {}) as unknown[]).length).toBeGreaterThan(20);
+    expect(shown(path, {})!.length).toBeGreaterThan(20);
     expect(glanceAt(path, { states: ["done"], all: true })).toBeUndefined();
   });
 
@@ -134,7 +130,7 @@ describe("a long journal with its index", () => {
   it("closes what it opened, whichever call fails", async () => {
     const { path } = await indexed(700);
     const all = await onDisk(() => glanceAt(path, {}));
-    expect([(all.value as unknown[]).length > 20, all.open]).toEqual([true, []]);
+    expect([all.value!.length > 20, all.open]).toEqual([true, []]);
     for (const [number, { call }] of all.calls.entries()) {
       const { open, error } = await onDisk(
         () => glanceAt(path, {}),
