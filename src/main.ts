@@ -39,7 +39,11 @@ export async function main(
 
 async function keepFor(end: number, anew: readonly NewPart[]): Promise<number> {
   const isCutOff = end > 128;
-  if (anew.length > 0 && !isCutOff) (await import("./edge/keep-compiled.ts")).keepCompiled(anew, keptForm);
+  try {
+    if (anew.length > 0 && !isCutOff) (await import("./edge/keep-compiled.ts")).keepCompiled(anew, keptForm);
+  } catch {
+    // Another version was put in the place of this one meanwhile: how the command ended stays.
+  }
   return end;
 }
 

@@ -16,6 +16,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { rolldown, type OutputChunk } from "rolldown";
@@ -188,6 +191,41 @@ describe.skipIf(isOtherBinary("what the package keeps compiled"))("compiled code
   let said = "";
   beforeAll(async () => {
     said = await run(list);
+  });
+
+  it("changes no end of a change whose program is removed while its request is on its way", async () => {
+    const dist = join(folder, "dist");
+    const client = {
+      object: "oauth_client",
+      id: "oc_1",
+      service_account_id: "sa_1",
+      client_id: "cid_1",
+      status: "active",
+    };
+    const receipt = { ...client, scopes: ["entity:read"], created_at: new Date().toISOString(), client_secret: "s-1" };
+    const server = createServer((_request, response) => {
+      renameSync(dist, `${dist}.old`);
+      response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify(receipt));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { NODE_DISABLE_COMPILE_CACHE: _off, NODE_OPTIONS: _recording, ...own } = home.env;
+    const secret = home.path("client.secret");
+    const words = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read", "--json"];
+    const child = spawn(process.execPath, [join(folder, "bin", "integ.js"), ...words, "--secret-file", secret], {
+      env: {
+        ...own,
+        XDG_CACHE_HOME: home.path("another-cache"),
+        INTEG_REGION: "us",
+        INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        INTEG_API_KEY: "key",
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    const { code, stdout, stderr } = await ended(child);
+    server.close();
+    renameSync(`${dist}.old`, dist);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("The secret is in")]);
+    expect([JSON.parse(stdout), readFileSync(secret, "utf8").trim()]).toMatchObject([{ id: "oc_1" }, "s-1"]);
   });
 
   it("is kept by the first command, and taken as it is by the next", async () => {
