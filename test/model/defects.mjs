@@ -3,7 +3,7 @@
 export const defects = [
   {
     name: "1 a stored request is sent under another service version",
-    changes: [["commands/running/change.ts", "serviceVersion: entry?.service_version,", ""]],
+    changes: [["commands/running/change.ts", "{ serviceVersion: entry?.service_version }", "{}"]],
   },
   {
     name: "2 a rotation whose new client was revoked meanwhile revokes the old one",
