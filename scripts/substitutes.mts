@@ -30,6 +30,8 @@ export const undici: Substitutes = {
   modules: {
     "node:assert": ours("plain-assert.cjs"),
     "node:http": ours("http-defaults.cjs"),
+    "lib/core/constants": ours("no-known-headers.cjs"),
+    "lib/core/tree": ours("no-header-tree.cjs"),
     "lib/dispatcher/client-h2.js": ours("no-http2.cjs"),
     "lib/web/fetch/body.js": ours("no-form-data.cjs"),
   },

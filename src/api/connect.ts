@@ -97,13 +97,18 @@ function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOff
   readonly watched: Transport;
 } {
   let offset: number | undefined;
-  // The pages of a walk come many a second.
-  let last: { readonly date: string; readonly at: number | undefined } | undefined;
+  // Read when someone asks: a list asks never, and its pages come many a second.
+  let last: { readonly date: string; readonly receivedAt: number } | undefined;
+  const readLast = (): void => {
+    const served = last && parseHttpDate(last.date, last.receivedAt);
+    if (last && served !== undefined) offset = served - last.receivedAt;
+  };
   const answered = (exchange: Exchange): void => {
     const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
     if (date === undefined) return;
-    if (last?.date !== date) last = { date, at: parseHttpDate(date, now()) };
-    if (last.at !== undefined) offset = last.at - now();
+    // One that is not a date leaves what the one before it said.
+    if (last?.date !== date) readLast();
+    last = { date, receivedAt: now() };
   };
   const watched: Transport = {
     async exchange(request) {
@@ -113,7 +118,11 @@ function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOff
     },
     close: () => transport.close(),
   };
-  return { clockOffset: () => offset, answered, watched };
+  const clockOffset = (): number | undefined => {
+    readLast();
+    return offset;
+  };
+  return { clockOffset, answered, watched };
 }
 
 function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people"> {

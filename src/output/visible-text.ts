@@ -3,7 +3,13 @@
  * surrogates, and everything Unicode says may be ignored in display (zero-width characters, tags, variation selectors,
  * fillers).
  */
-const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+let unsafe: RegExp | undefined;
+
+/** Made when a text is not plain: looking up what Unicode says takes longer than many a command's own work. */
+function unsafeCharacters(): RegExp {
+  return (unsafe ??= /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu);
+}
+
 const plain = /^[\x20-\x7e]*$/;
 
 /**
@@ -11,7 +17,7 @@ const plain = /^[\x20-\x7e]*$/;
  * came. Printable text comes back unchanged. Idempotent.
  */
 export function visibleText(text: string): string {
-  return plain.test(text) ? text : text.replace(unsafe, spell);
+  return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
 /** As {@link visibleText}, line by line: new lines stay, everything else that is invisible is spelt out. */
@@ -25,12 +31,12 @@ export function visibleLines(text: string): string {
  * @param json valid JSON text, its own new lines are kept
  */
 export function visibleJson(json: string): string {
-  return json.replace(unsafe, (character) => (character === "\n" ? character : escapeJson(character)));
+  return json.replace(unsafeCharacters(), (character) => (character === "\n" ? character : escapeJson(character)));
 }
 
 /** A text in double quotes as YAML reads it: JSON's escapes, and `\U` if JSON needs two. */
 export function visibleYaml(text: string): string {
-  return JSON.stringify(text).replace(unsafe, (character) =>
+  return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
     character.length === 1
       ? escapeJson(character)
       : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,

@@ -16,7 +16,7 @@ function parseAddress(text: string, label: string): URL {
   };
   // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
-  if (/[\s\\\p{Cc}]/u.test(text)) refuse("contains white space, a backslash or a control character");
+  if (/[\s\\\u0000-\u001f\u007f-\u009f]/.test(text)) refuse("contains white space, a backslash or a control character");
   if (!URL.canParse(text)) refuse("is not a valid URL");
   const url = new URL(text);
   if (url.username !== "" || url.password !== "" || /^https?:\/\/[^/?#]*@/i.test(text)) {

@@ -15,7 +15,7 @@ interface JsonMap {
 
 /** One token after white space; it matches nothing at an error. */
 const token =
-  /[ \t\r\n]*("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])?/uy;
+  /[ \t\r\n]*("(?:[^"\\\u0000-\u001f\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])?/uy;
 const deepest = 100;
 
 class Broken extends Error {}

@@ -222,7 +222,7 @@ export function withoutSecrets(env: Environment): Record<string, string | undefi
 export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
   if (value === undefined || value === "") return undefined;
-  if (/[\p{Cc}\uFEFF]/u.test(value)) {
+  if (/[\u0000-\u001f\u007f-\u009f\uFEFF]/.test(value)) {
     throw new Failure("usage", `${name} contains a line break, a byte order mark or another control character.`, {
       meaning: "A value read from a file often keeps the newline at its end.",
     });

@@ -67,7 +67,8 @@ function nestingOf(body: Buffer): number {
 
 /** True if the media type says JSON (RFC 8259, RFC 6839 `+json`), or if nothing is said. */
 export function saysJson(contentType: string | undefined): boolean {
-  return contentType === undefined || /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
+  if (contentType === undefined || contentType === "application/json") return true;
+  return /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
