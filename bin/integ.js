@@ -10,7 +10,7 @@ if (!supported) {
   process.exitCode = 1;
 } else {
   void require("../dist/main.cjs")
-    .main(process, __dirname + "/../dist", require.extensions)
+    .main(process, __dirname + "/../dist", module.children[0])
     .then(function (code) {
       process.exitCode = code;
     });

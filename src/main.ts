@@ -13,19 +13,15 @@ import {
 /**
  * Runs one command line.
  * @param folder where the built program lies; absent if it is one file and reads nothing beside it
- * @param extensions of the `require` that loaded it; absent if it keeps no compiled code
+ * @param first the module that this is, as Node knows it; absent if it keeps no compiled code
  * @returns the exit code; the caller sets it, so that nothing that is still being written is cut
  */
-export async function main(
-  process: NodeJS.Process,
-  folder?: string,
-  extensions?: NodeJS.RequireExtensions,
-): Promise<number> {
+export async function main(process: NodeJS.Process, folder?: string, first?: NodeJS.Module): Promise<number> {
   const words = process.argv.slice(2);
   const ready = readyWords(process, words, folder);
   const code = ready === undefined ? undefined : printReady(process, ready);
   if (code !== undefined) return code;
-  const anew = folder && extensions && useCompiledCode(process, { folder, version, extensions });
+  const anew = folder && first && useCompiledCode(process, { folder, version, first });
   if (words[0] === "__complete") {
     const { completionAnswer } = await import("./edge/complete.ts");
     const tree = folder === undefined ? undefined : readyTree(folder);

@@ -1,6 +1,6 @@
 // What is ready at a start: help screens as the program printed them once, when it was built (scripts/ready-help.mts), and its
 // parts as V8 compiled them at an earlier start.
-import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import type Module from "node:module";
 import type { Script } from "node:vm";
@@ -99,8 +99,8 @@ interface Program {
   /** Where the built program is. */
   readonly folder: string;
   readonly version: string;
-  /** Of the `require` that loaded it: how a file becomes a module. */
-  readonly extensions: NodeJS.RequireExtensions;
+  /** The part that was loaded first, as Node knows it: it asks for the others. */
+  readonly first: NodeJS.Module;
 }
 
 /**
@@ -113,47 +113,84 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
   if (env.NODE_DISABLE_COMPILE_CACHE || env.NODE_V8_COVERAGE || env.NODE_OPTIONS || process.execArgv.length > 0)
     return undefined;
   const { Script, constants: how } = process.getBuiltinModule("node:vm");
-  const { version, extensions } = program;
+  const { version, first } = program;
   const folder = dirname(join(program.folder, "main.cjs"));
   const kept = join(cacheFolder(process), `${version}-node-${process.versions.node}-${process.arch}`);
   const parts = new Map<string, { exports: unknown }>();
   const compiledAnew: NewPart[] = [];
+  const space = new Space();
+  /** What makes a function of a module's source. */
+  const [before = "", after = ""] = (first.constructor as typeof Module).wrap("\0").split("\0");
+  const outside = first.require.bind(first);
 
   const load = (part: { exports: unknown }, file: string): void => {
     const name = basename(file);
     parts.set(`./${name}`, part);
-    const [before, after] = wrapper.split("\0").map((text) => Buffer.from(text));
-    const text = Buffer.concat([before!, readFileSync(file), after!]);
+    space.clear();
+    space.write(before);
+    space.readAll(openSync(file, constants.O_RDONLY));
+    space.write(after);
+    const length = space.length;
     const path = join(kept, `${name}.compiled`);
-    const cachedData = readKept(process, path, text);
+    readOwn(process, path, space);
+    const text = space.bytes(0, length);
+    const cachedData = keptCode(space.bytes(length), text);
     const script = new Script(text.toString("utf8"), {
       filename: file,
       ...(cachedData && { cachedData }),
       importModuleDynamically: how.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     });
-    if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, text, script });
+    if (!cachedData || script.cachedDataRejected) compiledAnew.push({ path, text: Buffer.from(text), script });
     (script.runInThisContext() as Wrapped).call(part.exports, part.exports, need, part, file, folder);
   };
   /** As `require` of a part: Node would look for each one through the folders first. */
   const need = (name: string): unknown => {
     let part = parts.get(name);
     if (part === undefined) {
-      if (!name.startsWith("./")) return outside(name);
+      if (!name.startsWith("./")) return outside(name) as unknown;
       part = { exports: {} };
       load(part, join(folder, name.slice(2)));
     }
     return part.exports;
   };
-  let outside: (name: string) => unknown = () => undefined;
-  /** What makes a function of a module's source, around a zero. */
-  let wrapper = "\0";
-  extensions[".cjs"] = (module, file) => {
-    if (dirname(file) !== folder) return extensions[".js"](module, file);
-    outside = (name) => module.require(name) as unknown;
-    wrapper = (module.constructor as typeof Module).wrap("\0");
-    load(module, file);
-  };
+  first.require = need as NodeJS.Require;
   return compiledAnew;
+}
+
+/** Memory that files are read into, one part's after the other's: to be given new memory takes as long as the reading. */
+class Space {
+  #memory = Buffer.allocUnsafeSlow(1024 * 1024);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** What was read from `start` on: overwritten after `clear`. */
+  bytes(start: number, end = this.#length): Buffer {
+    return this.#memory.subarray(start, end);
+  }
+
+  /** @param text ASCII, short */
+  write(text: string): void {
+    this.#length += this.#memory.write(text, this.#length, "latin1");
+  }
+
+  /** Reads a file to its end, and closes it. */
+  readAll(fd: number): void {
+    try {
+      for (let count = -1; count !== 0; this.#length += count) {
+        if (this.#memory.length - this.#length < 1024) this.#memory = Buffer.concat([this.#memory], 2 * this.#length);
+        count = readSync(fd, this.#memory, this.#length, this.#memory.length - this.#length, null);
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
 }
 
 type Wrapped = (
@@ -178,7 +215,10 @@ const headBytes = 16;
 
 /** A part as it is kept: the lengths of code and text, the code twice, and the text that it was made of. */
 export function keptForm(text: Buffer, code: Buffer): Buffer[] {
-  return [Buffer.from(Float64Array.of(code.length, text.length).buffer), code, code, text];
+  const head = Buffer.alloc(headBytes);
+  head.writeDoubleLE(code.length);
+  head.writeDoubleLE(text.length, headBytes / 2);
+  return [head, code, code, text];
 }
 
 /**
@@ -186,28 +226,25 @@ export function keptForm(text: Buffer, code: Buffer): Buffer[] {
  * this user left it, if both copies are the same and it was made of these very bytes of source. Comparing costs less than the
  * part of Node that has checksums.
  */
-function readKept(process: NodeJS.Process, path: string, text: Buffer): Buffer | undefined {
-  const bytes = readOwn(process, path);
-  if (bytes === undefined || bytes.length < headBytes) return undefined;
-  const [length, ofText] = new Float64Array(Uint8Array.from(bytes.subarray(0, headBytes)).buffer);
-  const end = headBytes + 2 * length!;
-  if (ofText !== text.length || bytes.length !== end + text.length) return undefined;
-  const code = bytes.subarray(headBytes, headBytes + length!);
-  const isWhole = code.equals(bytes.subarray(headBytes + length!, end));
+function keptCode(bytes: Buffer, text: Buffer): Buffer | undefined {
+  if (bytes.length < headBytes) return undefined;
+  const length = bytes.readDoubleLE();
+  const end = headBytes + 2 * length;
+  if (bytes.readDoubleLE(headBytes / 2) !== text.length || bytes.length !== end + text.length) return undefined;
+  const code = bytes.subarray(headBytes, headBytes + length);
+  const isWhole = code.equals(bytes.subarray(headBytes + length, end));
   return isWhole && text.equals(bytes.subarray(end)) ? code : undefined;
 }
 
-/** A file that no one else could have written. @returns nothing if there is none, or if it cannot be read */
-function readOwn(process: NodeJS.Process, path: string): Buffer | undefined {
-  let fd: number | undefined;
+/** Reads a file that no one else could have written; nothing if there is none, or if it cannot be read. */
+function readOwn(process: NodeJS.Process, path: string, into: Space): void {
   try {
-    fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
     const stats = fstatSync(fd);
     const isOwn = process.geteuid === undefined || (stats.uid === process.geteuid() && (stats.mode & 0o022) === 0);
-    return stats.isFile() && isOwn ? readFileSync(fd) : undefined;
+    if (stats.isFile() && isOwn) into.readAll(fd);
+    else closeSync(fd);
   } catch {
-    return undefined;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
+    // What of it was read is not whole.
   }
 }
