@@ -205,7 +205,7 @@ export function typedFor(leaf: Command): Typed | undefined {
 /** As much of what was typed as names a command: its noun, its verb. */
 export function knownWords(words: readonly string[]): string[] {
   const [first, second] = words.filter((word) => !word.startsWith("-"));
-  const line = tree.find((one) => first !== undefined && [nameOf(one).name, nameOf(one).alias].includes(first));
+  const line = lineNamed(first);
   if (!line) return [];
   const verb = isVerb(line) ? undefined : line.verbs.find(([name]) => name === second);
   return [nameOf(line).name, ...(verb ? [verb[0]] : [])];
@@ -214,6 +214,10 @@ export function knownWords(words: readonly string[]): string[] {
 /** The nouns that have a verb of that name. */
 export function nounsWith(verb: string): string[] {
   return tree.flatMap((line) => (!isVerb(line) && line.verbs.some(([name]) => name === verb) ? [line.name] : []));
+}
+
+function lineNamed(name: string | undefined): Noun | VerbLine | undefined {
+  return tree.find((line) => name !== undefined && [nameOf(line).name, nameOf(line).alias].includes(name));
 }
 
 function isVerb(line: Noun | VerbLine): line is VerbLine {
@@ -227,8 +231,8 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 /**
  * The tree without the verbs' own options: a verb is loaded when it is typed.
  * @param found receives the verb that was typed
- * @param words what was typed: a noun that is not among them gets no verbs, which saves a third of the
- * time of a help screen; without words every noun does
+ * @param words what was typed: if it begins with a command, there is no other; else a noun that is not among the words gets no
+ * verbs, which saves a third of the time of a help screen; without words every noun does
  */
 export function buildProgram(version: string, found: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
@@ -240,7 +244,8 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
     .helpCommand(false)
     .showSuggestionAfterError(true);
   addGlobalOptions(program as unknown as TypedCommand);
-  for (const { heading, lines } of groups) {
+  const begun = words && beginningOf(words);
+  for (const { heading, lines } of begun ? [{ heading: "", lines: [begun] }] : groups) {
     program.commandsGroup(heading);
     for (const line of lines) {
       if (isVerb(line)) addVerb(program, line, found);
@@ -249,6 +254,14 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
   }
   loadWhenTyped(program, tree.filter(isVerb));
   return program;
+}
+
+/** The command that words begin with, its noun with no other verb: nothing that follows can be one. */
+function beginningOf([first, second]: readonly string[]): Noun | VerbLine | undefined {
+  const line = lineNamed(first);
+  if (line === undefined || isVerb(line)) return line;
+  const verb = line.verbs.find(([name]) => name === second);
+  return verb && { ...line, verbs: [verb] };
 }
 
 /** The whole tree with every verb loaded: for completion, `commands --json`, the man pages and the reference. */
