@@ -95,13 +95,13 @@ const together: readonly Group[] = [
   {
     name: "connecting",
     files: ["transport", "connections", "page-connection", "usual-response"].map((name) => `api/http/${name}`),
-    packages: "node_modules/undici/lib/(core/(connect|util|errors|symbols|constants|tree)|util/timers)\\b",
+    packages: "node_modules/undici/lib/core/connect\\b|scripts/substitutes/(plain-assert|connect-)",
   },
   {
     name: "undici",
     files: [],
     packages:
-      "node_modules/undici/lib/(core/(?!socks5|connect|util|errors|symbols|constants|tree)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util/(?!timers)|handler|llhttp)\\b",
+      "node_modules/undici/lib/(core/(?!socks5|connect)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util/|handler|llhttp)\\b",
   },
 ];
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { inParts, ofParts } from "./parts.mts";
 import { readyHelp } from "./ready-help.mts";
-import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
+import { atomically, commander, conf, substitute, undici, undiciConnect } from "./substitutes.mts";
 
 const require = createRequire(import.meta.url);
 
@@ -41,7 +41,12 @@ export default defineConfig({
   platform: "node",
   // Of pg only its client is bundled; what it can do without (a build for Cloudflare) stays outside.
   external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
-  plugins: [substitute(atomically, commander, conf, undiciWithoutParser), parsersBeside(), ...ofParts(), readyHelp()],
+  plugins: [
+    substitute(atomically, commander, conf, undiciWithoutParser, undiciConnect),
+    parsersBeside(),
+    ...ofParts(),
+    readyHelp(),
+  ],
   output: {
     dir: "dist",
     ...inParts,

@@ -7,9 +7,11 @@ import type { Plugin } from "rolldown";
 
 const require = createRequire(import.meta.url);
 
-/** What the modules below one folder get in place of another module. */
+/** What the modules below one folder, or one of them alone, get in place of another module. */
 export interface Substitutes {
   readonly folder: string;
+  /** The path of that one, below the folder. */
+  readonly only?: string;
   /** The version of the package that the substitutes were read against. */
   readonly version?: string;
   /** By a module's name, or its path below the folder: the file to take, or a file that stays outside the bundle. */
@@ -37,6 +39,13 @@ export const undici: Substitutes = {
   },
 };
 
+export const undiciConnect: Substitutes = {
+  folder: undici.folder,
+  only: "lib/core/connect.js",
+  version: "7.30.2",
+  modules: { "lib/core/util": ours("connect-alone.cjs"), "lib/core/errors": ours("connect-errors.cjs") },
+};
+
 export const conf: Substitutes = {
   folder: resolve(require.resolve("conf"), "../../.."),
   version: "15.1.0",
@@ -62,8 +71,9 @@ export function substitute(...all: readonly Substitutes[]): Plugin {
     },
     resolveId(request, importer) {
       if (importer === undefined) return null;
-      for (const { folder, modules } of all) {
+      for (const { folder, only, modules } of all) {
         if (!importer.startsWith(folder + sep)) continue;
+        if (only !== undefined && importer !== join(folder, only)) continue;
         const asked = request.startsWith(".") ? relative(folder, resolve(dirname(importer), request)) : request;
         const module = asked.split(sep).join("/");
         const found = modules[module];

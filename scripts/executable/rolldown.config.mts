@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { inParts, ofParts } from "../parts.mts";
-import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
+import { atomically, commander, conf, type Substitutes, substitute, undici, undiciConnect } from "../substitutes.mts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -36,7 +36,7 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), ...ofParts()],
+  plugins: [substitute(atomically, commander, conf, undici, undiciConnect, alone), whole(), ...ofParts()],
   output: {
     dir: "build/executable",
     ...inParts,
