@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { getSystemErrorMap } from "node:util";
 import { Failure, type FailureKind } from "../errors.ts";
 import type { Advice } from "../next-step.ts";
@@ -24,16 +23,19 @@ const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [133, "EHWPOISON"],
 ];
 
-const names: ReadonlyMap<number, string> = new Map([
-  ...(process.platform === "linux" ? linuxNames : []),
-  ...Object.entries(constants.errno).map(([name, number]) => [number, name] as const),
-]);
+/** The system's name of the error with this number. */
+function nameOfNumber(wanted: number): string | undefined {
+  const { errno } = process.getBuiltinModule("node:os").constants;
+  const found = Object.entries(errno).findLast(([, number]) => number === wanted)?.[0];
+  const unnamed = process.platform === "linux" ? linuxNames : [];
+  return found ?? unnamed.find(([number]) => number === wanted)?.[1];
+}
 
 /** The system's name of an error that Node knows by its number alone (`EDQUOT`, `ENOLCK`). */
 function nameOf(code: string, error: Error): string {
   const errno = "errno" in error ? error.errno : undefined;
   const number = /^Unknown system error -(\d+)$/.exec(code)?.[1] ?? (code === "UNKNOWN" ? -Number(errno) : undefined);
-  return number === undefined ? code : (names.get(Number(number)) ?? `${unnamed} ${number}`);
+  return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
 /** What an error without a name is called within a sentence. */

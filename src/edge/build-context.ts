@@ -1,5 +1,4 @@
 // The Context of one command line, each part made when it is first asked for, and what has to be closed after it.
-import { homedir } from "node:os";
 import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
@@ -112,7 +111,11 @@ function workingFolder(process: NodeJS.Process): string {
 
 function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request, "globals" | "version">): Settings {
   const { env } = process;
-  const machine = { platform: process.platform, home: env.HOME || homedir(), cwd: workingFolder(process) };
+  const machine = {
+    platform: process.platform,
+    home: env.HOME || process.getBuiltinModule("node:os").homedir(),
+    cwd: workingFolder(process),
+  };
   const stateDir = stateFolder(env, machine);
   const folders = {
     configDir: configFolder(env, machine),

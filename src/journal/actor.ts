@@ -1,5 +1,4 @@
 // Who made a record: the user and the host, and in CI the address of the run.
-import { hostname, userInfo } from "node:os";
 
 export interface Actor {
   readonly user: string;
@@ -40,13 +39,14 @@ export function readActor(value: unknown): Actor | null {
 // Who is working here, as the journal's records name it.
 
 export function actorOf(env: Readonly<Record<string, string | undefined>>): Actor {
+  const { hostname } = process.getBuiltinModule("node:os");
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };
 }
 
 /** Nothing for a user number without a name, as containers have them. */
 function userName(): string | undefined {
   try {
-    return userInfo().username;
+    return process.getBuiltinModule("node:os").userInfo().username;
   } catch {
     return undefined;
   }
