@@ -16,7 +16,6 @@ import {
 } from "./exchange.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
 import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface TransportOptions {
   /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once, and then it is a promise. */
@@ -263,7 +262,7 @@ export class Reception {
   async readArrived(): Promise<void> {
     for (let quiet = 0; this.#sent && !this.#settled && quiet < quietTurns; ) {
       const before = this.#events;
-      await nextTurn();
+      await new Promise<void>((resolve) => void setImmediate(resolve));
       quiet = this.#events === before ? quiet + 1 : 0;
     }
   }
