@@ -29,17 +29,9 @@ export interface PageRequest {
 /** Gets one page, with whatever retries; throws `Failure`. */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
-/**
- * Turns of the event loop after which a request that was asked for has left over a connection that is kept: in the first it gets
- * there, in the second the last response is done with, in the third it is seen that the connection was not closed meanwhile.
- */
-const turnsToLeave = 3;
-
-async function turns(count: number): Promise<void> {
-  return new Promise((resolve) => {
-    const next = (left: number): void => void (left === 0 ? resolve() : setImmediate(next, left - 1));
-    next(count);
-  });
+/** Lets a request that was asked for leave over a connection that is kept: all that it does before is in promises. */
+async function hasLeft(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 type Coming = ReturnType<FetchPage>;
@@ -92,7 +84,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
       // A token that the page turns out not to have costs a read, and its response is thrown away.
       const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
-      if (ahead) await turns(turnsToLeave);
+      if (ahead) await hasLeft();
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;

@@ -37,6 +37,8 @@ interface Underway {
   readonly listener: ResponseListener;
   readonly response: UsualResponse;
   isSent: boolean;
+  /** The connection that it was sent over had carried another one before. */
+  isReused?: boolean;
 }
 
 /** What of a dispatcher the transport uses: one GET at a time. */
@@ -64,9 +66,7 @@ export class PageConnection {
   dispatch(request: Dispatch, listener: ResponseListener): void {
     if (this.#successor) return void this.#dispatchThere(request, listener);
     this.#current = { request, listener, response: new UsualResponse(listener), isSent: false };
-    // In the first turn the last response is done with; in the second it is seen that the service closed the connection
-    // after it, or sent what no one asked for.
-    if (this.#socket) setImmediate(() => setImmediate(() => this.#begin(listener)));
+    if (this.#socket) this.#begin(listener, { isReused: true });
     else this.#open(listener);
   }
 
@@ -101,20 +101,24 @@ export class PageConnection {
     });
   }
 
-  #begin(listener: ResponseListener): void {
+  #begin(listener: ResponseListener, { isReused = false } = {}): void {
     if (this.#current?.listener !== listener) return;
     const socket = this.#socket;
     if (socket === undefined || socket.destroyed || socket.readableEnded) {
       this.#socket = undefined;
       return this.#open(listener);
     }
-    let mayBegin = true;
-    listener.onConnect(() => (mayBegin = false));
-    if (!mayBegin) {
-      this.#current = undefined;
-      return void socket.destroy();
+    // Sent again after a connection that was closed: the listener knows of it already.
+    if (!this.#current.isReused) {
+      let mayBegin = true;
+      listener.onConnect(() => (mayBegin = false));
+      if (!mayBegin) {
+        this.#current = undefined;
+        return void socket.destroy();
+      }
     }
     this.#current.isSent = true;
+    this.#current.isReused = isReused;
     socket.ref();
     socket.write(this.#text(this.#current.request), "latin1");
   }
@@ -178,6 +182,11 @@ export class PageConnection {
     const current = this.#current;
     // One that was not sent yet gets another connection.
     if (!current?.isSent) return;
+    // The service closed an idle connection while the request was on its way: it goes once more over another one.
+    if (current.isReused && current.response.isUntouched) {
+      current.isSent = false;
+      return this.#open(current.listener);
+    }
     this.#current = undefined;
     current.listener.onError(failure ?? new Error("the connection closed"));
   }

@@ -46,6 +46,11 @@ export class UsualResponse {
     this.#listener = listener;
   }
 
+  /** True until the first byte of it. */
+  get isUntouched(): boolean {
+    return this.#head === undefined && !this.#isHeadTold;
+  }
+
   /** True once `onHeaders` was called. */
   get isHeadTold(): boolean {
     return this.#isHeadTold;

@@ -1,4 +1,5 @@
 // One exchange over real sockets: what it gives back, what it refuses, and what it never does.
+import type { Socket } from "node:net";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
@@ -194,6 +195,52 @@ describe("connections", () => {
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     expect(peer.connections()).toBe(3);
+  });
+
+  describe("of a walk that the server closes after each response, and does not say so", () => {
+    const response = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    const closings: Record<string, (socket: Socket) => void> = {
+      "with its last byte": (socket) => void socket.end(response),
+      "a turn later": (socket) => void (socket.write(response), setImmediate(() => socket.end())),
+      "when the next request comes": (socket) =>
+        void (socket.write(response), socket.once("data", () => socket.destroy())),
+      "with a reset": (socket) => void (socket.write(response), socket.once("data", () => socket.resetAndDestroy())),
+    };
+
+    test.each(Object.keys(closings))("%s: every page comes, and each is asked for once more at most", async (name) => {
+      let asked = 0;
+      const peer = await startRawPeer((socket) => {
+        socket.on("data", () => asked++);
+        socket.once("data", () => closings[name]!(socket));
+      });
+      const transport = transportTo();
+      const buffer = new BodyBuffer();
+      for (let page = 0; page < 5; page++) whole(await transport.exchange(get(peer.origin, { buffer })));
+      expect(peer.connections()).toBe(5);
+      expect(asked).toBeLessThanOrEqual(9);
+      transport.close();
+    });
+
+    test.each([
+      ["before its first byte, on a new connection", "", 1],
+      ["within a response, on one that had carried another", "HTTP/1.1 200", 2],
+    ])("%s: broken, and not asked for again", async (_when, begun, broken) => {
+      let asked = 0;
+      const peer = await startRawPeer((socket) => {
+        socket.on("data", () => {
+          asked += 1;
+          if (asked === broken) socket.end(begun);
+          else socket.write(response);
+        });
+      });
+      const transport = transportTo();
+      const buffer = new BodyBuffer();
+      for (let page = 1; page < broken; page++) whole(await transport.exchange(get(peer.origin, { buffer })));
+      const end = await transport.exchange(get(peer.origin, { buffer }));
+      expect(end).toMatchObject({ kind: "broken", sent: true, reason: "closed" });
+      expect(asked).toBe(broken);
+      transport.close();
+    });
   });
 
   test("an answer that goes on beyond its length does not reach the next question", async () => {
