@@ -102,18 +102,23 @@ export function keepHeapSmall({ rows }: Rows): void {
 
 /** Flags of V8 that say how functions are optimized: as usual, and in a walk. */
 const optimizing: Readonly<Record<string, readonly (readonly [usual: string, walk: string])[]>> = {
-  // Node 20
-  "11.3": [["--interrupt-budget=67584", "--interrupt-budget=2000000"]],
-  // Node 24: its first compiler waits longer, and what its threads took is given back by the one that optimizes.
+  // Node 20: its only compiler takes as long as it saves; a short function is none that it should begin with.
+  "11.3": [
+    ["--interrupt-budget=67584", "--interrupt-budget=2000000"],
+    ["--max-bytecode-size-for-early-opt=81", "--max-bytecode-size-for-early-opt=0"],
+  ],
+  // Node 24: its first compiler is quick, and waits for hundreds of calls; a page is one. What its threads took is given back by
+  // the one that optimizes.
   "13.6": [
-    ["--invocation-count-for-maglev=400", "--invocation-count-for-maglev=2000"],
+    ["--invocation-count-for-maglev=400", "--invocation-count-for-maglev=30"],
+    ["--minimum-invocations-after-ic-update=500", "--minimum-invocations-after-ic-update=30"],
     ["--maglev-destroy-on-background", "--no-maglev-destroy-on-background"],
   ],
 };
 
 /**
  * A walk calls some hundred short functions once for each page, and its loops over bytes are WebAssembly: V8 spends as much
- * on optimizing the functions as it saves, and 6 to 8 MB. A loop that is long anyway is optimized within a page.
+ * on optimizing the functions late as it saves, and 6 to 8 MB. A loop that is long anyway is optimized within a page.
  * @returns puts it back: while a flag differs, V8 uses no compiled code that was kept, and keeps none that could be used
  */
 export function optimizeLess(): () => void {
