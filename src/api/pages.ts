@@ -29,9 +29,12 @@ export interface PageRequest {
 /** Gets one page, with whatever retries; throws `Failure`. */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
-/** Lets a request that was asked for leave over a connection that is kept: all that it does before is in promises. */
+/**
+ * Lets a request that was asked for leave over a connection that is kept: first all that it does in promises, then the two turns
+ * of the event loop in which the connection waits for what should not come. It began to wait before this does.
+ */
 async function hasLeft(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
+  return new Promise((resolve) => process.nextTick(() => setImmediate(() => setImmediate(resolve))));
 }
 
 type Coming = ReturnType<FetchPage>;

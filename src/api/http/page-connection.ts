@@ -66,7 +66,9 @@ export class PageConnection {
   dispatch(request: Dispatch, listener: ResponseListener): void {
     if (this.#successor) return void this.#dispatchThere(request, listener);
     this.#current = { request, listener, response: new UsualResponse(listener), isSent: false };
-    if (this.#socket) this.#begin(listener, { isReused: true });
+    // In the first turn the last response is done with; in the second it is seen that the service closed the connection
+    // after it, or sent what no one asked for.
+    if (this.#socket) setImmediate(() => setImmediate(() => this.#begin(listener, { isReused: true })));
     else this.#open(listener);
   }
 
