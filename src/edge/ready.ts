@@ -1,7 +1,7 @@
 // What is ready at a start: help screens as the program printed them once, when it was built (scripts/ready-help.mts), and its
 // parts as V8 compiled them at an earlier start.
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join, sep } from "node:path";
 import type Module from "node:module";
 import type { Script } from "node:vm";
 
@@ -131,7 +131,7 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
     space.readAll(openSync(file, constants.O_RDONLY));
     space.write(after);
     const length = space.length;
-    const path = join(kept, `${name}.compiled`);
+    const path = `${kept}${sep}${name}.compiled`;
     readOwn(process, path, space);
     const text = space.bytes(0, length);
     const cachedData = keptCode(space.bytes(length), text);
@@ -149,7 +149,7 @@ export function useCompiledCode(process: NodeJS.Process, program: Program): read
     if (part === undefined) {
       if (!name.startsWith("./")) return outside(name) as unknown;
       part = { exports: {} };
-      load(part, join(folder, name.slice(2)));
+      load(part, `${folder}${sep}${name.slice(2)}`);
     }
     return part.exports;
   };
