@@ -127,6 +127,9 @@ describe("what is in a file", () => {
     ["\0\0", "", 2],
     ["a\0", "a", 2],
     ["a\0b\0\0", "a\0b", 5],
+    // A zero in the middle, with text behind it.
+    ["a\0\0b", "a\0\0b", 4],
+    [`${"\0".repeat(20_000)}b${"\0".repeat(12_767)}`, `${"\0".repeat(20_000)}b`, 32_768],
     ["é", "é", 2],
     ["x".repeat(100_000), "x".repeat(100_000), 100_000],
   ])("is read without the zeros after it", (bytes, text, length) => {
