@@ -20,13 +20,15 @@ import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destina
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
 import { shell, flags } from "../next-step.ts";
 
-const Kept = z.object({
-  secret: z.string(),
-  kind: z.enum(["oauth_client", "access_key"]),
-  id: z.string(),
-  clientId: z.optional(z.string()),
-  receipt: z.string(),
-});
+/** Made for the few commands that read a kept secret: making it takes a change longer than its request does. */
+const keptSchema = () =>
+  z.object({
+    secret: z.string(),
+    kind: z.enum(["oauth_client", "access_key"]),
+    id: z.string(),
+    clientId: z.optional(z.string()),
+    receipt: z.string(),
+  });
 
 const keyBytes = 32;
 
@@ -91,7 +93,7 @@ export class Undelivered {
       throw new Failure("failed", `No secret is kept for ${entry}.`, {
         nextCommand: shell`integ journal list ${flags.all}`,
       });
-    const parsed = Kept.safeParse(parseJson(text));
+    const parsed = keptSchema().safeParse(parseJson(text));
     if (parsed.success) {
       const { clientId, ...rest } = parsed.data;
       return clientId === undefined ? rest : { ...rest, clientId };
