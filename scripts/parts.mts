@@ -100,7 +100,7 @@ const together: readonly Group[] = [
   // A page of a list needs a connection, and nothing more of undici.
   {
     name: "connecting",
-    files: ["transport", "connections", "page-connection", "usual-response"].map((name) => `api/http/${name}`),
+    files: ["transport", "connections", "usual-connection", "usual-response"].map((name) => `api/http/${name}`),
     packages: "node_modules/undici/lib/core/connect\\b|scripts/substitutes/(plain-assert|connect-)",
   },
   {

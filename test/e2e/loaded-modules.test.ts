@@ -26,6 +26,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import config from "../../scripts/rolldown.config.mts";
 import { filesBelow } from "../../scripts/source-graph.mjs";
 import { ended, Home, isOtherBinary, root } from "../support/program.ts";
+import { startService } from "../support/service.ts";
 import { pagesOf, startListServer } from "./list-server.ts";
 
 /** Packages that a person who asks for help or presses Tab does not wait for. */
@@ -140,6 +141,18 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     const modules = loaded.flatMap((chunk) => chunks.get(chunk)!.moduleIds);
     expect(modules.filter((id) => id.includes("undici/lib/dispatcher"))).toEqual([]);
     expect(internal.filter((name) => / (assert|crypto|http|http2|child_process)$/.test(name))).toEqual([]);
+  });
+
+  it("is a connection of undici, and not its client, for a creation that is answered as usual", async () => {
+    const service = await startService();
+    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+    const rest = ["--scope", "entity:read", "--secret-file", home.path("secret")];
+    const { chunks: loaded } = await filesLoadedBy([...words, ...rest], service.env);
+    await service.stop();
+    const modules = loaded.flatMap((chunk) => chunks.get(chunk)!.moduleIds);
+    expect(modules.filter((id) => /undici\/lib\/(dispatcher|llhttp)/.test(id))).toEqual([]);
+    expect(modules.filter((id) => id.includes("undici/lib/core/connect"))).toHaveLength(1);
+    expect(modules.filter((id) => id.endsWith("profiles/profile-file.ts"))).toEqual([]);
   });
 
   it("is nothing heavy for help of any command that is not ready", async () => {

@@ -8,7 +8,7 @@ import buildConnector from "undici/lib/core/connect.js";
 import type Client from "undici/lib/dispatcher/client.js";
 import { invalidValue } from "../../errors.ts";
 import { NoConnection } from "./exchange.ts";
-import type { PageConnection } from "./page-connection.ts";
+import type { UsualConnection } from "./usual-connection.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
 /** Proxy settings as the environment spells them. There is none for plain http: it never leaves this machine. */
@@ -28,14 +28,17 @@ type Connect = BuildConnector.connector;
 
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
-  readonly dispatcher: Pick<Dispatcher, "dispatch"> | PageConnection;
-  /** Called before a request is dispatched. @param isHeadWhole whether the head of its response was read */
-  expect(isHeadWhole: () => boolean): void;
+  readonly dispatcher: Pick<Dispatcher, "dispatch"> | UsualConnection;
   destroy(): void;
 }
 
-/** What a connection is taken for. */
-export type Use = "any" | "fresh" | "pages";
+/**
+ * What a connection is taken for.
+ * - `fresh`: one request, over a connection that carried nothing before: no stale socket may make an outcome unknown.
+ * - `pages`: the pages of a list alone.
+ * - `head`: a request whose response has a length and no body.
+ */
+export type Use = "any" | "fresh" | "pages" | "head";
 
 function keyOf({ origin }: Target, use: Use): string {
   return use === "pages" ? `pages of ${origin}` : origin;
@@ -52,8 +55,6 @@ export class ConnectionPool {
   }
 
   /**
-   * @param use `fresh`: one that carried nothing before, since no stale socket may make an outcome unknown; `pages`: one that
-   * carries GET requests alone, of a walk
    * @throws Failure `usage` if the proxy's address is invalid
    */
   take(target: Target, use: Use): Connection | Promise<Connection> {
@@ -62,9 +63,9 @@ export class ConnectionPool {
     if (kept) this.#idle.delete(key);
     const { proxy } = this.#settings;
     if (kept) return kept;
-    return use === "pages" && !throughProxy(target, proxy)
-      ? openForPages(target, this.#settings)
-      : open(target, this.#settings);
+    return use === "head" || throughProxy(target, proxy)
+      ? open(target, this.#settings)
+      : openUsual(target, { ...this.#settings, spaceBytes: spaceOf[use] });
   }
 
   give(target: Target, { connection, use, reusable }: { connection: Connection; use: Use; reusable: boolean }): void {
@@ -80,24 +81,24 @@ export class ConnectionPool {
   }
 }
 
-/** undici's client, with the first request that needs it, or before. */
-export async function loadClient(): Promise<typeof Client> {
+/** So much is read with one call of the system, bytes: a page of a list with one or two. */
+const spaceOf = { any: 64 * 1024, fresh: 16 * 1024, pages: 256 * 1024 } as const;
+
+/** undici's client, with the first request that needs it. */
+async function loadClient(): Promise<typeof Client> {
   return (await import("undici/lib/dispatcher/client.js")).default;
 }
 
-/** Makes ready to send to a target; the connection itself is made with the first request. */
+/** Makes ready to send to a target by undici alone; the connection itself is made with the first request. */
 async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
   const httpsProxy = throughProxy(target, proxy);
-  // Through a proxy one socket is behind another.
-  const space = httpsProxy ? undefined : new ReceiveSpace();
-  const connect = trackSockets(buildConnector({ ...connectOptions, ca, onread: space?.onread }), { sockets, space });
+  const connect = trackSockets(buildConnector({ ...connectOptions, ca }), sockets);
   const dispatcher = httpsProxy
     ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, ca })
     : new (await loadClient())(target.origin, { ...clientOptions, connect: guard(keepingParser(connect), "direct") });
   return {
     dispatcher,
-    expect: (isHeadWhole) => space?.expect(isHeadWhole),
     destroy() {
       dispatcher.destroy().catch(() => {});
       // A connection that is still being made would outlive its client, and keep the process from ending.
@@ -110,14 +111,18 @@ function throughProxy({ secure }: Target, proxy: ProxySettings | undefined): str
   return secure ? proxy?.httpsProxy : undefined;
 }
 
-/** The same for the pages of a list: undici's client is loaded only for a response that is unusual. */
-async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Promise<Connection> {
-  const { PageConnection } = await import("./page-connection.ts");
+/** The same for a usual response: undici's client is loaded only for one that is unusual. */
+async function openUsual(
+  { origin }: Target,
+  { ca, spaceBytes }: ConnectionSettings & { readonly spaceBytes: number },
+): Promise<Connection> {
+  const { UsualConnection } = await import("./usual-connection.ts");
   const sockets = new Set<Socket>();
-  const connectorOf = (onread?: PageConnection["onread"]): Connect =>
-    guard(trackSockets(buildConnector({ ...connectOptions, ca, onread }), { sockets }), "direct");
-  const dispatcher = new PageConnection({
+  const connectorOf = (onread?: UsualConnection["onread"]): Connect =>
+    guard(trackSockets(buildConnector({ ...connectOptions, ca, onread }), sockets), "direct");
+  const dispatcher = new UsualConnection({
     origin,
+    spaceBytes,
     connect: connectorOf,
     async undici(stream) {
       let first: Duplex | undefined = stream;
@@ -136,7 +141,6 @@ async function openForPages({ origin }: Target, { ca }: ConnectionSettings): Pro
   });
   return {
     dispatcher,
-    expect() {},
     destroy() {
       dispatcher.destroy();
       for (const socket of sockets) socket.destroy();
@@ -150,17 +154,11 @@ const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 /** `maxHeaderSize`: the most that a response's head may have, bytes. The times are the exchange's own. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-interface Tracking {
-  readonly sockets: Set<Socket>;
-  readonly space?: ReceiveSpace | undefined;
-}
-
-function trackSockets(connect: Connect, { sockets, space }: Tracking): Connect {
+function trackSockets(connect: Connect, sockets: Set<Socket>): Connect {
   return (options, callback) => {
     // The socket is given back immediately, before it is connected; the types do not say so.
     const socket: unknown = connect(options, callback);
     if (isSocket(socket)) {
-      space?.serve(socket);
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     }
@@ -223,7 +221,7 @@ async function openThroughProxy(
   const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
   const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
   const clientFactory = (origin: URL, options: { connect: Connect }): Dispatcher =>
-    Object.assign(new OwnClient(origin, { connect: keepingParser(trackSockets(options.connect, { sockets })) }), {
+    Object.assign(new OwnClient(origin, { connect: keepingParser(trackSockets(options.connect, sockets)) }), {
       connect: connectMethod,
     });
   const factory = (origin: URL, options: Client.Options & { connect: Connect }): Dispatcher =>
@@ -249,65 +247,5 @@ async function openThroughProxy(
       why: "it is not the address of a proxy",
       hint: "Write it like http://proxy.example.com:3128.",
     });
-  }
-}
-
-// The memory that a connection's bytes are read into: the same for all of them once they were read. Node would
-// allocate 64 KiB for each read, and V8 lets such memory pile up.
-
-const spaceBytes = 64 * 1024;
-
-/** What `net.connect` and `tls.connect` take as `onread`. */
-interface OnRead {
-  readonly buffer: () => Uint8Array;
-  readonly callback: (bytesRead: number, buffer: Uint8Array) => boolean;
-}
-
-/**
- * The space of the sockets of one connection, of which one is open at a time. undici calls `read` of its socket for the bytes
- * that have come; here they are in the space.
- */
-export class ReceiveSpace {
-  readonly onread: OnRead;
-  #space = Buffer.allocUnsafeSlow(spaceBytes);
-  #socket: Socket | undefined;
-  /** What has come and was not asked for yet. */
-  #arrived: Buffer | null = null;
-  #isHeadWhole: () => boolean = () => false;
-
-  constructor() {
-    this.onread = { buffer: () => this.#next(), callback: (length) => this.#receive(length) };
-  }
-
-  /** @param isHeadWhole whether the head of the response that comes next was read: until then undici keeps pieces of the space */
-  expect(isHeadWhole: () => boolean): void {
-    this.#isHeadWhole = isHeadWhole;
-  }
-
-  /** @param socket made with `onread` of this space */
-  serve(socket: Socket): void {
-    this.#socket = socket;
-    this.#arrived = null;
-    const read = socket.read.bind(socket);
-    socket.read = (size?: number): unknown => {
-      const arrived = this.#socket === socket && size !== 0 ? this.#arrived : null;
-      if (arrived === null) return read(size);
-      this.#arrived = null;
-      return arrived;
-    };
-  }
-
-  #receive(length: number): boolean {
-    const bytes = this.#space.subarray(0, length);
-    this.#arrived = this.#arrived === null ? bytes : Buffer.concat([this.#arrived, bytes]);
-    this.#socket?.emit("readable");
-    // Not read yet: the space is used again before it is.
-    if (this.#arrived?.buffer === this.#space.buffer) this.#arrived = Buffer.from(this.#arrived);
-    return true;
-  }
-
-  #next(): Buffer {
-    if (!this.#isHeadWhole()) this.#space = Buffer.allocUnsafeSlow(spaceBytes);
-    return this.#space;
   }
 }

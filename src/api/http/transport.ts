@@ -70,7 +70,7 @@ export function createTransport(options: TransportOptions): Transport {
       const fresh = isChange(request);
       if (fresh) await options.leases?.extend();
       const logEnd = log(request, target);
-      const use = fresh ? "fresh" : request.buffer && request.method === "GET" ? "pages" : "any";
+      const use = fresh ? "fresh" : request.method === "HEAD" ? "head" : request.buffer ? "pages" : "any";
       const taken = pool.take(target, use);
       const connection = taken instanceof Promise ? await taken : taken;
       const { method, body, maxBytes = maxBodyBytes } = request;
@@ -81,7 +81,6 @@ export function createTransport(options: TransportOptions): Transport {
         const headers = wireHeaders(request.headers);
         const path = target.prefix + request.path;
         const reset = fresh || undefined;
-        connection.expect(() => reception.hasHead);
         connection.dispatcher.dispatch({ origin: target.origin, method, path, headers, body, reset }, reception);
       }
       const end = await exchange;
@@ -211,11 +210,6 @@ export class Reception {
   /** True from the moment that the request was handed to a connection. */
   get sent(): boolean {
     return this.#sent;
-  }
-
-  /** True when the response's status and headers were read. */
-  get hasHead(): boolean {
-    return this.#head !== undefined;
   }
 
   /** Called when a connection is established, before anything is written to it. */

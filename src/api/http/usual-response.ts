@@ -1,5 +1,5 @@
-// The usual response to a page of a walk, read from its bytes: HTTP/1.1, a plain head, a length or plain chunks, a connection that
-// stays. Of anything else it says that it is unusual, and gives back what undici needs to read it from there.
+// The usual response, read from its bytes: HTTP/1.1, a plain head, a length or plain chunks. Of anything else it says that it is
+// unusual, and gives back what undici needs to read it from there.
 
 /** What is called with a response, as undici calls it. */
 export interface ResponseListener {
@@ -84,6 +84,13 @@ export class UsualResponse {
     this.#isHeadTold = true;
     this.#listener.onHeaders(head.status, head.raw);
     return this.#body(seen, start);
+  }
+
+  /** The connection ended. @returns `unusual` if it did so within the head: whether that is one is undici's to say */
+  cut(): "unusual" | "more" {
+    if (this.#isHeadTold || this.#head === undefined) return "more";
+    this.#replay = this.#head;
+    return "unusual";
   }
 
   #unusual(...pieces: Buffer[]): Progress {
@@ -190,7 +197,8 @@ function readHead(text: string): Head | undefined {
     if (name === undefined || value === undefined || !isUsual(name.toLowerCase(), value, framing)) return undefined;
     raw.push(name, value);
   }
-  const { length, isChunked, keptMs } = framing;
+  const { length, isChunked, isLast } = framing;
+  const keptMs = isLast ? 0 : framing.keptMs;
   return (length === undefined) === (isChunked === undefined) ? undefined : { status, raw, length, keptMs };
 }
 
@@ -198,6 +206,14 @@ interface Framing {
   length?: number;
   isChunked?: boolean;
   keptMs?: number;
+  /** The connection is not used again. */
+  isLast?: boolean;
+}
+
+/** A service that closes the connection says so, and is asked to behind a change. */
+function isConnectionUsual(value: string, framing: Framing): boolean {
+  if (value === "close") framing.isLast = true;
+  return value === "close" || value === "keep-alive";
 }
 
 /** Notes what a header says of the framing. @returns false if that is unusual */
@@ -211,7 +227,7 @@ function isUsual(name: string, value: string, framing: Framing): boolean {
       if (framing.isChunked || value.toLowerCase() !== "chunked") return false;
       return (framing.isChunked = true);
     case "connection":
-      return value.toLowerCase() === "keep-alive";
+      return isConnectionUsual(value.toLowerCase(), framing);
     case "keep-alive":
       framing.keptMs = Number(/timeout=(\d{1,6})/.exec(value)?.[1] ?? Number.NaN) * 1000;
       if (Number.isNaN(framing.keptMs)) delete framing.keptMs;

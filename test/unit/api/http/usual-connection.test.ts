@@ -1,10 +1,14 @@
 // Answers over one kept connection, whose bytes are all read into the same space: however they are cut, none overwrites what
-// stood there before it. The connection of a walk reads every answer as undici does.
+// stood there before it. Every answer is read as undici's own client reads it, to a read and to a change.
 import { createServer as createTlsServer } from "node:tls";
-import type { AddressInfo, Socket } from "node:net";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
 import { cert, key } from "./localhost-certificate.ts";
-import { BodyBuffer, type Exchange } from "../../../../src/api/http/exchange.ts";
+import { BodyBuffer, type Exchange, maxBodyBytes } from "../../../../src/api/http/exchange.ts";
+import { decodeBody, Reception } from "../../../../src/api/http/transport.ts";
+import { UsualConnection } from "../../../../src/api/http/usual-connection.ts";
 import { UsualResponse } from "../../../../src/api/http/usual-response.ts";
 import { closePeers, startRawPeer, transportTo } from "../peer.ts";
 
@@ -46,11 +50,11 @@ const cuts: Readonly<Record<string, (number: number) => readonly number[]>> = {
   "in the head and in the body": (number) => [60, answerOf(number).bytes.indexOf("\r\n\r\n") + 10],
 };
 
-/** One that undici reads, and one of a walk. */
+/** A single resource, and a page of a list. */
 const ways = [undefined, new BodyBuffer()];
 
 test.each(Object.entries(cuts).flatMap(([how, cutsOf]) => ways.map((buffer) => ({ how, cutsOf, buffer }))))(
-  "answers cut $how keep their headers and bodies, in a walk or not",
+  "answers cut $how keep their headers and bodies, of a list or not",
   async ({ cutsOf, buffer }) => {
     const peer = await startRawPeer(answering(cutsOf));
     const transport = transportTo();
@@ -77,7 +81,7 @@ test.each(Object.entries(cuts).flatMap(([how, cutsOf]) => ways.map((buffer) => (
   },
 );
 
-test.each(ways)("the same over TLS, in a walk or not", async (buffer) => {
+test.each(ways)("the same over TLS, of a list or not", async (buffer) => {
   const server = createTlsServer(
     { cert, key },
     answering((number) => [20 + number, 90]),
@@ -191,26 +195,57 @@ describe("an answer with", () => {
     })),
   ];
 
-  test.each(answers)("$what: the same in a walk and elsewhere", async ({ text, ends }) => {
+  test.each(answers)("$what: the same as through undici", async ({ text, ends }) => {
     const bytes = Buffer.from(text, "latin1");
     const peer = await startRawPeer((socket) =>
       socket.on("data", () => (ends ? socket.end(bytes) : socket.write(bytes))),
     );
-    const heard: { readonly both: string[]; readonly connections: number }[] = [];
-    for (const buffer of [undefined, new BodyBuffer()]) {
-      const transport = transportTo({ timeoutMs: 1500 });
-      const request = { method: "GET", baseUrl: peer.origin, path: "/", headers: {}, buffer };
+    const twice = async (ask: () => Promise<Exchange>) => {
       const before = peer.connections();
-      const both: string[] = [];
-      for (let time = 0; time < 2; time += 1) both.push(told(await transport.exchange(request)));
-      heard.push({ both, connections: peer.connections() - before });
+      const both = [told(await ask()), told(await ask())];
+      return { both, connections: peer.connections() - before };
+    };
+    const undici = new UndiciAlone(peer.origin);
+    const expected = await twice(() => undici.get());
+    undici.close();
+    for (const buffer of ways) {
+      const transport = transportTo({ timeoutMs });
+      const request = { method: "GET", baseUrl: peer.origin, path: "/", headers: {}, buffer };
+      const found = await twice(() => transport.exchange(request));
       transport.close();
+      // A connection that closed after an answer which did not say so: undici may send the next request over it, and lose that.
+      if (expected.both[1] !== expected.both[0] && found.both[1] === found.both[0])
+        expect(found.both[0]).toBe(expected.both[0]);
+      else expect(found).toEqual(expected);
     }
-    const [elsewhere, walk] = heard;
-    // A connection that closed after an answer which did not say so: undici may send the next request over it, and lose that.
-    if (elsewhere?.both[1] !== elsewhere?.both[0] && walk?.both[1] === walk?.both[0])
-      expect(walk?.both[0]).toBe(elsewhere?.both[0]);
-    else expect(walk).toEqual(elsewhere);
+  });
+
+  test.each(answers)("$what: the same behind a change, which is sent once", async ({ text, ends }) => {
+    const bytes = Buffer.from(text, "latin1");
+    let seen = "";
+    const peer = await startRawPeer((socket) =>
+      socket.on("data", (chunk: Buffer) => {
+        seen += chunk.toString("latin1");
+        if (seen.startsWith("POST ") && !seen.endsWith('{"a":1}')) return;
+        if (ends) socket.end(bytes);
+        else socket.write(bytes);
+      }),
+    );
+    const ask = { baseUrl: peer.origin, path: "/v1/x", headers: { "x-own": "b" } };
+    const transport = transportTo({ timeoutMs });
+    const undici = new UndiciAlone(peer.origin);
+    const read = told(await undici.get());
+    undici.close();
+    seen = "";
+    const before = peer.connections();
+    const changed = told(await transport.exchange({ ...ask, method: "POST", body: '{"a":1}' }));
+    transport.close();
+    expect(changed).toBe(read);
+    expect(seen.split("POST /v1/x").length - 1, seen).toBe(1);
+    expect(seen).toMatch(
+      /\r\nconnection: close\r\n(?:.+\r\n)*x-own: b\r\n(?:.+\r\n)*content-length: 7\r\n\r\n\{"a":1\}$/,
+    );
+    expect(peer.connections() - before).toBe(1);
   });
 
   test.each(Object.entries({ ...kept, ...wrong }))("%s: the same in whatever pieces it comes", (_, text) => {
@@ -222,11 +257,85 @@ describe("an answer with", () => {
   });
 });
 
+const timeoutMs = 1500;
+
+/** What undici's own client makes of the answers of a peer, kept and closed as the transport does it. */
+class UndiciAlone {
+  readonly #origin: string;
+  #client: Client | undefined;
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  async get(): Promise<Exchange> {
+    const options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
+    const client = (this.#client ??= new Client(this.#origin, options));
+    const exchange = await new Promise<Exchange>((settle) => {
+      const reception = new Reception({ maxBytes: maxBodyBytes, settle });
+      const late = { reason: "timeout", detail: `no full response within ${timeoutMs / 1000} s` } as const;
+      setTimeout(() => reception.break(late), timeoutMs);
+      client.dispatch({ origin: this.#origin, path: "/", method: "GET" }, reception);
+    });
+    if (exchange.kind !== "response") this.close();
+    if (exchange.kind !== "response" || exchange.headers["content-encoding"] === undefined) return exchange;
+    const encoding = exchange.headers["content-encoding"];
+    const body = await decodeBody(exchange.body, { encoding, maxBytes: maxBodyBytes });
+    return Buffer.isBuffer(body) ? { ...exchange, body } : { kind: "broken", sent: true, ...body };
+  }
+
+  close(): void {
+    this.#client?.destroy().catch(() => {});
+    this.#client = undefined;
+  }
+}
+
+describe("an unusual answer that goes on while undici is loaded", () => {
+  const text = `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 9\r\n\r\n{"a":"b"}`;
+
+  test.each([
+    { what: "comes whole", cut: text.length, ends: false },
+    { what: "comes whole, and then the end", cut: text.length, ends: true },
+    { what: "comes in two pieces", cut: text.length - 4, ends: false },
+    { what: "comes in two pieces, and then the end", cut: text.length - 4, ends: true },
+    { what: "comes after its first note, and then the end", cut: text.indexOf("HTTP/1.1 200"), ends: true },
+  ])("$what: it is whole, and in order", async ({ cut, ends }) => {
+    const peer = await startRawPeer((socket) =>
+      socket.once("data", () => {
+        const sent = inPieces(socket, Buffer.from(text), cut === text.length ? [] : [cut]);
+        if (ends) void sent.then(() => socket.end());
+      }),
+    );
+    const connection = new UsualConnection({
+      origin: peer.origin,
+      spaceBytes: 1024,
+      connect: (onread) => (_, callback) => {
+        const socket = connect({ port: peer.port, onread }, () => callback(null, socket));
+        return socket;
+      },
+      async undici(stream) {
+        // By then all of it has come.
+        await sleep(50);
+        return new Client(peer.origin, {
+          connect: (_, callback) => queueMicrotask(() => callback(null, stream as Socket)),
+        });
+      },
+    });
+    const exchange = await new Promise<Exchange>((settle) =>
+      connection.dispatch({ method: "POST", path: "/" }, new Reception({ maxBytes: maxBodyBytes, settle })),
+    );
+    connection.destroy();
+    expect(exchange).toMatchObject({ kind: "response", status: 200 });
+    expect(exchange.kind === "response" && exchange.body.toString()).toBe('{"a":"b"}');
+    expect(peer.connections()).toBe(1);
+  });
+});
+
 function told(exchange: Exchange): string {
   return JSON.stringify(exchange, (_, value: unknown) => (Buffer.isBuffer(value) ? value.toString("latin1") : value));
 }
 
-/** What a walk's connection makes of an answer, and what it hands to undici. What comes is overwritten after each piece. */
+/** What is made of an answer, and what is handed to undici. What comes is overwritten after each piece. */
 function read(pieces: readonly Buffer[]): object {
   let body = "";
   let head: unknown;

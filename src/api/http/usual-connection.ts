@@ -1,6 +1,7 @@
-// The connection of a list: the same two requests and responses thousands of times, for which undici needs three times as much
-// processor and memory, and a single page waits a fifth less where undici's client is not loaded. A response that is in any way
-// unusual is undici's, from its first byte, and so is the connection from then on; `UsualResponse` decides.
+// A connection of undici's, over which requests are sent and usual responses read without undici's client and parser: a start that
+// sends one request takes almost as long for these as Node takes to start, and a list three times as much processor and memory.
+// A response that is in any way unusual is undici's, from its first byte, and so is the connection from then on; `UsualResponse`
+// decides.
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
@@ -8,25 +9,32 @@ import { type ResponseListener, UsualResponse } from "./usual-response.ts";
 
 type Connect = BuildConnector.connector;
 
-/** What is asked of a connection, as undici has it. */
-export type Dispatch = Pick<Dispatcher.DispatchOptions, "path" | "headers">;
+/** What is asked of a connection, as undici has it; no HEAD and no CONNECT, whose responses have no body. */
+export interface Dispatch extends Pick<Dispatcher.DispatchOptions, "method" | "path" | "headers"> {
+  readonly body?: string | Buffer | undefined;
+  /** Nothing is sent over the connection afterwards. */
+  readonly reset?: boolean | undefined;
+}
 
-/** A page is read with one or two calls of the system, bytes. */
-const spaceBytes = 256 * 1024;
 /** A connection that was idle for longer may be closed by the service at any moment. */
 const keptMs = 4000;
 /** What the service says of that may be so much too long: a request is on its way meanwhile. */
 const earlierMs = 2000;
+
+/** Methods whose request says of a body that it is empty (RFC 9110 §8.6). */
+const withBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 /** What undici's own parser calls its errors. */
 class ParserError extends Error {
   override readonly name = "HTTPParserError";
 }
 
-export interface PageConnectionOptions {
+export interface UsualConnectionOptions {
   readonly origin: string;
+  /** So much is read with one call of the system. */
+  readonly spaceBytes: number;
   /** Makes a socket that reads with `onread`. Whatever it fails with is what the exchange fails with. */
-  readonly connect: (onread: PageConnection["onread"]) => Connect;
+  readonly connect: (onread: UsualConnection["onread"]) => Connect;
   /** undici, on a stream whose request was sent; on sockets of its own when that is closed. */
   readonly undici: (stream: Duplex) => Promise<Dispatcher>;
 }
@@ -41,11 +49,11 @@ interface Underway {
   isReused?: boolean;
 }
 
-/** What of a dispatcher the transport uses: one GET at a time. */
-export class PageConnection {
+/** What of a dispatcher the transport uses: one request at a time. */
+export class UsualConnection {
   readonly onread = { buffer: (): Buffer => this.#space, callback: (length: number): boolean => this.#receive(length) };
-  readonly #space = Buffer.allocUnsafeSlow(spaceBytes);
-  readonly #options: PageConnectionOptions;
+  readonly #space: Buffer;
+  readonly #options: UsualConnectionOptions;
   readonly #connect: Connect;
   readonly #url: URL;
   #socket: Socket | undefined;
@@ -54,11 +62,11 @@ export class PageConnection {
   #sent: { readonly headers: Dispatch["headers"]; readonly lines: string } | undefined;
   #idle: { readonly timer: NodeJS.Timeout; readonly ms: number } | undefined;
   #successor: Promise<Dispatcher> | undefined;
-  /** The stream that undici reads from and writes to in place of the socket. */
-  #bridge: Duplex | undefined;
+  #bridge: Bridge | undefined;
 
-  constructor(options: PageConnectionOptions) {
+  constructor(options: UsualConnectionOptions) {
     this.#options = options;
+    this.#space = Buffer.allocUnsafeSlow(options.spaceBytes);
     this.#connect = options.connect(this.onread);
     this.#url = new URL(options.origin);
   }
@@ -81,7 +89,7 @@ export class PageConnection {
 
   async #dispatchThere(request: Dispatch, listener: ResponseListener): Promise<void> {
     try {
-      (await this.#successor)?.dispatch({ ...request, method: "GET" }, listener);
+      (await this.#successor)?.dispatch(request, listener);
     } catch (error) {
       listener.onError(error instanceof Error ? error : new Error("undici failed", { cause: error }));
     }
@@ -122,22 +130,25 @@ export class PageConnection {
     this.#current.isSent = true;
     this.#current.isReused = isReused;
     socket.ref();
-    socket.write(this.#text(this.#current.request), "latin1");
+    this.#send(socket, this.#current.request);
   }
 
-  #text({ path, headers }: Dispatch): string {
+  #send(socket: Socket, { method, path, headers, body, reset }: Dispatch): void {
     if (this.#sent?.headers !== headers || this.#sent === undefined) {
-      let lines = `host: ${this.#url.host}\r\nconnection: keep-alive\r\n`;
+      let lines = `host: ${this.#url.host}\r\nconnection: ${reset ? "close" : "keep-alive"}\r\n`;
       for (const [name, value] of Object.entries(headers ?? {})) lines += `${name}: ${value}\r\n`;
-      this.#sent = { headers, lines: `${lines}\r\n` };
+      this.#sent = { headers, lines };
     }
-    return `GET ${path} HTTP/1.1\r\n${this.#sent.lines}`;
+    const head = `${method} ${path} HTTP/1.1\r\n${this.#sent.lines}`;
+    if (!body?.length && !withBody.has(method)) return void socket.write(`${head}\r\n`, "latin1");
+    const bytes = Buffer.from(body ?? "");
+    socket.write(Buffer.concat([Buffer.from(`${head}content-length: ${bytes.length}\r\n\r\n`, "latin1"), bytes]));
   }
 
   #receive(length: number): boolean {
     const bytes = this.#space.subarray(0, length);
     if (this.#bridge) {
-      this.#bridge.push(Buffer.from(bytes));
+      this.#bridge.add(Buffer.from(bytes));
       return true;
     }
     const current = this.#current;
@@ -148,7 +159,7 @@ export class PageConnection {
     }
     const progress = current.response.read(bytes);
     if (this.#current !== current || progress === "more") return true;
-    if (progress === "unusual") this.#handOver(current);
+    if (progress === "unusual") this.#handOver(current, this.#socket!);
     else this.#end(current, progress);
     return true;
   }
@@ -180,32 +191,62 @@ export class PageConnection {
   #closed(socket: Socket, failure: Error | undefined): void {
     if (this.#socket !== socket) return;
     this.#socket = undefined;
-    if (this.#bridge) return void (failure ? this.#bridge.destroy(failure) : this.#bridge.push(null));
+    if (this.#bridge) return this.#bridge.end(failure);
     const current = this.#current;
     // One that was not sent yet gets another connection.
     if (!current?.isSent) return;
-    // The service closed an idle connection while the request was on its way: it goes once more over another one.
-    if (current.isReused && current.response.isUntouched) {
+    // The service closed an idle connection while the request was on its way: it goes once more over another one. No change is
+    // sent over a connection that carried anything before; if one were, it would not go twice.
+    if (current.isReused && current.request.method === "GET" && current.response.isUntouched) {
       current.isSent = false;
       return this.#open(current.listener);
+    }
+    if (current.response.cut() === "unusual") {
+      this.#handOver(current, socket);
+      return this.#bridge!.end(failure);
     }
     this.#current = undefined;
     current.listener.onError(failure ?? new Error("the connection closed"));
   }
 
   /** undici reads the response that came, and serves the connection from then on. */
-  #handOver({ request, listener, response }: Underway): void {
-    const socket = this.#socket!;
+  #handOver({ request, listener, response }: Underway, socket: Socket): void {
     const { replay, isHeadTold } = response;
-    let isSent = true;
-    const bridge = new Duplex({
+    this.#current = undefined;
+    this.#bridge = new Bridge(socket, replay);
+    this.#successor = this.#options.undici(this.#bridge.stream);
+    // What it would send was sent, and a response to a GET is read as any other.
+    void this.#dispatchThere(
+      { method: "GET", path: request.path },
+      {
+        onConnect: () => {},
+        onHeaders: (status, raw) => isHeadTold || listener.onHeaders(status, raw),
+        onData: (chunk) => listener.onData(chunk),
+        onComplete: () => listener.onComplete(),
+        onError: (error) => listener.onError(error),
+      },
+    );
+  }
+}
+
+/** The stream that undici reads from and writes to in place of the socket. */
+class Bridge {
+  readonly stream: Duplex;
+  /** What came before undici was there to read it; then nothing. */
+  #waiting: Buffer[] | undefined;
+  #ended: { readonly failure: Error | undefined } | undefined;
+
+  /** @param first what came of the response: undici is given it when it has written the request, which was sent already */
+  constructor(socket: Socket, first: Buffer) {
+    this.#waiting = [first];
+    this.stream = new Duplex({
       read() {},
-      write(chunk: Buffer, _encoding, done) {
-        if (!isSent) return void socket.write(chunk, done);
-        // The service has it.
-        isSent = false;
+      write: (chunk: Buffer, _encoding, done) => {
+        if (this.#waiting === undefined) return void socket.write(chunk, done);
         done();
-        bridge.push(replay);
+        for (const bytes of this.#waiting) this.stream.push(bytes);
+        this.#waiting = undefined;
+        if (this.#ended) this.#close(this.#ended.failure);
       },
       destroy(error, done) {
         socket.destroy();
@@ -213,16 +254,23 @@ export class PageConnection {
       },
     });
     // Until undici is loaded no one else listens.
-    bridge.on("error", () => {});
-    this.#current = undefined;
-    this.#bridge = bridge;
-    this.#successor = this.#options.undici(bridge);
-    void this.#dispatchThere(request, {
-      onConnect: () => {},
-      onHeaders: (status, raw) => isHeadTold || listener.onHeaders(status, raw),
-      onData: (chunk) => listener.onData(chunk),
-      onComplete: () => listener.onComplete(),
-      onError: (error) => listener.onError(error),
-    });
+    this.stream.on("error", () => {});
+  }
+
+  /** @param bytes what came next; they are kept */
+  add(bytes: Buffer): void {
+    if (this.#waiting) this.#waiting.push(bytes);
+    else this.stream.push(bytes);
+  }
+
+  /** The socket was closed. */
+  end(failure: Error | undefined): void {
+    this.#ended = { failure };
+    if (this.#waiting === undefined) this.#close(failure);
+  }
+
+  /** In a turn of its own: undici expects nothing while it writes, and what came before the end is read first. */
+  #close(failure: Error | undefined): void {
+    setImmediate(() => (failure ? this.stream.destroy(failure) : this.stream.push(null)));
   }
 }
