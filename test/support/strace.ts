@@ -83,11 +83,24 @@ interface Line {
   readonly isAfterChange: boolean;
 }
 
+/** A call that another thread's came into, with its result: where it began. What the rest was in stays, with nothing of it. */
+function inOneLine(lines: readonly string[]): string[] {
+  const begun = new Map<string, number>();
+  const whole = [...lines];
+  for (const [index, line] of lines.entries()) {
+    const [, thread = "", rest] = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/.exec(line) ?? [];
+    const at = begun.get(thread);
+    if (rest !== undefined && at !== undefined) whole[at] = whole[at]!.replace(/ <unfinished \.\.\.>$/, rest);
+    if (line.endsWith(" <unfinished ...>")) begun.set(line.slice(0, line.indexOf(" ")), index);
+  }
+  return whole;
+}
+
 /** The calls of a trace in the order of time. A signal is a change too: it says that a process which was started has ended. */
 function linesOf(trace: string): Line[] {
   const main = trace.slice(0, trace.indexOf(" "));
   let isAfterChange = true;
-  return trace.split("\n").flatMap((line) => {
+  return inOneLine(trace.split("\n")).flatMap((line) => {
     const found = /^(\d+) +(\w+)\((.*)$/.exec(line);
     const [, thread = "", call = "", text = ""] = found ?? [];
     const isPoint = found !== null && !neitherOfThem.test(call) && !wakeUp.test(text);
