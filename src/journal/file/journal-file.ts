@@ -22,7 +22,7 @@ const newline = 10;
 /** An address has its place in the first line of a file. */
 const longestHead = 4096;
 /** So much is read faster than it is looked up: a journal, or the end of one, that is no longer needs no index. */
-const readAtOnce = 512 * 1024;
+const readAtOnce = 64 * 1024;
 
 export class JournalFile {
   readonly path: string;

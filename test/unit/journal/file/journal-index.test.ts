@@ -144,7 +144,7 @@ function rewriteList(file: string, from: RegExp, to: string): void {
 }
 
 test("a short journal has no index, a long one has it with its next change", async () => {
-  writeJournal(path, lines.slice(0, 300));
+  writeJournal(path, lines.slice(0, 60));
   await change(at(path), "first");
   expect(beside()).toEqual([]);
   rmSync(path);
