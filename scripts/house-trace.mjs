@@ -46,13 +46,6 @@ globalThis.setImmediate = (work, ...more) => {
   });
 };
 
-const dispatcher = require("undici/lib/dispatcher/dispatcher-base.js").prototype;
-const { dispatch } = dispatcher;
-dispatcher.dispatch = function counted(request, handler) {
-  if (request.method === "POST") found.posts.push(frames());
-  return dispatch.call(this, request, handler);
-};
-
 const fs = require("node:fs");
 for (const name of ["fsyncSync", "fdatasyncSync"]) {
   const sync = fs[name];
@@ -62,6 +55,14 @@ for (const name of ["fsyncSync", "fdatasyncSync"]) {
   };
 }
 nodeModule.syncBuiltinESMExports();
+
+// Every change loads it: it is the connection of one.
+const { UsualConnection } = await import(`${source}api/http/usual-connection.ts`);
+const { dispatch } = UsualConnection.prototype;
+UsualConnection.prototype.dispatch = function counted(request, handler) {
+  if (request.method === "POST") found.posts.push(frames());
+  return dispatch.call(this, request, handler);
+};
 
 process.on("exit", () => writeFileSync(process.env.HOUSE_RESULT, JSON.stringify(found)));
 const { main } = await import(`${source}main.ts`);

@@ -44,7 +44,7 @@ const goals = {
   "lines of printed shell parsers": { most: 400 },
   "references to documents not here": { most: 0 },
   "files loaded by oauth-clients create": { most: 85 },
-  "frames of src/ from main to undici": { most: 10 },
+  "frames of src/ from main to the connection": { most: 10 },
   "frames from record to fsync": { most: 5, isGivenUp: true },
   "files from record to fsync": { most: 3 },
 };
@@ -189,7 +189,7 @@ function showCreation({ loaded, posts, syncs }) {
   show("files loaded by oauth-clients create", client.length, "run from source, sandbox/ left out", client);
   const deepest = posts.toSorted((a, b) => b.length - a.length)[0] ?? [];
   show(
-    "frames of src/ from main to undici",
+    "frames of src/ from main to the connection",
     deepest.length + 1,
     "at dispatch of the POST, async frames and main included",
     deepest,

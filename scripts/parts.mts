@@ -95,7 +95,7 @@ const together: readonly Group[] = [
   },
   {
     name: "delivering",
-    files: ["registry", "delivery-proof", "reserved-file", "file"].map((name) => `secrets/${name}`),
+    files: ["registry", "delivered-secret", "file"].map((name) => `secrets/${name}`),
   },
   // A page of a list needs a connection, and nothing more of undici.
   {

@@ -27,7 +27,7 @@ export const fixes = [
   [
     "6",
     "unit/secrets/file",
-    ["secrets/delivery-proof.ts", "isDelivered(text, record.proof, keys) === true", "isSameFile(path, record)"],
+    ["secrets/delivered-secret.ts", "isDelivered(text, record.proof, keys) === true", "isSameFile(path, record)"],
   ],
   [
     "7",

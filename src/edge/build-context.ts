@@ -2,9 +2,8 @@
 import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
-import { Connections, once, EmbeddedSandbox } from "./connections.ts";
+import { Connections, EmbeddedSandbox, EscrowChoice, once, OpenedJournal } from "./opened.ts";
 import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts";
-import { EscrowChoice, OpenedJournal } from "./opened-journal.ts";
 import type { Interruption } from "./interruption.ts";
 import type { Slowly } from "../journal/journal.ts";
 import { Failure } from "../errors.ts";

@@ -5,7 +5,7 @@ import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import { endWords, inputTools, runShell, type ShellRun } from "../profiles/shell-command.ts";
-import { isSameSecret } from "./delivery-proof.ts";
+import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
   type Delivery,

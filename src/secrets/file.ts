@@ -25,7 +25,6 @@ import type {
   SingleDestinationPlace,
   SingleRecord,
 } from "./destination.ts";
-import { holdsDelivered, proofOf } from "./delivery-proof.ts";
 import {
   contentOf,
   type FileIdentity,
@@ -37,7 +36,9 @@ import {
   reserveFile,
   wipe,
   reservedName,
-} from "./reserved-file.ts";
+  holdsDelivered,
+  proofOf,
+} from "./delivered-secret.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 

@@ -17,7 +17,7 @@ import {
   readPrivateFile,
 } from "../disk/private-file.ts";
 import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
-import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
+import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
 /** Made for the few commands that read a kept secret: making it takes a change longer than its request does. */

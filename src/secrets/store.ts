@@ -4,7 +4,7 @@ import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import type { Environment } from "../profiles/resolution.ts";
-import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
+import { isDelivered, isSameSecret, proofOf } from "./delivered-secret.ts";
 import type {
   Delivery,
   DestinationProgress,

@@ -7,12 +7,11 @@ import { addProfile, type ProfileStores } from "../../../src/profiles/configure.
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { commandDestination } from "../../../src/secrets/command.ts";
-import { holdsDelivered, isDelivered, proofOf } from "../../../src/secrets/delivery-proof.ts";
+import { holdsDelivered, identityOf, isDelivered, proofOf } from "../../../src/secrets/delivered-secret.ts";
 import type { ProofKeys, RecordOf, SecretOptions } from "../../../src/secrets/destination.ts";
 import { open as openKeychain } from "../../../src/secrets/keychain-store.ts";
 import { profileDestination, rememberedProfile } from "../../../src/secrets/profile.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
-import { identityOf } from "../../../src/secrets/reserved-file.ts";
 import { maskLines } from "../../../src/secrets/stdout.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { diskError, onDisk } from "../../support/disk-calls.ts";

@@ -28,7 +28,7 @@ import {
   reservedName,
   reserveFile,
   wipe,
-} from "../../../src/secrets/reserved-file.ts";
+} from "../../../src/secrets/delivered-secret.ts";
 
 const size = 32 * 1024;
 let root: string;

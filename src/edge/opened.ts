@@ -1,0 +1,300 @@
+// What a command line opens, each when it is first asked for, and closes at its end: from a profile to the service, one transport
+// for a command line and one connection for a profile; the sandbox inside this process, for the profiles `sandbox` and
+// `sandbox-eu`; the journal.
+import { resolve } from "node:path";
+import type { Service } from "../api/connect.ts";
+import type { DebugEvent, Transport } from "../api/http/exchange.ts";
+import type { TransportOptions } from "../api/http/transport.ts";
+import type { Clock } from "../changes/workbench.ts";
+import { parseDuration } from "../commands/options/global.ts";
+import type { Context, Secrets, Settings } from "../context.ts";
+import { Failure } from "../errors.ts";
+import { actorOf } from "../journal/actor.ts";
+import type { Journal, Slowly } from "../journal/journal.ts";
+import type { JournalParts } from "../journal/open-journal.ts";
+import type { Terminal } from "../output/terminal.ts";
+import { visibleJson } from "../output/visible-text.ts";
+import type { SandboxAccess } from "../profiles/active-profile.ts";
+import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
+import type { ActiveProfile } from "../profiles/profile.ts";
+import type { RunningSandbox } from "../sandbox/sandbox.ts";
+import { isAddress, journalPlace } from "./folders.ts";
+
+/** @returns a function that runs `make` at its first call and gives that answer ever after; a failure is tried again */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+export interface ConnectionParts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  readonly cut: AbortSignal;
+  readonly clock: Clock;
+  readonly sandbox: EmbeddedSandbox;
+  /** Where `--debug` goes. */
+  readonly debug: Terminal | undefined;
+  /** Of the journal: nothing is changed for an entry that another may have. */
+  readonly leases: TransportOptions["leases"];
+}
+
+interface TransportChoice {
+  readonly timeoutMs?: number | undefined;
+  readonly ca?: string | undefined;
+  /** It changes the account, under the leases of the journal. A delivery of a secret waits for no one's lease. */
+  readonly isOfAccount?: boolean;
+}
+
+export class Connections {
+  readonly #parts: ConnectionParts;
+  /** By their limits for one attempt, and the authorities that they trust. */
+  readonly #transports = new Map<string, Promise<Transport>>();
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+  }
+
+  /** @param options.ca certificates (PEM) of the only authorities that are trusted */
+  transport({ timeoutMs, ca, isOfAccount = false }: TransportChoice = {}): Promise<Transport> {
+    const limitMs = Math.min(this.#parts.settings.timeoutMs, timeoutMs ?? Infinity);
+    const name = `${limitMs} ${isOfAccount} ${ca ?? ""}`;
+    const opened = this.#transports.get(name) ?? this.#open(limitMs, { ca, isOfAccount });
+    this.#transports.set(name, opened);
+    return opened;
+  }
+
+  async #open(timeoutMs: number, { ca, isOfAccount }: TransportChoice): Promise<Transport> {
+    const { createTransport } = await import("../api/http/transport.ts");
+    const { env, settings, cut, clock, sandbox, debug, leases } = this.#parts;
+    return createTransport({
+      locate: (baseUrl) => sandbox.locate(baseUrl),
+      timeoutMs,
+      signal: cut,
+      now: () => clock.now(),
+      userAgent: `integ/${settings.version}`,
+      proxy: {
+        httpsProxy: env.https_proxy ?? env.HTTPS_PROXY,
+        noProxy: env.no_proxy ?? env.NO_PROXY,
+      },
+      ca,
+      leases: isOfAccount ? leases : undefined,
+      debug: debug && ((event) => debug.writeErr(debugLine(event))),
+    });
+  }
+
+  async connect(
+    profile: ActiveProfile,
+    options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
+  ): Promise<Service> {
+    const { settings, clock } = this.#parts;
+    const opened = this.transport({ timeoutMs: options?.timeoutMs, isOfAccount: true });
+    const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), opened]);
+    return connect({
+      transport,
+      baseUrl: profile.baseUrl,
+      organizationId: profile.organizationId,
+      serviceVersion: options?.serviceVersion ?? settings.serviceVersion ?? profile.serviceVersion,
+      credential: () => profile.credential(),
+      legacyCredential: () => profile.legacy(),
+      tokenEndpoint: profile.oauth && {
+        tokenEndpoint: profile.oauth.token_endpoint,
+        audience: profile.oauth.audience,
+        issuer: profile.oauth.issuer,
+        clientAuth: profile.oauth.client_auth,
+      },
+      now: () => clock.now(),
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const opened of this.#transports.values()) (await opened).close();
+  }
+}
+
+/** One line for each event; the transport has left out everything secret. */
+function debugLine(event: DebugEvent): string {
+  return `debug: ${visibleJson(JSON.stringify(event))}\n`;
+}
+
+export class EmbeddedSandbox {
+  readonly #stateDir: string;
+  #running: RunningSandbox | undefined;
+
+  constructor(stateDir: string) {
+    this.#stateDir = stateDir;
+  }
+
+  readonly #start = once(async () => {
+    const { startSandbox } = await import("../sandbox/sandbox.ts");
+    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch(async (error: unknown) => {
+      const { throwSandboxFailure } = await import("../commands/sandbox/failure.ts");
+      return throwSandboxFailure(error);
+    });
+    return this.#running;
+  });
+
+  /** `sandbox://us` → the port it listens on; any other address is what it is. */
+  locate(baseUrl: string): string | Promise<string> {
+    const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
+    return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
+  }
+
+  async access(region: "us" | "eu"): Promise<SandboxAccess> {
+    const here = (await this.#start()).describe()[region];
+    return {
+      organizationId: here.organization_id,
+      oauth: { token_endpoint: here.token_endpoint!, client_auth: "client_secret_basic" },
+      credential: async () => ({ kind: "api_key", key: here.api_key, style: "apikey-user" }),
+      legacy: async () => ({
+        kind: "exchange_endpoint",
+        url: here.access_token_endpoint!,
+        secret: here.access_key_secret,
+      }),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#running?.close();
+  }
+}
+
+interface JournalSources {
+  readonly env: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly slowly: Slowly;
+}
+
+export class OpenedJournal {
+  readonly #sources: JournalSources;
+  #opened: Journal | undefined;
+  readonly #others: Journal[] = [];
+
+  constructor(sources: JournalSources) {
+    this.#sources = sources;
+  }
+
+  /** What a request for a change asks before it is sent. */
+  readonly leases = {
+    extend: async (): Promise<void> => this.#opened?.extendLeases(),
+    areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,
+  };
+
+  readonly open = once(async () => {
+    const { openJournal } = await import("../journal/open-journal.ts");
+    this.#opened = await openJournal(this.#parts());
+    return this.#opened;
+  });
+
+  /** The part that commands see. */
+  readonly forCommands: Pick<Context, "journal" | "journalAt" | "initJournal"> = {
+    journal: () => this.open(),
+    journalAt: (place) => this.#at(place),
+    initJournal: () => this.#init(),
+  };
+
+  async #at(place: string): Promise<Journal> {
+    const { openJournal } = await import("../journal/open-journal.ts");
+    const path = isAddress(place) ? place : resolve(this.#sources.settings.cwd, place);
+    const journal = await openJournal({ ...this.#parts(), place: journalPlace(path) });
+    this.#others.push(journal);
+    return journal;
+  }
+
+  async #init(): ReturnType<Context["initJournal"]> {
+    const { initJournal } = await import("../journal/open-journal.ts");
+    return initJournal(this.#parts());
+  }
+
+  /** What the profile says of the journal, if the environment does not choose another. */
+  ofProfile(): ProfileJournal {
+    const { env, settings } = this.#sources;
+    const none = { escrow: [] };
+    if (settings.profile === undefined && env.INTEG_BASE_URL) return none;
+    const name = settings.profile ?? (env.INTEG_PROFILE || undefined);
+    return readProfileJournal(settings.configDir, name);
+  }
+
+  close(): void {
+    for (const journal of [this.#opened, ...this.#others]) journal?.close();
+  }
+
+  #parts(): JournalParts {
+    const { env, settings, clock, slowly } = this.#sources;
+    const { home, timeoutMs } = settings;
+    const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
+    const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
+    return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), slowly, team };
+  }
+}
+
+/** A lease outlasts one request: `INTEG_LEASE` shortens it no further. */
+function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
+  const standard = timeoutMs + 15_000;
+  if (!env.INTEG_LEASE) return standard;
+  const asked = parseDuration(env.INTEG_LEASE, "INTEG_LEASE");
+  return Math.min(standard, Math.max(asked, timeoutMs + 1000));
+}
+
+// To whom secrets are encrypted for a team's journal: as typed, as the environment says, else as the profile does.
+
+interface EscrowSources {
+  readonly env: NodeJS.ProcessEnv;
+  readonly journal: OpenedJournal;
+  readonly tellNote: (text: string) => void;
+}
+
+export class EscrowChoice {
+  readonly #sources: EscrowSources;
+  #typed: readonly string[] | undefined;
+
+  constructor(sources: EscrowSources) {
+    this.#sources = sources;
+  }
+
+  /** The part that commands see. */
+  readonly secrets: Secrets["escrow"] = {
+    encrypt: async (secret) => {
+      const to = await this.#recipients();
+      return to.length === 0 ? undefined : (await import("../secrets/escrow.ts")).encryptSecret(secret, to);
+    },
+    decrypt: async (text) => {
+      const { decryptSecret } = await import("../secrets/escrow.ts");
+      return decryptSecret(text, this.#sources.env.INTEG_ESCROW_IDENTITY);
+    },
+  };
+
+  /**
+   * Checked before anything is sent.
+   * @throws Failure `usage` if a recipient is invalid, or if the journal is a file: only its own machine reads that
+   */
+  async check(typed: readonly string[] | undefined): Promise<void> {
+    this.#typed = typed ?? this.#typed;
+    const { env, journal, tellNote } = this.#sources;
+    const recipients = await this.#recipients();
+    if (recipients.length === 0 && !env.CI) return;
+    const { isShared } = await journal.open();
+    if (recipients.length > 0) (await import("../secrets/escrow.ts")).checkRecipients(recipients);
+    if (recipients.length > 0 && !isShared)
+      throw new Failure("usage", "--escrow and INTEG_ESCROW need a team's journal, and this one is a file.", {
+        meaning: "Nothing was sent.",
+        hint: "Set INTEG_JOURNAL to the address of a team's journal, or leave --escrow and INTEG_ESCROW out.",
+      });
+    if (isShared && env.CI && recipients.length === 0)
+      tellNote(
+        "This machine's disk may not outlast the run (CI), and INTEG_ESCROW is not set: a secret that cannot be delivered is lost with the disk. INTEG_ESCROW=<age recipient> keeps it in the journal.",
+      );
+  }
+
+  async #recipients(): Promise<readonly string[]> {
+    const { env, journal } = this.#sources;
+    const said = this.#typed ?? env.INTEG_ESCROW?.split(/[\s,]+/).filter((one) => one !== "") ?? [];
+    return said.length > 0 ? said : journal.ofProfile().escrow;
+  }
+}
