@@ -32,6 +32,12 @@ export class Workplace {
     this.nodeVersion = stdout.trim();
   }
 
+  /** @param most of Node 20, and of Node 24 if it differs @returns what is promised of a ratio with this Node; nothing if it is not */
+  bar([older, newer] = []) {
+    const most = Number.parseInt(this.nodeVersion, 10) >= 24 ? (newer ?? older) : older;
+    return most === undefined ? undefined : { most };
+  }
+
   /** Processor time that the server has used so far. */
   async serverSeconds() {
     const answer = await fetch(`http://127.0.0.1:${this.port}/processor-time`);
@@ -55,6 +61,22 @@ export class Workplace {
       name: `integ ${words.join(" ")}`,
       command: [this.node, ...nodeWords, script, ...words],
       env: { ...this.env, ...service, ...env },
+    };
+  }
+
+  /** A client whose secret goes to a file, another one at each run. @param url of an account server @param env further variables */
+  creation({ url, env = {} }) {
+    const words = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read", "--new", "--json"];
+    const service = { INTEG_REGION: "us", INTEG_BASE_URL: url, INTEG_API_KEY: key };
+    const contender = this.integ(words, { env: { ...service, ...env } });
+    const folder = mkdtempSync(join(this.folder, "secrets-"));
+    let made = 0;
+    return {
+      ...contender,
+      get command() {
+        made += 1;
+        return [...contender.command, "--secret-file", join(folder, String(made))];
+      },
     };
   }
 

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { startServer } from "./account-service.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, spread, timed } from "./measure.mjs";
 import { makeJournal } from "./made-journal.mjs";
 
@@ -11,10 +12,15 @@ export async function journal({ workplace, plan }) {
   const paths = sizes.map((entries) => madeJournal(workplace, entries));
   const last = sizes.at(-1);
   const lines = [];
-  for (const [what, words] of Object.entries(commands)) {
-    const contenders = Object.fromEntries(
-      sizes.map((entries, index) => [entries, reading(workplace, { words, path: paths[index] })]),
-    );
+  const account = await startServer();
+  const commands = {
+    ...Object.fromEntries(
+      Object.entries(reads).map(([what, words]) => [what, (path) => reading(workplace, { words, path })]),
+    ),
+    "oauth-clients create": (path) => workplace.creation({ url: account.baseUrl(), env: { INTEG_JOURNAL: path } }),
+  };
+  for (const [what, command] of Object.entries(commands)) {
+    const contenders = Object.fromEntries(sizes.map((entries, index) => [entries, command(paths[index])]));
     const found = await sideBySide(contenders, { rounds: plan.journalRounds, measure: processorSeconds });
     for (const entries of sizes.slice(1)) {
       const { ratio, seconds } = found[entries];
@@ -28,6 +34,7 @@ export async function journal({ workplace, plan }) {
       ),
     );
   }
+  account.stop();
   return [...lines, ...(await wholeLines(workplace, { plan, path: paths.at(-1), entries: last }))];
 }
 
@@ -77,7 +84,7 @@ async function wholeLines(workplace, { plan, path, entries }) {
 }
 
 /** @param first id of the first entry of every journal that is made here */
-const commands = {
+const reads = {
   "journal list": ["journal", "list"],
   "journal show": ["journal", "show", "0y2cw00000"],
   "a Tab behind journal show": ["__complete", "journal", "show", ":"],

@@ -19,7 +19,6 @@ const forms = [
 /** @returns lines as of sections.mjs */
 export async function lists({ workplace, plan }) {
   const lines = [];
-  const isNew = Number.parseInt(workplace.nodeVersion, 10) >= 24;
   for (const [kind, share] of [
     ["usual", 1],
     ["names", 1],
@@ -36,7 +35,7 @@ export async function lists({ workplace, plan }) {
     const processor = await sideBySide(contenders, { rounds: plan.listRounds, measure: processorSeconds });
     const count = list.rows.toLocaleString("en");
     for (const { what, most } of asked) {
-      const bar = most && { most: (isNew ? most[1] : undefined) ?? most[0] };
+      const bar = workplace.bar(most);
       const note = `processor ${processor[what].seconds.median.toFixed(2)} s`;
       lines.push({ what: `${count} rows, ${what}`, against: "one curl", ...found[what], bar, note });
     }

@@ -37,9 +37,10 @@ export async function processorSeconds({ name, command, env, statuses = [0], out
  * @param measure gives the seconds of one run
  * @param contenders by name; the first is the floor that the others are compared with
  * @param about.isTurned false if one must run behind the one before it
+ * @param about.worked what is worked out of the seconds of a round, by name: it is shown as if it had been measured
  * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
  */
-export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true }) {
+export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true, worked = {} }) {
   const names = Object.keys(contenders);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   // Once unmeasured: caches of the disk and of the compiler fill.
@@ -50,8 +51,10 @@ export async function sideBySide(contenders, { rounds, measure = timed, isTurned
       seconds[name].push(await measure(contenders[name]));
   }
   const floor = seconds[names[0]];
+  for (const [name, work] of Object.entries(worked))
+    seconds[name] = floor.map((_, round) => work(Object.fromEntries(names.map((one) => [one, seconds[one][round]]))));
   return Object.fromEntries(
-    names.map((name) => [
+    Object.keys(seconds).map((name) => [
       name,
       { seconds: spread(seconds[name]), ratio: spread(seconds[name].map((value, round) => value / floor[round])) },
     ]),
