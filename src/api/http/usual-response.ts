@@ -173,7 +173,7 @@ interface Head {
   readonly keptMs: number | undefined;
 }
 
-/** A status that has a body. */
+/** A final status. */
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d) [\t\x20-\x7e\x80-\xff]*$/;
 const headerLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ?([!-~\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[!-~\x80-\xff])?)$/;
 
@@ -189,7 +189,7 @@ function headOf(text: string): Head | undefined {
 function readHead(text: string): Head | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const status = Number(statusLine.exec(first)?.[1] ?? 0);
-  if (status === 0 || status === 204 || status === 304) return undefined;
+  if (status === 0 || status === 304) return undefined;
   const raw: string[] = [];
   const framing: Framing = {};
   for (const line of lines) {
@@ -197,7 +197,10 @@ function readHead(text: string): Head | undefined {
     if (name === undefined || value === undefined || !isUsual(name.toLowerCase(), value, framing)) return undefined;
     raw.push(name, value);
   }
-  const { length, isChunked, isLast } = framing;
+  const { isChunked, isLast } = framing;
+  // It has no body, and need not say so.
+  const length = status === 204 ? (framing.length ?? 0) : framing.length;
+  if (status === 204 && length !== 0) return undefined;
   const keptMs = isLast ? 0 : framing.keptMs;
   return (length === undefined) === (isChunked === undefined) ? undefined : { status, raw, length, keptMs };
 }

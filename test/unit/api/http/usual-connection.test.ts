@@ -121,6 +121,8 @@ const kept: Readonly<Record<string, string>> = {
   "a redirect": `HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n`,
   "no reason": `HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}`,
   "a status without a body": "HTTP/1.1 204 No Content\r\n\r\n",
+  "a status without a body, the last of its connection": "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+  "a status without a body that has a length": "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n",
   "another without a body": "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
   "a note before it": `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`,
   "two notes before it": `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`,
@@ -137,6 +139,8 @@ const kept: Readonly<Record<string, string>> = {
 const wrong: Readonly<Record<string, string>> = {
   nothing: "",
   "no HTTP": "hello\r\n\r\n",
+  "a body where there is none": "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
+  "chunks where there is no body": "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
   "half a head": "HTTP/1.1 200 OK\r\nContent-Le",
   "half a body": `${ok}Content-Length: 20\r\n\r\n{"a"`,
   "half a chunk": `${inChunks}9\r\n{"a"`,
