@@ -40,8 +40,9 @@ export interface Connection {
  */
 export type Use = "any" | "fresh" | "pages" | "head";
 
+/** What is read otherwise is another connection. */
 function keyOf({ origin }: Target, use: Use): string {
-  return use === "pages" ? `pages of ${origin}` : origin;
+  return `${use} of ${origin}`;
 }
 
 /** Which connection carries which request: one at a time, one idle one kept for each origin. */

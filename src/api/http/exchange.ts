@@ -147,6 +147,11 @@ export class NoConnection extends Error {
   }
 }
 
+/** A response that no one can read: a part of the program that reads it could not be loaded. */
+export class NoReader extends Error {
+  override readonly name = "NoReader";
+}
+
 /** @param error what a connection attempt failed with: nothing was sent */
 export function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
@@ -216,6 +221,10 @@ function handshakeHint(code: string): Advice | undefined {
 
 /** @param error what an established connection failed with, after the request was handed to it */
 export function exchangeError(error: unknown): NetworkError {
+  if (error instanceof NoReader) {
+    const why = codeOf(error.cause);
+    return { reason: "closed", detail: `a part of integ that reads such a response could not be loaded (${why})` };
+  }
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };

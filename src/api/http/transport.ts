@@ -199,6 +199,7 @@ export class Reception {
   #length = 0;
   /** How often something of the response came. */
   #events = 0;
+  #loading: Promise<unknown> | undefined;
   readonly #options: ReceptionOptions;
 
   constructor(options: ReceptionOptions) {
@@ -241,6 +242,11 @@ export class Reception {
     return true;
   }
 
+  onLoad(loading: Promise<unknown>): void {
+    this.#events += 1;
+    this.#loading = loading.catch(() => {});
+  }
+
   onComplete(): void {
     if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#buffer.bytes() });
   }
@@ -256,6 +262,7 @@ export class Reception {
   async readArrived(): Promise<void> {
     for (let quiet = 0; this.#sent && !this.#settled && quiet < quietTurns; ) {
       const before = this.#events;
+      await this.#loading;
       await new Promise<void>((resolve) => void setImmediate(resolve));
       quiet = this.#events === before ? quiet + 1 : 0;
     }

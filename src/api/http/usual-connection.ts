@@ -5,6 +5,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
+import { NoReader } from "./exchange.ts";
 import { type ResponseListener, UsualResponse } from "./usual-response.ts";
 
 type Connect = BuildConnector.connector;
@@ -106,6 +107,11 @@ export class UsualConnection {
       let failure: Error | undefined;
       socket.on("error", (reason: Error) => (failure = reason));
       socket.once("close", () => this.#closed(socket, failure));
+      // It says nothing more, whether or not it has read the whole request.
+      socket.once("end", () => {
+        this.#closed(socket, undefined);
+        if (!this.#bridge) socket.destroy();
+      });
       this.#socket = socket;
       this.#begin(listener);
     });
@@ -213,17 +219,23 @@ export class UsualConnection {
   #handOver({ request, listener, response }: Underway, socket: Socket): void {
     const { replay, isHeadTold } = response;
     this.#current = undefined;
-    this.#bridge = new Bridge(socket, replay);
-    this.#successor = this.#options.undici(this.#bridge.stream);
-    // What it would send was sent, and a response to a GET is read as any other.
-    void this.#dispatchThere(
-      { method: "GET", path: request.path },
-      {
-        onConnect: () => {},
-        onHeaders: (status, raw) => isHeadTold || listener.onHeaders(status, raw),
-        onData: (chunk) => listener.onData(chunk),
-        onComplete: () => listener.onComplete(),
-        onError: (error) => listener.onError(error),
+    const bridge = (this.#bridge = new Bridge(socket, replay));
+    this.#successor = this.#options.undici(bridge.stream);
+    listener.onLoad?.(this.#successor);
+    const rest: ResponseListener = {
+      onConnect: () => {},
+      onHeaders: (status, raw) => isHeadTold || listener.onHeaders(status, raw),
+      onData: (chunk) => listener.onData(chunk),
+      onComplete: () => listener.onComplete(),
+      onError: (error) => listener.onError(error),
+    };
+    this.#successor.then(
+      // What it would send was sent, and a response to a GET is read as any other.
+      (undici) => void undici.dispatch({ method: "GET", path: request.path }, rest),
+      (cause: unknown) => {
+        bridge.giveRaw(rest, { isHeadTold, error: new NoReader("undici failed", { cause }) });
+        // Behind a change nothing is lost that still comes, up to the end of the connection or of the time.
+        if (!request.reset) bridge.end(undefined);
       },
     );
   }
@@ -235,6 +247,8 @@ class Bridge {
   /** What came before undici was there to read it; then nothing. */
   #waiting: Buffer[] | undefined;
   #ended: { readonly failure: Error | undefined } | undefined;
+  /** Who is given the bytes in place of undici. */
+  #raw: { readonly add: (bytes: Buffer) => void; readonly end: () => void } | undefined;
 
   /** @param first what came of the response: undici is given it when it has written the request, which was sent already */
   constructor(socket: Socket, first: Buffer) {
@@ -246,7 +260,8 @@ class Bridge {
         done();
         for (const bytes of this.#waiting) this.stream.push(bytes);
         this.#waiting = undefined;
-        if (this.#ended) this.#close(this.#ended.failure);
+        // undici expects nothing while it writes, and what came before the end is read first.
+        if (this.#ended) setImmediate(() => this.#close());
       },
       destroy(error, done) {
         socket.destroy();
@@ -259,18 +274,48 @@ class Bridge {
 
   /** @param bytes what came next; they are kept */
   add(bytes: Buffer): void {
-    if (this.#waiting) this.#waiting.push(bytes);
+    if (this.#raw) this.#raw.add(bytes);
+    else if (this.#waiting) this.#waiting.push(bytes);
     else this.stream.push(bytes);
   }
 
-  /** The socket was closed. */
+  /** The service says nothing more. */
   end(failure: Error | undefined): void {
+    if (this.#ended) return;
     this.#ended = { failure };
-    if (this.#waiting === undefined) this.#close(failure);
+    if (this.#raw) this.#raw.end();
+    else if (this.#waiting === undefined) this.#close();
   }
 
-  /** In a turn of its own: undici expects nothing while it writes, and what came before the end is read first. */
-  #close(failure: Error | undefined): void {
-    setImmediate(() => (failure ? this.stream.destroy(failure) : this.stream.push(null)));
+  /**
+   * undici cannot be loaded: the program was replaced meanwhile, or can open no file. What came may hold a secret all the same, so
+   * that it is handed on as it is, as the body of a response that breaks.
+   */
+  giveRaw(
+    listener: ResponseListener,
+    { isHeadTold, error }: { readonly isHeadTold: boolean; readonly error: Error },
+  ): void {
+    let text = "";
+    let isTold = isHeadTold;
+    this.#raw = {
+      add(bytes) {
+        text = isTold ? "" : text + bytes.toString("latin1");
+        const status = isTold ? undefined : /HTTP\/1\.[01] ([2-5]\d\d)/.exec(text)?.[1];
+        if (isTold) listener.onData(bytes);
+        if (status === undefined) return;
+        isTold = true;
+        listener.onHeaders(Number(status), []);
+        listener.onData(Buffer.from(text, "latin1"));
+      },
+      end: () => listener.onError(error),
+    };
+    for (const bytes of this.#waiting ?? []) this.#raw.add(bytes);
+    this.#waiting = undefined;
+    if (this.#ended) this.#raw.end();
+  }
+
+  #close(): void {
+    if (this.#ended?.failure) this.stream.destroy(this.#ended.failure);
+    else this.stream.push(null);
   }
 }

@@ -9,6 +9,8 @@ export interface ResponseListener {
   onData(chunk: Buffer): boolean;
   onComplete(): void;
   onError(error: Error): void;
+  /** Of the part of the program that reads what has come. */
+  onLoad?(loading: Promise<unknown>): void;
 }
 
 /**
@@ -70,7 +72,7 @@ export class UsualResponse {
     if (this.#isHeadTold) return this.#body(bytes, 0);
     const seen = this.#head === undefined ? bytes : Buffer.concat([this.#head, bytes]);
     const end = seen.indexOf(endOfHead);
-    if (end === -1 && seen.length <= mostHead) {
+    if (end === -1 && seen.length <= mostHead && isUsualSoFar(seen.toString("latin1"))) {
       this.#head = Buffer.from(seen);
       return "more";
     }
@@ -187,7 +189,21 @@ function headOf(text: string): Head | undefined {
 }
 
 function readHead(text: string): Head | undefined {
-  const [first = "", ...lines] = text.split("\r\n");
+  const lines = readLines(text.split("\r\n"));
+  if (lines === undefined) return undefined;
+  const { status, raw, framing } = lines;
+  const { isChunked, isLast } = framing;
+  // It has no body, and need not say so.
+  const length = status === 204 ? (framing.length ?? 0) : framing.length;
+  if (status === 204 && length !== 0) return undefined;
+  const keptMs = isLast ? 0 : framing.keptMs;
+  return (length === undefined) === (isChunked === undefined) ? undefined : { status, raw, length, keptMs };
+}
+
+/** @param lines whole ones @returns nothing if one is unusual */
+function readLines([first = "", ...lines]: readonly string[]):
+  | { readonly status: number; readonly raw: string[]; readonly framing: Framing }
+  | undefined {
   const status = Number(statusLine.exec(first)?.[1] ?? 0);
   if (status === 0 || status === 304) return undefined;
   const raw: string[] = [];
@@ -197,13 +213,22 @@ function readHead(text: string): Head | undefined {
     if (name === undefined || value === undefined || !isUsual(name.toLowerCase(), value, framing)) return undefined;
     raw.push(name, value);
   }
-  const { isChunked, isLast } = framing;
-  // It has no body, and need not say so.
-  const length = status === 204 ? (framing.length ?? 0) : framing.length;
-  if (status === 204 && length !== 0) return undefined;
-  const keptMs = isLast ? 0 : framing.keptMs;
-  return (length === undefined) === (isChunked === undefined) ? undefined : { status, raw, length, keptMs };
+  return { status, raw, framing };
 }
+
+/** Whether the beginning of a head may become one that is usual: for one that is not HTTP no one waits. */
+function isUsualSoFar(text: string): boolean {
+  const lines = text.split("\r\n");
+  const open = lines.pop() ?? "";
+  if (lines.length > 0) return openHeader.test(open) && readLines(lines) !== undefined;
+  return open.length < statusStart.length
+    ? statusStart.startsWith(open)
+    : open.startsWith(statusStart) && openStatus.test(open.slice(statusStart.length));
+}
+
+const statusStart = "HTTP/1.1 ";
+const openStatus = /^(?:[2-5]\d{0,2}|[2-5]\d\d [\t\x20-\x7e\x80-\xff]*)?\r?$/;
+const openHeader = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?$/;
 
 interface Framing {
   length?: number;

@@ -1,7 +1,9 @@
 // Answers over one kept connection, whose bytes are all read into the same space: however they are cut, none overwrites what
 // stood there before it. Every answer is read as undici's own client reads it, to a read and to a change.
 import { createServer as createTlsServer } from "node:tls";
-import { connect, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
@@ -189,8 +191,23 @@ const wrong: Readonly<Record<string, string>> = {
   "a head that is too large": `${ok}X-Large: ${long.repeat(4)}\r\nContent-Length: 2\r\n\r\n{}`,
 };
 
+/** The beginnings of what is no answer, from a peer that then says nothing more: no one waits for the rest. */
+const begun: Readonly<Record<string, string>> = {
+  "another protocol's greeting": "SSH-2.0-OpenSSH_9.6\r\n",
+  "a mail server's greeting": "220 mail ESMTP\r\n",
+  "no line at all": "garbage",
+  "an alert of TLS": "\x15\x03\x01\0\x02\x02\x46",
+  "another version": "HTTP/1.2 200 OK\r\n",
+  "lines without a return": "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}",
+  "a folded line": "HTTP/1.1 200 OK\r\n x: y\r\n",
+  "a length that is none": "HTTP/1.1 200 OK\r\nContent-Length: x\r\n",
+  "a space before the colon": "HTTP/1.1 200 OK\r\nX-B : 1\r\n",
+  "a zero in a value": "HTTP/1.1 200 OK\r\nX-A: b\0c\r\n",
+};
+
 describe("an answer with", () => {
   const answers = [
+    ...Object.entries(begun).map(([what, text]) => ({ what, text, ends: false })),
     ...Object.entries(kept).map(([what, text]) => ({ what, text, ends: false })),
     ...Object.entries({ ...kept, ...wrong }).map(([what, text]) => ({
       what: `${what}, and then the end`,
@@ -263,6 +280,27 @@ describe("an answer with", () => {
 
 const timeoutMs = 1500;
 
+/** A server that answers while this thread stands still. */
+async function startPeerInThread(text: string) {
+  const worker = new Worker(
+    `const { parentPort, workerData } = require("node:worker_threads");
+    const server = require("node:net").createServer((socket) => {
+      socket.on("error", () => {}).once("data", () => {
+        parentPort.postMessage("asked");
+        setTimeout(() => socket.end(workerData), 100);
+      });
+    });
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`,
+    { eval: true, workerData: text },
+  );
+  const [port] = (await once(worker, "message")) as [number];
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    asked: () => once(worker, "message"),
+    close: () => worker.terminate(),
+  };
+}
+
 /** What undici's own client makes of the answers of a peer, kept and closed as the transport does it. */
 class UndiciAlone {
   readonly #origin: string;
@@ -293,6 +331,110 @@ class UndiciAlone {
     this.#client = undefined;
   }
 }
+
+describe("the end of an answer", () => {
+  test.each(["HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", `${ok}Content-Length: 20\r\n\r\n{"a"`, ""])(
+    "is not waited for behind a request that was not read: %j",
+    async (text) => {
+      const server = createServer({ allowHalfOpen: true }, (socket) => {
+        socket.on("error", () => {}).pause();
+        setTimeout(() => socket.end(text), 20);
+      });
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const transport = transportTo({ timeoutMs });
+      const body = Buffer.alloc(16 * 1024 * 1024, "x");
+      const exchange = await transport.exchange({ method: "POST", baseUrl, path: "/", headers: {}, body });
+      transport.close();
+      server.close();
+      expect(exchange).toMatchObject(
+        text.endsWith("hello") ? { kind: "response", status: 200 } : { kind: "broken", sent: true, reason: "closed" },
+      );
+    },
+  );
+
+  test("is seen before the next request over TLS, also behind an unusual answer", async () => {
+    const unusual = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    const server = createTlsServer({ cert, key }, (socket) =>
+      socket.on("error", () => {}).on("data", () => socket.end(unusual)),
+    );
+    await new Promise<void>((listening) => server.listen(0, "localhost", listening));
+    const baseUrl = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const ends: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const transport = transportTo({ ca: cert, timeoutMs });
+      for (let number = 0; number < 3; number += 1)
+        ends.push((await transport.exchange({ method: "GET", baseUrl, path: "/", headers: {} })).kind);
+      transport.close();
+    }
+    server.close();
+    expect(ends).toEqual(ends.map(() => "response"));
+  });
+
+  test.each([
+    "HTTP/1.0 200 OK\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+    "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhello",
+  ])("is read by a process that stood still beyond its time: %j", async (text) => {
+    const peer = await startPeerInThread(text);
+    const transport = transportTo({ timeoutMs: 400 });
+    const request = { method: "POST", baseUrl: peer.origin, path: "/", headers: {} };
+    const exchange = transport.exchange(request);
+    await peer.asked();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+    expect(await exchange).toMatchObject({ kind: "response", status: 200 });
+    transport.close();
+    await peer.close();
+  });
+});
+
+test("HEAD waits for no body, whatever the connection before it carried", async () => {
+  const head = `${ok}Content-Length: 5\r\n\r\n`;
+  const peer = await startRawPeer((socket) =>
+    socket.on("data", (chunk) => socket.write(chunk.toString().startsWith("HEAD") ? head : `${head}hello`)),
+  );
+  const transport = transportTo({ timeoutMs });
+  for (const method of ["GET", "HEAD", "GET", "HEAD"])
+    expect(await transport.exchange({ method, baseUrl: peer.origin, path: "/", headers: {} })).toMatchObject({
+      kind: "response",
+      status: 200,
+    });
+  transport.close();
+});
+
+describe("an unusual answer that no one can read", () => {
+  const text = `HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 21\r\n\r\n{"client_secret":"s"}`;
+
+  test.each([true, false])("keeps what came, behind a change, where the service ends it: %s", async (ends) => {
+    const peer = await startRawPeer((socket) =>
+      socket.once("data", () => {
+        const sent = inPieces(socket, Buffer.from(text), [20, text.length - 8]);
+        if (ends) void sent.then(() => socket.end());
+      }),
+    );
+    const missing = Object.assign(new Error("no such file"), { code: "ENOENT" });
+    const connection = new UsualConnection({
+      origin: peer.origin,
+      spaceBytes: 1024,
+      connect: (onread) => (_, callback) => {
+        const socket = connect({ port: peer.port, onread }, () => callback(null, socket));
+        return socket;
+      },
+      undici: () => Promise.reject(missing),
+    });
+    const exchange = await new Promise<Exchange>((settle) => {
+      const reception = new Reception({ maxBytes: maxBodyBytes, settle });
+      connection.dispatch({ method: "POST", path: "/", reset: true }, reception);
+      setTimeout(() => reception.break({ reason: "timeout", detail: "late" }), 300);
+    });
+    connection.destroy();
+    expect(exchange).toMatchObject({ kind: "broken", sent: true, reason: ends ? "closed" : "timeout" });
+    const partial = exchange.kind === "broken" ? exchange.partial : undefined;
+    expect(partial?.status).toBe(201);
+    expect(partial?.body.toString()).toContain('{"client_secret":"s"}');
+    if (ends) expect(exchange).toMatchObject({ detail: expect.stringMatching(/could not be loaded \(ENOENT\)/) });
+  });
+});
 
 describe("an unusual answer that goes on while undici is loaded", () => {
   const text = `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 9\r\n\r\n{"a":"b"}`;
