@@ -148,7 +148,10 @@ export class UsualConnection {
     const head = `${method} ${path} HTTP/1.1\r\n${this.#sent.lines}`;
     if (!body?.length && !withBody.has(method)) return void socket.write(`${head}\r\n`, "latin1");
     const bytes = Buffer.from(body ?? "");
-    socket.write(Buffer.concat([Buffer.from(`${head}content-length: ${bytes.length}\r\n\r\n`, "latin1"), bytes]));
+    socket.cork();
+    socket.write(`${head}content-length: ${bytes.length}\r\n\r\n`, "latin1");
+    socket.write(bytes);
+    socket.uncork();
   }
 
   #receive(length: number): boolean {
@@ -288,8 +291,8 @@ class Bridge {
   }
 
   /**
-   * undici cannot be loaded: the program was replaced meanwhile, or can open no file. What came may hold a secret all the same, so
-   * that it is handed on as it is, as the body of a response that breaks.
+   * undici cannot be loaded: the program was replaced meanwhile, or can open no file. What came may hold a secret anyway, so it is
+   * handed on as it is, as the body of a response that breaks.
    */
   giveRaw(
     listener: ResponseListener,
