@@ -92,7 +92,7 @@ export class UsualConnection {
     try {
       (await this.#successor)?.dispatch(request, listener);
     } catch (error) {
-      listener.onError(error instanceof Error ? error : new Error("undici failed", { cause: error }));
+      listener.onError(asError(error));
     }
   }
 
@@ -232,7 +232,7 @@ export class UsualConnection {
       onComplete: () => listener.onComplete(),
       onError: (error) => listener.onError(error),
     };
-    this.#successor.then(
+    const read = this.#successor.then(
       // What it would send was sent, and a response to a GET is read as any other.
       (undici) => void undici.dispatch({ method: "GET", path: request.path }, rest),
       (cause: unknown) => {
@@ -241,7 +241,12 @@ export class UsualConnection {
         if (!request.reset) bridge.end(undefined);
       },
     );
+    read.catch((error: unknown) => listener.onError(asError(error)));
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error("undici failed", { cause: error });
 }
 
 /** The stream that undici reads from and writes to in place of the socket. */

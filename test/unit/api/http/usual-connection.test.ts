@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { cert, key } from "./localhost-certificate.ts";
 import { BodyBuffer, type Exchange, maxBodyBytes } from "../../../../src/api/http/exchange.ts";
 import { decodeBody, Reception } from "../../../../src/api/http/transport.ts";
-import { UsualConnection } from "../../../../src/api/http/usual-connection.ts";
+import { UsualConnection, type UsualConnectionOptions } from "../../../../src/api/http/usual-connection.ts";
 import { UsualResponse } from "../../../../src/api/http/usual-response.ts";
 import { closePeers, startRawPeer, transportTo } from "../peer.ts";
 
@@ -402,6 +402,33 @@ test("HEAD waits for no body, whatever the connection before it carried", async 
   transport.close();
 });
 
+/** A connection alone. @param undici what it gets for an unusual answer */
+function connectionTo(
+  { origin, port }: { readonly origin: string; readonly port: number },
+  undici: UsualConnectionOptions["undici"],
+): UsualConnection {
+  return new UsualConnection({
+    origin,
+    spaceBytes: 1024,
+    connect: (onread) => (_, callback) => {
+      const socket = connect({ port, onread }, () => callback(null, socket));
+      return socket;
+    },
+    undici,
+  });
+}
+
+test.each([
+  "a status without a body",
+  "a status without a body, the last of its connection",
+  "a status without a body that has a length",
+  "a kept connection",
+  "a length",
+  "chunks",
+])("%s needs no undici", (what) => {
+  expect(read([Buffer.from(kept[what]!, "latin1")])).toMatchObject({ progress: "whole" });
+});
+
 describe("an unusual answer that no one can read", () => {
   const text = `HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 21\r\n\r\n{"client_secret":"s"}`;
 
@@ -413,15 +440,7 @@ describe("an unusual answer that no one can read", () => {
       }),
     );
     const missing = Object.assign(new Error("no such file"), { code: "ENOENT" });
-    const connection = new UsualConnection({
-      origin: peer.origin,
-      spaceBytes: 1024,
-      connect: (onread) => (_, callback) => {
-        const socket = connect({ port: peer.port, onread }, () => callback(null, socket));
-        return socket;
-      },
-      undici: () => Promise.reject(missing),
-    });
+    const connection = connectionTo(peer, () => Promise.reject(missing));
     const exchange = await new Promise<Exchange>((settle) => {
       const reception = new Reception({ maxBytes: maxBodyBytes, settle });
       connection.dispatch({ method: "POST", path: "/", reset: true }, reception);
@@ -452,20 +471,12 @@ describe("an unusual answer that goes on while undici is loaded", () => {
         if (ends) void sent.then(() => socket.end());
       }),
     );
-    const connection = new UsualConnection({
-      origin: peer.origin,
-      spaceBytes: 1024,
-      connect: (onread) => (_, callback) => {
-        const socket = connect({ port: peer.port, onread }, () => callback(null, socket));
-        return socket;
-      },
-      async undici(stream) {
-        // By then all of it has come.
-        await sleep(50);
-        return new Client(peer.origin, {
-          connect: (_, callback) => queueMicrotask(() => callback(null, stream as Socket)),
-        });
-      },
+    const connection = connectionTo(peer, async (stream) => {
+      // By then all of it has come.
+      await sleep(50);
+      return new Client(peer.origin, {
+        connect: (_, callback) => queueMicrotask(() => callback(null, stream as Socket)),
+      });
     });
     const exchange = await new Promise<Exchange>((settle) =>
       connection.dispatch({ method: "POST", path: "/" }, new Reception({ maxBytes: maxBodyBytes, settle })),
