@@ -12,7 +12,7 @@
     (loop $next
       (local.set $bytes (v128.load align=1 (local.get $at)))
       (local.set $found (i8x16.bitmask (v128.or
-        (i8x16.lt_u (local.get $bytes) (v128.const i8x16 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32))
+        (i8x16.le_u (local.get $bytes) (v128.const i8x16 31 31 31 31 31 31 31 31 31 31 31 31 31 31 31 31))
         (v128.or
           (i8x16.eq (local.get $bytes) (v128.const i8x16 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34))
           (i8x16.eq (local.get $bytes) (v128.const i8x16 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92))))))
@@ -187,10 +187,15 @@
                   (local.set $place (i32.add (local.get $places) (i32.shl (local.get $before) (i32.const 4))))
                   (local.set $name (i32.load (local.get $place)))
                   (local.set $length (i32.add (i32.sub (i32.load offset=8 (local.get $place)) (local.get $name)) (i32.const 1)))
-                  (if (call $isSame
-                        (i32.sub (i32.add (local.get $body) (local.get $name)) (i32.const 1))
-                        (local.get $at)
-                        (local.get $length))
+                  (local.set $value (i32.sub (i32.add (local.get $body) (local.get $name)) (i32.const 1)))
+                  (if (if (result i32) (i32.lt_u (local.get $length) (i32.const 16))
+                        ;; as in $isSame, which most names are too short for to be worth its call
+                        (then (i32.eqz (i32.and
+                          (i32.xor
+                            (i8x16.bitmask (i8x16.eq (v128.load align=1 (local.get $value)) (v128.load align=1 (local.get $at))))
+                            (i32.const 0xffff))
+                          (i32.sub (i32.shl (i32.const 1) (local.get $length)) (i32.const 1)))))
+                        (else (call $isSame (local.get $value) (local.get $at) (local.get $length))))
                     (then
                       (local.set $nameEnd (i32.sub (i32.load offset=4 (local.get $place)) (local.get $name)))
                       (local.set $name (i32.add (local.get $at) (i32.const 1)))
@@ -214,7 +219,7 @@
                 (loop $more
                   (local.set $bytes (v128.load align=1 (local.get $at)))
                   (local.set $found (i8x16.bitmask (v128.or
-                    (i8x16.lt_u (local.get $bytes) (v128.const i8x16 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32))
+                    (i8x16.le_u (local.get $bytes) (v128.const i8x16 31 31 31 31 31 31 31 31 31 31 31 31 31 31 31 31))
                     (v128.or
                       (i8x16.eq (local.get $bytes) (v128.const i8x16 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34))
                       (i8x16.eq (local.get $bytes) (v128.const i8x16 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92))))))
