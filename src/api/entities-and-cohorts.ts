@@ -5,8 +5,8 @@ import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
-import type { BodyBuffer } from "./http/exchange.ts";
-import { type Pair, query, segment } from "./http/request-rules.ts";
+import type { BodyBuffer, Following } from "./http/exchange.ts";
+import { type Pair, parameter, query, segment } from "./http/request-rules.ts";
 import { BrokenBody, saysJson } from "./json/json-body.ts";
 
 export interface ListRequest {
@@ -19,7 +19,11 @@ export interface ListRequest {
   readonly signal?: AbortSignal;
   /** Where the page is received. It is whole until the buffer is handed in again; without one it stays. */
   readonly buffer?: BodyBuffer;
+  /** The page after it. */
+  readonly next?: Following<NextPage>;
 }
+
+export type NextPage = Pick<ListRequest, "limit"> & Required<Pick<ListRequest, "pageToken" | "buffer">>;
 
 /** A page as it came, unchecked: see pages.ts. */
 export interface RawPage {
@@ -54,24 +58,67 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
 }
 
 /** One attempt to get one page; the body is not looked into. */
-async function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
+function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
-  const { limit, pageToken, filters = [], signal, buffer } = request;
-  const pairs: Pair[] = [];
-  if (limit !== undefined) pairs.push(["limit", String(limit)]);
-  if (pageToken !== undefined) pairs.push(["page_token", pageToken]);
+  const { filters, signal, buffer, next } = request;
   const call: CallRequest = {
     method: "GET",
-    path: path + query([...pairs, ...filters]),
+    path: pathOf(path, request),
     success: [200],
     page: true,
     signal,
     buffer,
+    next: next && {
+      ahead: next.ahead,
+      of(body) {
+        const page = next.of(body);
+        if (page === undefined) return undefined;
+        const { limit, pageToken } = page;
+        return { path: pathOf(path, { limit, pageToken, filters }), buffer: page.buffer };
+      },
+    },
   };
   return v1.send(call, ({ headers, body, requestId }) => {
     if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
     return { body, requestId };
   });
+}
+
+type Wanted = Pick<ListRequest, "limit" | "pageToken" | "filters">;
+
+/** The list that was asked for last. Its pages differ in their tokens alone: what is before and behind one. */
+let last:
+  | {
+      readonly path: string;
+      readonly wanted: Wanted;
+      readonly first: string;
+      readonly before: string;
+      readonly behind: string;
+    }
+  | undefined;
+
+function pathOf(path: string, wanted: Wanted): string {
+  const { limit, pageToken, filters = [] } = wanted;
+  if (last?.path !== path || last.wanted.limit !== limit || !areSame(last.wanted.filters, filters)) {
+    const pairs: Pair[] = limit === undefined ? [] : [["limit", String(limit)]];
+    const before = path + query([...pairs, ["page_token", ""]]);
+    last = {
+      path,
+      wanted,
+      first: path + query([...pairs, ...filters]),
+      before,
+      behind: query(filters).replace("?", "&"),
+    };
+  }
+  return pageToken === undefined ? last.first : last.before + parameter(pageToken) + last.behind;
+}
+
+function areSame(some: readonly Pair[] = [], others: readonly Pair[] = []): boolean {
+  return some === others || (some.length === others.length && some.every((pair, at) => isSame(pair, others[at]!)));
+}
+
+function isSame([name, value]: Pair, [otherName, otherValue]: Pair): boolean {
+  return name === otherName && value === otherValue;
 }
 
 export interface EntityListRequest extends ListRequest {
@@ -89,7 +136,8 @@ export interface Entities {
 
 export function createEntities(v1: Caller): Entities {
   return {
-    async page({ type, ...request }) {
+    async page(request) {
+      const { type } = request;
       if (type === undefined) return requestPage(v1, "/v1/entities", request);
       const filters = request.filters ?? [];
       if (type === "")

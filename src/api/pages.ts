@@ -2,9 +2,10 @@
 // checked before it is given, and no token is followed twice. Retries are `fetchPage`'s.
 import { Failure } from "../errors.ts";
 import { asSubject } from "./http/attempt.ts";
-import { BodyBuffer } from "./http/exchange.ts";
+import { Ahead } from "./http/ahead.ts";
+import { BodyBuffer, type Following } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
-import type { RawPage } from "./entities-and-cohorts.ts";
+import type { NextPage, RawPage } from "./entities-and-cohorts.ts";
 import { readUsualRest, type ScannedPage, scanPage } from "./json/page-scanner.ts";
 import { shell } from "../next-step.ts";
 
@@ -24,6 +25,8 @@ export interface PageRequest {
   readonly signal: AbortSignal;
   /** Where the page is received; handed in again for the page after the next. */
   readonly buffer?: BodyBuffer;
+  /** The page after it: its request may leave in the moment in which this one came. */
+  readonly next?: Following<NextPage>;
 }
 
 /** Gets one page, with whatever retries; throws `Failure`. */
@@ -72,10 +75,28 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   let buffers = twoBuffers();
+  /** Nothing is done but to wait for the page that is asked for: the other buffer is free. */
+  let isWaiting = false;
+  /** The token in a page that came, if the transport asked for it: the request has left before the page is here. */
+  let told: { readonly body: Buffer; readonly pageToken: string } | undefined;
+  const next: Following<NextPage> = {
+    ahead: new Ahead(),
+    of(body) {
+      const [buffer, awaited] = buffers;
+      const pageToken = isWaiting && awaited.holds(body) ? tokenAhead(body) : undefined;
+      if (pageToken === undefined) return undefined;
+      told = { body, pageToken };
+      return { pageToken, limit: options.limit, buffer };
+    },
+  };
+  const tokenAhead = (body: Buffer): string | undefined => {
+    const guess = mayAskAhead(options) ? peekNextToken(body) : undefined;
+    return guess !== undefined && !seen.has(guess) ? guess : undefined;
+  };
   const ask = (pageToken: string | undefined, limit: number | undefined): Coming => {
     const [buffer, other] = buffers;
     buffers = [other, buffer];
-    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer });
+    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer, next });
     // Anyone who leaves the walk early does not wait for this one; its failure is ignored.
     answer.catch(() => {});
     return answer;
@@ -83,11 +104,14 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   try {
     let coming: Coming = ask(options.pageToken, limitFor(options));
     for (;;) {
+      isWaiting = true;
       const raw: RawPage = (await coming).value;
-      const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
+      isWaiting = false;
+      const left = told?.body === raw.body ? told.pageToken : undefined;
+      const guess: string | undefined = left ?? tokenAhead(raw.body);
       // A token that the page turns out not to have costs a read, and its response is thrown away.
-      const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
-      if (ahead) await hasLeft();
+      const ahead: Coming | undefined = guess === undefined ? undefined : ask(guess, options.limit);
+      if (ahead && left === undefined) await hasLeft();
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;
@@ -135,7 +159,8 @@ function mayAskAhead({ limit, left }: WalkOptions): boolean {
  */
 export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
   try {
-    return { body, requestId, ...scanPage(body) };
+    const { spans, count, nextPageToken, hasMore, isTight, members } = scanPage(body);
+    return { body, requestId, spans, count, nextPageToken, hasMore, isTight, members };
   } catch (error) {
     if (!(error instanceof BrokenBody)) throw error;
     throw broken(error.message, context, requestId);

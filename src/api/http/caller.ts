@@ -70,6 +70,7 @@ export interface CallRequest {
   readonly signal?: AbortSignal;
   /** See `ExchangeRequest`. */
   readonly buffer?: BodyBuffer;
+  readonly next?: ExchangeRequest["next"];
 }
 
 /** A response of a success status. */
@@ -117,12 +118,12 @@ export class Caller {
   }
 
   #exchangeOf(
-    { method, path, headers: own, body, page, signal, buffer }: CallRequest,
+    { method, path, headers: own, body, page, signal, buffer, next }: CallRequest,
     authorization: string | undefined,
   ): ExchangeRequest {
     const headers = this.#headersOf({ body, headers: own }, authorization);
     const maxBytes = page ? maxPageBytes : undefined;
-    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, maxBytes };
+    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, next, maxBytes };
   }
 
   /** The same object as for the request before, if nothing of it differs: who knows it has nothing to check again. */

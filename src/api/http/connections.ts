@@ -29,6 +29,8 @@ type Connect = BuildConnector.connector;
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
   readonly dispatcher: Pick<Dispatcher, "dispatch"> | UsualConnection;
+  /** No request leaves before what the last response should not have would be there. */
+  readonly waits: boolean;
   destroy(): void;
 }
 
@@ -100,6 +102,7 @@ async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<
     : new (await loadClient())(target.origin, { ...clientOptions, connect: guard(keepingParser(connect), "direct") });
   return {
     dispatcher,
+    waits: false,
     destroy() {
       dispatcher.destroy().catch(() => {});
       // A connection that is still being made would outlive its client, and keep the process from ending.
@@ -142,6 +145,7 @@ async function openUsual(
   });
   return {
     dispatcher,
+    waits: true,
     destroy() {
       dispatcher.destroy();
       for (const socket of sockets) socket.destroy();

@@ -16,6 +16,40 @@ export interface ExchangeRequest {
   readonly secrets?: readonly string[];
   /** Where the body is received. It is whole until the buffer is handed in again; without one it stays. */
   readonly buffer?: BodyBuffer;
+  /** What follows it: its request leaves before the response is handed on, and `exchange` with it waits for what is under way. */
+  readonly next?: Following<NextRequest>;
+}
+
+export interface NextRequest {
+  readonly path: string;
+  readonly buffer: BodyBuffer;
+}
+
+/** What follows a response. */
+export interface Following<T> {
+  readonly ahead: SentAhead;
+  /** Called with a body in the moment in which it is whole: what is asked for next; nothing if that is not known. */
+  of(body: Buffer): T | undefined;
+}
+
+/** The request of one walk that has left before it is asked for, if there is one: see ahead.ts. */
+export interface SentAhead {
+  /**
+   * @param end of the request
+   * @returns what follows it; nothing if that is not known, or cannot be sent
+   */
+  after(request: ExchangeRequest, end: Exchange): NextRequest | undefined;
+  sent(sent: Sent): void;
+  /** @returns the exchange, if this is the request that left; if it is not, that one is ended */
+  take(request: ExchangeRequest, target: object): Promise<Exchange> | undefined;
+}
+
+export interface Sent extends NextRequest {
+  /** The one before it, which it is like but for where it leads. */
+  readonly request: ExchangeRequest;
+  readonly target: object;
+  readonly reception: { break(why: NetworkError): void };
+  readonly exchange: Promise<Exchange>;
 }
 
 /**
@@ -41,11 +75,37 @@ export type Exchange =
 
 export type Headers = Readonly<Record<string, string | undefined>>;
 
+let lastHeaders: { readonly raw: readonly (Buffer | string)[]; readonly headers: Headers } | undefined;
+
+/** The same object for the same list: a response of a walk often has the head of the one before. */
+export function headersOf(raw: readonly (Buffer | string)[]): Headers {
+  if (lastHeaders?.raw !== raw) lastHeaders = { raw, headers: parseHeaders(raw) };
+  return lastHeaders.headers;
+}
+
+/** Header names in lower case in an object without prototype; repeated ones joined as RFC 9110 §5.3 has it. */
+function parseHeaders(raw: readonly (Buffer | string)[]): Headers {
+  const headers: Record<string, string> = Object.create(null);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toString("latin1").toLowerCase();
+    const value = raw[i + 1]!.toString("latin1");
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+  }
+  return headers;
+}
+
 const mebibyte = 1024 * 1024;
 /** The longest decoded body of a list page, bytes. */
 export const maxPageBytes = 64 * mebibyte;
 /** The longest decoded body of anything else, bytes. */
 export const maxBodyBytes = mebibyte;
+
+/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
+export function sizeInWords(bytes: number): string {
+  const mebibyte = 1024 * 1024;
+  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
+  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
+}
 
 export interface Transport {
   /**
@@ -102,6 +162,11 @@ export class BodyBuffer {
   /** What was taken since `clear`: the buffer's own memory, not a copy. */
   bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
+  }
+
+  /** @returns true if the bytes are part of this buffer's memory */
+  holds(bytes: Buffer): boolean {
+    return bytes.buffer === this.#memory.buffer;
   }
 
   /** Doubled, so that a body in many pieces is not copied for each; its first piece alone needs no more than itself. */

@@ -26,7 +26,8 @@ export function query(pairs: readonly Pair[]): string {
   return `?${pairs.map(([name, value]) => `${parameter(name)}=${parameter(value)}`).join("&")}`;
 }
 
-function parameter(text: string): string {
+/** A value of a query, encoded. @throws Failure `usage` if it is not text */
+export function parameter(text: string): string {
   const encoded = encode(text);
   if (encoded === undefined) throw new Failure("usage", "A parameter is not valid Unicode text.");
   return encoded;
@@ -60,7 +61,11 @@ const ownHeaders = new Set([
  * @throws Failure `usage` if a header or the path is nothing that HTTP can carry. The value, which may be a secret, is
  * not in the words.
  */
-export function checkWireRequest({ method, path, headers }: ExchangeRequest): void {
+export function checkWireRequest({
+  method,
+  path,
+  headers,
+}: Pick<ExchangeRequest, "method" | "path" | "headers">): void {
   if (!/^[A-Z]{1,20}$/.test(method) || method === "CONNECT" || method === "TRACE")
     throw invalidValue("method", method, {
       hint: "Use GET, POST, PUT, PATCH or DELETE.",

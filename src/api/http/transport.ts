@@ -1,6 +1,6 @@
 // One HTTP exchange over a connection that may carry it (§5.1). It knows exactly whether a request was handed to a
 // connection, and holds every limit on what comes back.
-import { ConnectionPool, type ProxySettings } from "./connections.ts";
+import { type Connection, ConnectionPool, type ProxySettings, type Use } from "./connections.ts";
 import {
   type DebugEvent,
   type Exchange,
@@ -11,9 +11,12 @@ import {
   type Headers,
   connectError,
   exchangeError,
+  headersOf,
   type NetworkError,
   NoConnection,
+  sizeInWords,
 } from "./exchange.ts";
+import type { Dispatch } from "./usual-connection.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
 import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
 
@@ -45,24 +48,18 @@ const maxTimerMs = 2 ** 31 - 1;
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   const pool = new ConnectionPool(options);
+  const sender = new Sender(pool, options);
   const log = createExchangeLog(options);
   // A list asks for thousands of pages at one address.
   let last: { readonly located?: string; readonly target: Target } = {
     target: { origin: "", secure: true, prefix: "" },
   };
-  let wire: { readonly own: Headers; readonly headers: Record<string, string> } | undefined;
-  const wireHeaders = (own: ExchangeRequest["headers"]): Record<string, string> => {
-    if (wire?.own !== own)
-      wire = { own, headers: { "accept-encoding": "identity", ...own, "user-agent": options.userAgent } };
-    return wire.headers;
-  };
   return {
     close: () => pool.close(),
     async exchange(request) {
       checkWireRequest(request);
-      const signal = request.signal ?? options.signal;
       const place = options.locate(request.baseUrl);
-      const located = typeof place === "string" ? place : await unlessAborted(place, signal);
+      const located = typeof place === "string" ? place : await unlessAborted(place, request.signal ?? options.signal);
       if (located === undefined) return interrupted;
       if (located !== last.located) last = { located, target: parseTarget(located) };
       const { target } = last;
@@ -70,23 +67,89 @@ export function createTransport(options: TransportOptions): Transport {
       const fresh = isChange(request);
       if (fresh) await options.leases?.extend();
       const logEnd = log(request, target);
-      const use = fresh ? "fresh" : request.method === "HEAD" ? "head" : request.buffer ? "pages" : "any";
-      const taken = pool.take(target, use);
-      const connection = taken instanceof Promise ? await taken : taken;
-      const { method, body, maxBytes = maxBodyBytes } = request;
-      const settled = (end: Exchange): void =>
-        pool.give(target, { connection, use, reusable: end.kind === "response" });
-      const { reception, exchange } = receptionOf(request, { signal, fresh, maxBytes, options, settled });
-      if (!signal.aborted) {
-        const headers = wireHeaders(request.headers);
-        const path = target.prefix + request.path;
-        const reset = fresh || undefined;
-        connection.dispatcher.dispatch({ origin: target.origin, method, path, headers, body, reset }, reception);
+      let underway = request.next?.ahead.take(request, target);
+      if (underway === undefined) {
+        const use = fresh ? "fresh" : request.method === "HEAD" ? "head" : request.buffer ? "pages" : "any";
+        const taken = pool.take(target, use);
+        const connection = taken instanceof Promise ? await taken : taken;
+        const { order, reception, exchange } = sender.prepare(request, request, { target, connection, use });
+        if (order) connection.dispatcher.dispatch(order, reception);
+        underway = exchange;
       }
-      const end = await exchange;
-      return logEnd(withoutEchoes(request, isEncoded(end) ? await decoded(end, maxBytes) : end));
+      const end = await underway;
+      return logEnd(withoutEchoes(request, isEncoded(end) ? await decoded(end, request) : end));
     },
   };
+}
+
+/** Which connection carries a request, and to where. */
+interface Way {
+  readonly target: Target;
+  readonly connection: Connection;
+  readonly use: Use;
+}
+
+interface Prepared {
+  readonly reception: Reception;
+  readonly exchange: Promise<Exchange>;
+  /** What the connection is given; nothing if the exchange was aborted. */
+  readonly order?: Dispatch & { readonly origin: string };
+}
+
+class Sender {
+  readonly #pool: ConnectionPool;
+  readonly #options: TransportOptions;
+  #wire: { readonly own: Headers; readonly headers: Record<string, string> } | undefined;
+
+  constructor(pool: ConnectionPool, options: TransportOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  prepare(request: ExchangeRequest, to: Pick<ExchangeRequest, "path" | "buffer">, way: Way): Prepared {
+    const { target, connection, use } = way;
+    const fresh = use === "fresh";
+    const signal = request.signal ?? this.#options.signal;
+    const settled = (end: Exchange, resolve: () => void): void => {
+      if (this.#sendNext(request, { end, way, onLeft: resolve })) return;
+      this.#pool.give(target, { connection, use, reusable: end.kind === "response" });
+      resolve();
+    };
+    const parts = { buffer: to.buffer, signal, fresh, options: this.#options, settled };
+    const { reception, exchange } = receptionOf(request, parts);
+    if (signal.aborted) return { reception, exchange };
+    const { method, body } = request;
+    const headers = this.#headersOf(request);
+    const reset = fresh || undefined;
+    const order = { origin: target.origin, method, path: target.prefix + to.path, headers, body, reset };
+    return { reception, exchange, order };
+  }
+
+  /** @returns true if the request that follows is about to leave, over the same connection; then `onLeft` is called when it has */
+  #sendNext(
+    request: ExchangeRequest,
+    { end, way, onLeft }: { readonly end: Exchange; readonly way: Way; readonly onLeft: () => void },
+  ): boolean {
+    const { ahead } = request.next ?? {};
+    // In a debug log a request would be shown before the response that it follows.
+    if (ahead === undefined || !way.connection.waits || this.#options.debug) return false;
+    const next = ahead.after(request, end);
+    if (next === undefined) return false;
+    const { order, reception, exchange } = this.prepare(request, next, way);
+    const { path, buffer } = next;
+    ahead.sent({ path, buffer, request, target: way.target, reception, exchange });
+    reception.whenLeft(onLeft);
+    if (order) way.connection.dispatcher.dispatch(order, reception);
+    else reception.onLeft();
+    return true;
+  }
+
+  #headersOf({ headers: own }: ExchangeRequest): Record<string, string> {
+    const { userAgent } = this.#options;
+    if (this.#wire?.own !== own)
+      this.#wire = { own, headers: { "accept-encoding": "identity", ...own, "user-agent": userAgent } };
+    return this.#wire.headers;
+  }
 }
 
 function isChange({ method }: ExchangeRequest): boolean {
@@ -110,20 +173,20 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-interface RequestParts {
+interface RequestParts extends Pick<ExchangeRequest, "buffer"> {
   readonly signal: AbortSignal;
   /** The request changes something. */
   readonly fresh: boolean;
-  readonly maxBytes: number;
   readonly options: TransportOptions;
-  readonly settled: (end: Exchange) => void;
+  /** Hands the exchange on with `resolve`, not before another request has left that it must not hold up. */
+  readonly settled: (end: Exchange, resolve: () => void) => void;
 }
 
 /** The response to one request, within its time; one that is aborted ends immediately. */
 function receptionOf(
-  { method, buffer }: ExchangeRequest,
-  { signal, fresh, maxBytes, options, settled }: RequestParts,
-): { readonly reception: Reception; readonly exchange: Promise<Exchange> } {
+  { method, maxBytes = maxBodyBytes }: ExchangeRequest,
+  { buffer, signal, fresh, options, settled }: RequestParts,
+): Prepared {
   let resolve!: (exchange: Exchange) => void;
   const exchange = new Promise<Exchange>((settle) => (resolve = settle));
   const reception = new Reception({
@@ -131,10 +194,10 @@ function receptionOf(
     buffer,
     maySend: () => !fresh || (options.leases?.areHeld() ?? true),
     settle(end) {
-      clearTimeout(timer);
       unwatch();
-      settled(end);
-      resolve(end);
+      settled(end, () => resolve(end));
+      // After the next request has its own: while there is one, Node keeps the list of those of this length.
+      clearTimeout(timer);
     },
   });
   const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
@@ -173,7 +236,10 @@ function isEncoded(exchange: Exchange): exchange is Response {
   return exchange.kind === "response" && exchange.headers["content-encoding"] !== undefined;
 }
 
-async function decoded(exchange: Response, maxBytes: number): Promise<Exchange> {
+async function decoded(
+  exchange: Response,
+  { maxBytes = maxBodyBytes }: Pick<ExchangeRequest, "maxBytes">,
+): Promise<Exchange> {
   const body = await decodeBody(exchange.body, { encoding: exchange.headers["content-encoding"], maxBytes });
   return Buffer.isBuffer(body) ? { ...exchange, body } : { kind: "broken", sent: true, ...body };
 }
@@ -200,6 +266,7 @@ export class Reception {
   /** How often something of the response came. */
   #events = 0;
   #loading: Promise<unknown> | undefined;
+  #left: (() => void) | undefined;
   readonly #options: ReceptionOptions;
 
   constructor(options: ReceptionOptions) {
@@ -222,6 +289,18 @@ export class Reception {
       return abort();
     }
     this.#sent = true;
+  }
+
+  /** @param act called when the request was sent, or a connection is being made for it */
+  whenLeft(act: () => void): void {
+    this.#left = act;
+  }
+
+  onLeft(): void {
+    const act = this.#left;
+    // It knows the response before, and that one the one before it.
+    this.#left = undefined;
+    act?.();
   }
 
   onHeaders(status: number, raw: readonly (Buffer | string)[]): boolean {
@@ -248,7 +327,10 @@ export class Reception {
   }
 
   onComplete(): void {
-    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#buffer.bytes() });
+    if (this.#head === undefined) return;
+    // Names, and no spread: V8 makes a new shape for each object that one is in, and a list has thousands.
+    const { status, headers } = this.#head;
+    this.#settle({ kind: "response", status, headers, body: this.#buffer.bytes() });
   }
 
   onError(error: Error): void {
@@ -285,25 +367,6 @@ export class Reception {
   }
 }
 
-let lastHeaders: { readonly raw: readonly (Buffer | string)[]; readonly headers: Headers } | undefined;
-
-/** The same object for the same list: a response of a walk often has the head of the one before. */
-function headersOf(raw: readonly (Buffer | string)[]): Headers {
-  if (lastHeaders?.raw !== raw) lastHeaders = { raw, headers: parseHeaders(raw) };
-  return lastHeaders.headers;
-}
-
-/** Header names in lower case in an object without prototype; repeated ones joined as RFC 9110 §5.3 has it. */
-function parseHeaders(raw: readonly (Buffer | string)[]): Headers {
-  const headers: Record<string, string> = Object.create(null);
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]!.toString("latin1").toLowerCase();
-    const value = raw[i + 1]!.toString("latin1");
-    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
-  }
-  return headers;
-}
-
 /**
  * The body as it was before it was encoded. None is asked for; a gzip that a proxy on the way added is undone all the
  * same, since a response to a change is worth reading. Anything else, and more than one, is refused.
@@ -326,11 +389,4 @@ export async function decodeBody(
       else resolve({ reason: "malformed", detail: "the response is not valid gzip" });
     });
   });
-}
-
-/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
-export function sizeInWords(bytes: number): string {
-  const mebibyte = 1024 * 1024;
-  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
-  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
 }

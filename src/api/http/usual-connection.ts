@@ -77,8 +77,16 @@ export class UsualConnection {
     this.#current = { request, listener, response: new UsualResponse(listener), isSent: false };
     // In the first turn the last response is done with; in the second it is seen that the service closed the connection
     // after it, or sent what no one asked for.
-    if (this.#socket) setImmediate(() => setImmediate(() => this.#begin(listener, { isReused: true })));
-    else this.#open(listener);
+    if (this.#socket) setImmediate(() => setImmediate(() => this.#leave(listener)));
+    else {
+      this.#open(listener);
+      listener.onLeft?.();
+    }
+  }
+
+  #leave(listener: ResponseListener): void {
+    this.#begin(listener, { isReused: true });
+    listener.onLeft?.();
   }
 
   destroy(): void {
@@ -94,6 +102,7 @@ export class UsualConnection {
     } catch (error) {
       listener.onError(asError(error));
     }
+    listener.onLeft?.();
   }
 
   #open(listener: ResponseListener): void {

@@ -9,6 +9,8 @@ export interface ResponseListener {
   onData(chunk: Buffer): boolean;
   onComplete(): void;
   onError(error: Error): void;
+  /** The request was sent, or a connection is being made for it: nothing more is done before something comes. */
+  onLeft?(): void;
   /** Of the part of the program that reads what has come. */
   onLoad?(loading: Promise<unknown>): void;
 }

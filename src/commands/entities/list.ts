@@ -31,7 +31,8 @@ export const command = defineVerb({
       {
         flags: options,
         name: options.type === undefined ? "entities" : `entities of type ${options.type}`,
-        pagesOf: (service) => (request) => service.entities.page({ ...request, type: options.type }),
+        pagesOf: (service) => (request) =>
+          service.entities.page(options.type === undefined ? request : { ...request, type: options.type }),
       },
     );
   },

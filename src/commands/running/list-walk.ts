@@ -101,8 +101,9 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
   const what = `list ${view.plural}`;
   const where = await whereOf(context);
   const pages = await import("../../api/pages.ts");
-  const fetchPage: FetchPage = (request) =>
-    readAnswer(context, { what, where }, () => readPage({ ...request, filters: plan.filters }));
+  const { filters } = plan;
+  const fetchPage: FetchPage = ({ pageToken, limit, signal, buffer, next }) =>
+    readAnswer(context, { what, where }, () => readPage({ pageToken, limit, filters, signal, buffer, next }));
   const pageToken = last?.nextPageToken ?? plan.pageToken;
   const { max } = plan;
   const signal = context.clock.interruption;

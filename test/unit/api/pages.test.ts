@@ -8,6 +8,7 @@ import {
   walk,
   type WalkOptions,
 } from "../../../src/api/pages.ts";
+import type { NextPage } from "../../../src/api/entities-and-cohorts.ts";
 import { Failure } from "../../../src/errors.ts";
 
 function body(rows: number, next: string | null, from = 0): Buffer {
@@ -105,6 +106,116 @@ describe("walk", () => {
     }
     expect(ids).toEqual(Array.from({ length: 70 }, (_, i) => `e${i}`));
     expect(new Set(service.asked.map(({ buffer }) => buffer)).size).toBe(2);
+  });
+
+  describe("of the transport, which asks for the next page when one came", () => {
+    /** Pages come into the buffer that was handed in; `told` is what is said of the next one in that moment. */
+    function receiving(total: number) {
+      const service = serviceOf(total);
+      const told: (NextPage | undefined)[] = [];
+      const receive: FetchPage = async (request) => {
+        const { value } = await service.fetchPage(request);
+        await new Promise((resolve) => setImmediate(resolve));
+        request.buffer!.clear();
+        request.buffer!.append(value.body);
+        const received = request.buffer!.bytes();
+        told.push(request.next!.of(received));
+        return { value: { ...value, body: received } };
+      };
+      return { ...service, told, receive };
+    }
+
+    test("it is the page that is asked for then, into the same buffer", async () => {
+      const { asked, told, receive } = receiving(50);
+      expect((await collect(receive, { limit: 10 })).ids).toHaveLength(50);
+      expect(told.map((page) => page?.pageToken)).toEqual(["10", "20", "30", "40", undefined]);
+      for (const [at, page] of told.slice(0, -1).entries()) {
+        const { pageToken, limit, buffer } = asked[at + 1]!;
+        expect({ pageToken, limit }).toEqual({ pageToken: page!.pageToken, limit: page!.limit });
+        expect(page!.buffer).toBe(buffer);
+      }
+    });
+
+    test("nothing is waited for before that page is checked", async () => {
+      const { asked, receive } = receiving(30);
+      let turns = 0;
+      const turn = (): void => void (turns++, asked.length < 4 && setImmediate(turn));
+      const given: number[] = [];
+      for await (const _ of walk(receive, { ...what, limit: 10 })) {
+        if (given.length > 0) given.push(turns);
+        else given.push(0);
+        turns = 0;
+        if (given.length === 1) turn();
+      }
+      // One turn in which the page comes, and none behind it.
+      expect(Math.max(...given)).toBeLessThanOrEqual(2);
+    });
+
+    test("nothing is said while the page before is still read: its buffer is not free", async () => {
+      const { told, receive } = receiving(50);
+      const ids: string[] = [];
+      for await (const page of walk(receive, { ...what, limit: 10 })) {
+        for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+        ids.push(...idsOf(page));
+      }
+      expect(ids).toEqual(Array.from({ length: 50 }, (_, i) => `e${i}`));
+      expect(told.map((page) => page?.pageToken)).toEqual(["10", undefined, undefined, undefined, undefined]);
+    });
+
+    test("nothing is said of a page that is not waited for", async () => {
+      const { fetchPage } = serviceOf(30);
+      const told: (NextPage | undefined)[] = [];
+      const elsewhere: FetchPage = async (request) => {
+        const answer = await fetchPage(request);
+        told.push(request.next!.of(answer.value.body));
+        return answer;
+      };
+      expect((await collect(elsewhere, { limit: 10 })).ids).toHaveLength(30);
+      expect(told).toEqual([undefined, undefined, undefined]);
+    });
+
+    test.each([1, 9, 10, 11, 20, 21, 35])("of %d rows at most, none is said that may be too many", async (max) => {
+      const { asked, told, receive } = receiving(50);
+      let taken = 0;
+      for await (const page of walk(receive, { ...what, limit: 10, left: () => max - taken })) taken += page.count;
+      expect(taken).toBe(max);
+      for (const page of [...asked, ...told])
+        if (page) expect(Number(page.pageToken ?? 0) + page.limit!).toBeLessThanOrEqual(max);
+    });
+
+    test("a token that came before is not said", async () => {
+      const pages: Record<string, Buffer> = { start: body(1, "a"), a: body(1, "b"), b: body(1, "a") };
+      const told: (string | undefined)[] = [];
+      const receive: FetchPage = async ({ pageToken = "start", buffer, next }) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        buffer!.clear();
+        buffer!.append(pages[pageToken]!);
+        const received = buffer!.bytes();
+        told.push(next!.of(received)?.pageToken);
+        return { value: { body: received, requestId: undefined } };
+      };
+      expect((await collect(receive, { pageToken: "start" })).ids).toHaveLength(3);
+      expect(told).toEqual(["a", "b", undefined]);
+    });
+
+    test("a page that is asked for again, and is another one then, leads where it says", async () => {
+      const service = serviceOf(30);
+      const asked: (string | undefined)[] = [];
+      const again: FetchPage = async (request) => {
+        asked.push(request.pageToken);
+        await new Promise((resolve) => setImmediate(resolve));
+        const { value } = await service.fetchPage(request);
+        // A response that is refused, and asked for once more: its token led elsewhere.
+        request.buffer!.clear();
+        request.buffer!.append(body(1, "elsewhere"));
+        request.next!.of(request.buffer!.bytes());
+        request.buffer!.clear();
+        request.buffer!.append(value.body);
+        return { value: { ...value, body: request.buffer!.bytes() } };
+      };
+      expect((await collect(again, { limit: 10 })).ids).toHaveLength(30);
+      expect(asked).toEqual([undefined, "10", "20"]);
+    });
   });
 
   test("tokens go back untouched", async () => {

@@ -1,0 +1,289 @@
+// A request that leaves before it is asked for: when it does, who is given its response, and what ends it.
+import type { Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import { Ahead } from "../../../../src/api/http/ahead.ts";
+import { BodyBuffer, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
+import type { TransportOptions } from "../../../../src/api/http/transport.ts";
+import { closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
+
+afterEach(closePeers);
+
+const pathOf = (page: number | string): string => `/v1/entities?page=${page}`;
+const headers = { accept: "application/json" };
+
+/** A walk: each body says which page it is, and the next one has the number after it. */
+function walkOf(baseUrl: string, options: Partial<TransportOptions> & { readonly signal?: AbortSignal } = {}) {
+  const transport = transportTo({ locate: (url) => url, ...options });
+  const buffers = [new BodyBuffer(), new BodyBuffer()] as const;
+  const called: number[] = [];
+  const next: ExchangeRequest["next"] = {
+    ahead: new Ahead(),
+    of(body) {
+      const page = Number(body.toString());
+      called.push(page);
+      return { path: pathOf(page + 1), buffer: buffers[(page + 1) % 2]! };
+    },
+  };
+  const request = (page: number, more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
+    method: "GET",
+    baseUrl,
+    path: pathOf(page),
+    headers,
+    buffer: buffers[page % 2]!,
+    next,
+    ...more,
+  });
+  const ask = async (page: number, more?: Partial<ExchangeRequest>): Promise<Exchange> =>
+    transport.exchange(request(page, more));
+  return { ask, called, buffers, next, close: () => transport.close() };
+}
+
+function textOf(exchange: Exchange): string {
+  return exchange.kind === "response" ? exchange.body.toString() : `${exchange.reason}: ${exchange.detail}`;
+}
+
+const answer = (page: string | number): string => `HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${page}`;
+const numberIn = (data: Buffer): string => /page=(\d)/.exec(data.toString())?.[1] ?? "";
+
+const pause = (ms = 40): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Each body is the number of the page that was asked for. */
+async function startPages() {
+  const peer = await startPeer(({ url }, response) => void response.end(/\d+$/.exec(url)?.[0]));
+  return { ...peer, pages: () => peer.received.map(({ url }) => Number(/\d+$/.exec(url)?.[0])) };
+}
+
+describe("the request that follows", () => {
+  test("leaves by itself, is sent once, and whoever asks for it is given its response", async () => {
+    const peer = await startPages();
+    const { ask, close } = walkOf(peer.origin);
+    for (let page = 1; page <= 5; page++) expect(textOf(await ask(page))).toBe(String(page));
+    await pause();
+    expect(peer.pages()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(peer.connections()).toBe(1);
+    close();
+  });
+
+  test("is the only one: its response has none behind it before someone asks for it", async () => {
+    const peer = await startPages();
+    const { ask, called, close } = walkOf(peer.origin);
+    expect(textOf(await ask(1))).toBe("1");
+    await pause();
+    expect([peer.pages(), called]).toEqual([[1, 2], [1]]);
+    expect(textOf(await ask(2))).toBe("2");
+    expect(textOf(await ask(3))).toBe("3");
+    await pause();
+    expect([peer.pages(), called]).toEqual([
+      [1, 2, 3, 4],
+      [1, 3],
+    ]);
+    close();
+  });
+
+  const others: Record<string, (more: { readonly buffers: readonly BodyBuffer[] }) => Partial<ExchangeRequest>> = {
+    path: () => ({ path: pathOf(7) }),
+    buffer: ({ buffers }) => ({ buffer: buffers[1]! }),
+    headers: () => ({ headers: { ...headers } }),
+    signal: () => ({ signal: new AbortController().signal }),
+    "most bytes": () => ({ maxBytes: 100 }),
+    method: () => ({ method: "POST", body: "{}" }),
+  };
+  test.each(Object.keys(others))("is ended if another one is asked for: another %s", async (what) => {
+    const asked: string[] = [];
+    const ended: string[] = [];
+    const peer = await startRawPeer((socket) => {
+      const here: string[] = [];
+      socket.on("data", (data) => {
+        const page = numberIn(data);
+        here.push(page);
+        asked.push(page);
+        // The one that leaves by itself is not answered.
+        if (here.length === 1) socket.write(answer(page));
+      });
+      socket.on("close", () => ended.push(here.join(", ")));
+    });
+    const walk = walkOf(peer.origin);
+    expect(textOf(await walk.ask(1))).toBe("1");
+    await pause();
+    expect([asked, ended]).toEqual([["1", "2"], []]);
+    const more = others[what]!(walk);
+    const page = what === "path" ? "7" : "2";
+    expect(textOf(await walk.ask(2, more))).toBe(page);
+    await pause();
+    expect(asked.slice(0, 3)).toEqual(["1", "2", page]);
+    expect(ended).toContain("1, 2");
+    walk.close();
+  });
+
+  test("is ended if the address leads elsewhere now", async () => {
+    const [peer, other] = [await startPages(), await startPages()];
+    let origin = peer.origin;
+    const { ask, close } = walkOf("https://logical.example", { locate: () => origin });
+    expect(textOf(await ask(1))).toBe("1");
+    await pause();
+    origin = other.origin;
+    expect(textOf(await ask(2))).toBe("2");
+    await pause();
+    expect([peer.pages(), other.pages()]).toEqual([
+      [1, 2],
+      [2, 3],
+    ]);
+    close();
+  });
+
+  test("is not sent twice over if it is known again: the page before it was asked for again", async () => {
+    const peer = await startPages();
+    const { ask, close } = walkOf(peer.origin);
+    for (const page of [1, 1, 2, 3]) expect(textOf(await ask(page))).toBe(String(page));
+    await pause();
+    expect(peer.pages()).toEqual([1, 2, 1, 2, 3, 4]);
+    close();
+  });
+});
+
+describe("nothing leaves by itself", () => {
+  const answers: Record<
+    string,
+    { readonly status?: number; readonly headers?: Record<string, string>; body?: Buffer }
+  > = {
+    "another success": { status: 201 },
+    "a redirect": { status: 302 },
+    "a refusal": { status: 404 },
+    "an error": { status: 500 },
+    "a body that is encoded": { headers: { "content-encoding": "gzip" }, body: gzipSync("1") },
+  };
+  test.each(Object.keys(answers))("behind %s", async (what) => {
+    const { status = 200, headers: own = {}, body = Buffer.from("1") } = answers[what]!;
+    const peer = await startPeer((_, response) => void response.writeHead(status, own).end(body));
+    const { ask, called, close } = walkOf(peer.origin);
+    expect(textOf(await ask(1))).toBe("1");
+    await pause();
+    expect([peer.received.length, called]).toEqual([1, []]);
+    close();
+  });
+
+  test("beside a debug log: a request would be shown in it before the response that it follows", async () => {
+    const peer = await startPages();
+    const { ask, called, close } = walkOf(peer.origin, { debug: () => {} });
+    expect(textOf(await ask(1))).toBe("1");
+    await pause();
+    expect([peer.pages(), called]).toEqual([[1], []]);
+    close();
+  });
+
+  const unknown: Record<string, () => ReturnType<NonNullable<ExchangeRequest["next"]>["of"]>> = {
+    "is not known": () => undefined,
+    "cannot be said": () => {
+      throw new Error("half of a character");
+    },
+    "is nothing that HTTP can carry": () => ({ path: "/v1/entities?page=\r\nHost: evil", buffer: new BodyBuffer() }),
+  };
+  test.each(Object.keys(unknown))("if what follows %s", async (what) => {
+    const peer = await startPages();
+    const { ask, close } = walkOf(peer.origin);
+    expect(textOf(await ask(1, { next: { ahead: new Ahead(), of: unknown[what]! } }))).toBe("1");
+    await pause();
+    expect(peer.pages()).toEqual([1]);
+    close();
+  });
+});
+
+describe("what the service does meanwhile", () => {
+  const doublings: Record<string, (socket: Socket, page: string) => void> = {
+    "at once": (socket, page) => void socket.write(answer(page) + answer(page)),
+    "a turn later": (socket, page) => void (socket.write(answer(page)), setImmediate(() => socket.write(answer(page)))),
+    "when it was read": (socket, page) => {
+      socket.write(answer(page));
+      setImmediate(() => setImmediate(() => socket.write(answer(page))));
+    },
+    "in parts": (socket, page) =>
+      void (socket.write(answer(page) + answer(page).slice(0, 20)),
+      setImmediate(() => socket.write(answer(page).slice(20)))),
+  };
+  test.each(Object.keys(doublings))("a response that comes twice, %s, is not taken for the next one", async (how) => {
+    const peer = await startRawPeer((socket) => {
+      socket.on("data", (data) => doublings[how]!(socket, numberIn(data)));
+    });
+    const { ask, close } = walkOf(peer.origin);
+    for (let page = 1; page <= 6; page++) expect(textOf(await ask(page))).toBe(String(page));
+    close();
+  });
+
+  const closings: Record<string, (socket: Socket, page: string) => void> = {
+    "with the last byte": (socket, page) => void socket.end(answer(page)),
+    "a turn later": (socket, page) => void (socket.write(answer(page)), setImmediate(() => socket.end())),
+    "when the next request comes": (socket, page) =>
+      void (socket.write(answer(page)), socket.once("data", () => socket.destroy())),
+    "with a reset": (socket, page) =>
+      void (socket.write(answer(page)), socket.once("data", () => socket.resetAndDestroy())),
+    "and says so": (socket, page) => void socket.end(answer(page).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")),
+  };
+  test.each(Object.keys(closings))(
+    "it closes the connection %s: every page comes, asked for twice at most",
+    async (how) => {
+      const asked: string[] = [];
+      const peer = await startRawPeer((socket) => {
+        socket.on("data", (data) => void asked.push(numberIn(data)));
+        socket.once("data", (data) => closings[how]!(socket, numberIn(data)));
+      });
+      const { ask, close } = walkOf(peer.origin);
+      for (let page = 1; page <= 6; page++) expect(textOf(await ask(page))).toBe(String(page));
+      for (const page of "123456") expect(asked.filter((each) => each === page).length).toBeLessThanOrEqual(2);
+      close();
+    },
+  );
+
+  test("it is gone: the page that came is handed on, and the next one is broken", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () => {
+        socket.write(answer(1));
+        socket.once("data", () => void peer.close());
+      });
+    });
+    const { ask, close } = walkOf(peer.origin);
+    expect(textOf(await ask(1))).toBe("1");
+    expect(textOf(await ask(2))).toMatch(/^refused: /);
+    close();
+  });
+
+  test("it does not respond: the next one is out of time", async () => {
+    const peer = await startRawPeer((socket) => socket.once("data", () => socket.write(answer(1))));
+    const { ask, close } = walkOf(peer.origin, { timeoutMs: 150 });
+    expect(textOf(await ask(1))).toBe("1");
+    expect(textOf(await ask(2))).toBe("timeout: no full response within 0.15 s");
+    close();
+  });
+});
+
+test("an abort ends what is under way, with its connection, and nothing more is sent", async () => {
+  const abort = new AbortController();
+  let ended = false;
+  const peer = await startRawPeer((socket) => {
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"));
+    socket.once("close", () => (ended = true));
+  });
+  const { ask, close } = walkOf(peer.origin, { signal: abort.signal });
+  expect(textOf(await ask(1))).toBe("1");
+  await pause();
+  abort.abort();
+  await pause();
+  expect(ended).toBe(true);
+  expect(textOf(await ask(2))).toBe("interrupted: interrupted");
+  expect(peer.connections()).toBe(1);
+  close();
+});
+
+test("a response does not keep the one before it", async () => {
+  const peer = await startPages();
+  const { ask, close } = walkOf(peer.origin);
+  const given: WeakRef<Exchange>[] = [];
+  for (let page = 1; page <= 60; page++) given.push(new WeakRef(await ask(page)));
+  await pause();
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  expect(given.filter((exchange) => exchange.deref()).length).toBeLessThan(5);
+  close();
+});
