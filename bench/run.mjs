@@ -15,7 +15,7 @@ import { sections } from "./sections.mjs";
 
 const whole = {
   isWhole: true,
-  startRounds: 61,
+  startRounds: 31,
   sizes: [1000, 100_000, 1_000_000],
   walkRounds: (rows) => (rows >= 1_000_000 ? 7 : 15),
   listRows: 1_000_000,
