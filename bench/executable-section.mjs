@@ -25,7 +25,7 @@ export async function executable({ workplace, plan }) {
     "one page": started(["entities", "list", "--json"], { list: { rows: 1000 } }),
   };
   const found = await sideBySide(contenders, { rounds: plan.startRounds });
-  const processor = await sideBySide(contenders, { rounds: plan.startRounds, measure: processorSeconds });
+  const processor = await sideBySide(contenders, { rounds: plan.startProcessorRounds, measure: processorSeconds });
   return Object.entries(bars).map(([what, bar]) => ({
     what: `the executable, ${what}`,
     against: "gh --version",

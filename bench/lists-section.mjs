@@ -32,7 +32,7 @@ export async function lists({ workplace, plan }) {
       contenders[what] = workplace.integ(["entities", "list", "--all", "--limit", "500", ...typed], { list });
     }
     const found = await sideBySide(contenders, { rounds: plan.listRounds });
-    const processor = await sideBySide(contenders, { rounds: plan.listRounds, measure: processorSeconds });
+    const processor = await sideBySide(contenders, { rounds: plan.listProcessorRounds, measure: processorSeconds });
     const count = list.rows.toLocaleString("en");
     for (const { what, most } of asked) {
       const bar = workplace.bar(most);

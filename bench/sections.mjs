@@ -70,7 +70,11 @@ async function startUp({ workplace, plan }) {
   };
   try {
     const found = await sideBySide(contenders, { rounds: plan.startRounds, worked });
-    const processor = await sideBySide(contenders, { rounds: plan.startRounds, worked, measure: processorSeconds });
+    const processor = await sideBySide(contenders, {
+      rounds: plan.startProcessorRounds,
+      worked,
+      measure: processorSeconds,
+    });
     return Object.entries(found).map(([what, figures]) => ({
       what,
       against: "node -e 0",

@@ -61,7 +61,10 @@ export function connect(options: ConnectOptions): Service {
     headers: () => organizationHeader(organizationId),
   });
   const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
-  const lists = once(() => import("./entities-and-cohorts.ts"));
+  const lists = once(async () => {
+    const { createEntities, createCohorts } = await import("./entities-and-cohorts.ts");
+    return { entities: createEntities(v1), cohorts: createCohorts(v1) };
+  });
   const contract = once(async () => {
     const callerAs = (who: Authorization): Caller => new Caller({ ...common, authorization: who, headers: () => ({}) });
     return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
@@ -76,8 +79,8 @@ export function connect(options: ConnectOptions): Service {
       get: async (id) => (await oauthClients()).get(id),
       revoke: async (id) => (await oauthClients()).revoke(id),
     },
-    entities: { page: async (request) => (await lists()).createEntities(v1).page(request) },
-    cohorts: { membersPage: async (id, request) => (await lists()).createCohorts(v1).membersPage(id, request) },
+    entities: { page: async (request) => (await lists()).entities.page(request) },
+    cohorts: { membersPage: async (id, request) => (await lists()).cohorts.membersPage(id, request) },
     ...legacyResources(legacy),
     contract: { published: async (version) => (await contract()).published(version) },
     raw: { send: async (request) => (await raw()).send(request) },

@@ -1,13 +1,16 @@
 // A request that leaves before it is asked for: when it does, who is given its response, and what ends it.
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { Ahead } from "../../../../src/api/http/ahead.ts";
 import { BodyBuffer, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
 import type { TransportOptions } from "../../../../src/api/http/transport.ts";
 import { closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
+import { cert, key } from "./localhost-certificate.ts";
 
 afterEach(closePeers);
 
@@ -254,6 +257,48 @@ describe("what the service does meanwhile", () => {
     const { ask, close } = walkOf(peer.origin, { timeoutMs: 150 });
     expect(textOf(await ask(1))).toBe("1");
     expect(textOf(await ask(2))).toBe("timeout: no full response within 0.15 s");
+    close();
+  });
+});
+
+describe("over TLS", () => {
+  async function startTls() {
+    const pages: number[] = [];
+    let connections = 0;
+    const server = createServer({ cert, key }, ({ url }, response) => {
+      pages.push(Number(/\d+$/.exec(url ?? "")?.[0]));
+      response.end(String(pages.at(-1)));
+    });
+    server.on("secureConnection", () => connections++);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void (server.close(), server.closeAllConnections()));
+    const { port } = server.address() as AddressInfo;
+    return { pages, port, origin: `https://localhost:${port}`, connections: () => connections };
+  }
+
+  test("the same, over one connection", async () => {
+    const peer = await startTls();
+    const { ask, close } = walkOf(peer.origin, { ca: cert });
+    for (let page = 1; page <= 5; page++) expect(textOf(await ask(page))).toBe(String(page));
+    await pause();
+    expect([peer.pages, peer.connections()]).toEqual([[1, 2, 3, 4, 5, 6], 1]);
+    close();
+  });
+
+  test("through a proxy nothing leaves by itself: undici's client waits for nothing before a request", async () => {
+    const peer = await startTls();
+    const proxy = await startRawPeer((near) => {
+      near.once("data", () => {
+        near.write("HTTP/1.1 200 OK\r\n\r\n");
+        const far = connect(peer.port, "127.0.0.1");
+        far.on("error", () => near.destroy());
+        far.pipe(near).pipe(far);
+      });
+    });
+    const { ask, called, close } = walkOf(peer.origin, { ca: cert, proxy: { httpsProxy: proxy.origin } });
+    for (let page = 1; page <= 3; page++) expect(textOf(await ask(page))).toBe(String(page));
+    await pause();
+    expect([peer.pages, called, proxy.connections()]).toEqual([[1, 2, 3], [], 1]);
     close();
   });
 });
