@@ -271,7 +271,10 @@ describe("over TLS", () => {
     });
     server.on("secureConnection", () => connections++);
     await once(server.listen(0, "127.0.0.1"), "listening");
-    onTestFinished(() => void (server.close(), server.closeAllConnections()));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
     const { port } = server.address() as AddressInfo;
     return { pages, port, origin: `https://localhost:${port}`, connections: () => connections };
   }
