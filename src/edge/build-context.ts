@@ -7,6 +7,7 @@ import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts"
 import type { Interruption } from "./interruption.ts";
 import type { Slowly } from "../journal/journal.ts";
 import { Failure } from "../errors.ts";
+import { shell } from "../next-step.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput, type Output } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -141,6 +142,15 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
+/** The disk fails, no file can be opened any more, or another version is installed meanwhile. */
+function notLoaded(cause: unknown): never {
+  const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
+  throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
+    nextCommand: shell`integ doctor`,
+    cause,
+  });
+}
+
 /** Children never see our variables, secret or not. */
 function withoutOurs(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
@@ -164,11 +174,12 @@ export interface ProfileParts extends Parts {
 
 export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
-    const { openProfileStore } = await import("../profiles/store.ts");
+    // A change asks for it when its response has no secret: what cannot be loaded then leaves an outcome that is unknown.
+    const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
     return openProfileStore({ configDir: settings.configDir });
   });
   const credentials = once(async () => {
-    const { credentialsAt } = await import("../profiles/credentials.ts");
+    const { credentialsAt } = await import("../profiles/credentials.ts").catch(notLoaded);
     return credentialsAt({ configDir: settings.configDir, env, signal: cut });
   });
   const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {

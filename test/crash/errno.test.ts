@@ -2,6 +2,7 @@
 // is said is true, recovery finishes it, and after a sync that failed nothing leaves that changes anything: this process
 // cannot know any more what its disk holds.
 import { describe, expect, it } from "vitest";
+import { isOtherBinary } from "../support/program.ts";
 import { type Point, sayWhetherTraced, spread } from "../support/strace.ts";
 import * as clients from "./client-scenes.ts";
 import { failuresAt, type Fault, playEach, pointsOf, pointsOfEffect } from "./harness.ts";
@@ -9,6 +10,7 @@ import * as keys from "./key-scenes.ts";
 
 const client = clients.clientScenes();
 const key = keys.keyScenes();
+const isElse = isOtherBinary("which parts of the program can fail to load");
 const isTraced = sayWhetherTraced("faults of the disk at every call");
 
 interface Sample {
@@ -43,6 +45,22 @@ describe.runIf(isTraced)("a disk that fails under a command", () => {
     expect(syncsOf(points).length).toBeGreaterThan(9);
     const all = failuresAt(pointsOfEffect(points));
     await playEach(scene, { all, sample: sampleOf(all, sample), figure: "failing call" });
+  });
+});
+
+// What came of a request is known to no one while the program cannot go on reading itself.
+describe.runIf(isTraced && !isElse)("a part of the program that cannot be loaded behind the first request", () => {
+  const loads = (points: readonly Point[]): Point[] =>
+    points
+      .slice(points.findIndex(({ text }) => /"(?:POST|DELETE) /.test(text)) + 1)
+      .filter(({ call, text }) => call === "openat" && /\/dist\/[^/"]+\.cjs"/.test(text));
+  const { create, createToProfile, createToThree, replace, rotate, recover, recoverUnsent } = clients;
+  it.each([
+    ...[create, createToProfile, createToThree, replace, rotate, recover, recoverUnsent].map(client),
+    ...[keys.create, keys.rotate, keys.replace, keys.recover].map(key),
+  ])("$name", { timeout: 600_000 }, async (scene) => {
+    const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
+    await playEach(scene, { all, sample: all });
   });
 });
 
