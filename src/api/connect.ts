@@ -46,7 +46,12 @@ export interface Service {
   close(): void;
 }
 
-const nobody: Authorization = { header: async () => undefined, rejected: () => false };
+const nobody: Authorization = {
+  header: async () => undefined,
+  again: () => undefined,
+  isOver: () => false,
+  rejected: () => false,
+};
 
 /** Nothing is sent or read before a method is called. */
 export function connect(options: ConnectOptions): Service {

@@ -74,12 +74,18 @@ interface Prepared {
 
 function authorization(prepare: () => Promise<Prepared>): Authorization {
   let source: TokenSource | undefined;
+  let last: string | undefined;
   return {
     async header() {
       const prepared = await prepare();
       source = prepared.source;
-      return prepared.header ?? bearerHeader(await prepared.source!.token());
+      return (last = prepared.header ?? bearerHeader(await prepared.source!.token()));
     },
+    again() {
+      source?.useAgain();
+      return last;
+    },
+    isOver: () => source?.isOver() ?? false,
     rejected: () => source?.drop() ?? false,
   };
 }
@@ -134,6 +140,10 @@ interface BearerToken {
 
 interface TokenSource {
   token(): Promise<string>;
+  /** One more request is sent with it. */
+  useAgain(): void;
+  /** @returns true if the next one that is asked for has to be fetched */
+  isOver(): boolean;
   /** The token was not accepted: it is not used again. @returns true if it had been used before */
   drop(): boolean;
 }
@@ -157,6 +167,8 @@ function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   }
 
   return {
+    useAgain: () => void (uses += 1),
+    isOver: () => !usable(current),
     async token() {
       uses += 1;
       if (usable(current)) return current.token;

@@ -6,6 +6,7 @@ import {
   type BodyBuffer,
   type Exchange,
   type ExchangeRequest,
+  type Following,
   maxPageBytes,
   type Transport,
   type NetworkErrorReason,
@@ -33,6 +34,10 @@ export class NoToken extends Failure {
 export interface Authorization {
   /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as no one */
   header(): Promise<string | undefined>;
+  /** The value that `header` gave last, for one more request: of one that has left with it already. */
+  again(): string | undefined;
+  /** @returns true if `header` would have to get another one than it gave last */
+  isOver(): boolean;
   /**
    * The service did not accept it (401): what was cached is forgotten.
    * @returns true if it was a token that had been used before, and another is available
@@ -103,7 +108,9 @@ export class Caller {
     for (let isAgain = false; ; isAgain = true) {
       let exchange: Exchange;
       try {
-        exchange = await transport.exchange(this.#exchangeOf(request, await authorization.header()));
+        const isAhead = request.next?.ahead.isUnderway === true;
+        const header = isAhead ? authorization.again() : await authorization.header();
+        exchange = await transport.exchange(this.#exchangeOf(request, header));
       } catch (error) {
         return notSent(error);
       }
@@ -123,7 +130,14 @@ export class Caller {
   ): ExchangeRequest {
     const headers = this.#headersOf({ body, headers: own }, authorization);
     const maxBytes = page ? maxPageBytes : undefined;
-    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, next, maxBytes };
+    const following = next && this.#followingOf(next);
+    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, next: following, maxBytes };
+  }
+
+  /** What follows would leave with this request's token: not if another one is due, since it would be asked for again. */
+  #followingOf<T>(next: Following<T>): Following<T> {
+    const { authorization } = this.#options;
+    return { ahead: next.ahead, of: (body) => (authorization.isOver() ? undefined : next.of(body)) };
   }
 
   /** The same object as for the request before, if nothing of it differs: who knows it has nothing to check again. */

@@ -145,7 +145,9 @@ async function openUsual(
   });
   return {
     dispatcher,
-    waits: true,
+    get waits() {
+      return dispatcher.waits;
+    },
     destroy() {
       dispatcher.destroy();
       for (const socket of sockets) socket.destroy();

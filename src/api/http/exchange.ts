@@ -34,6 +34,8 @@ export interface Following<T> {
 
 /** The request of one walk that has left before it is asked for, if there is one: see ahead.ts. */
 export interface SentAhead {
+  /** It has left, and was not asked for yet. */
+  readonly isUnderway: boolean;
   /**
    * @param end of the request
    * @returns what follows it; nothing if that is not known, or cannot be sent

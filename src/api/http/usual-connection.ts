@@ -72,6 +72,11 @@ export class UsualConnection {
     this.#url = new URL(options.origin);
   }
 
+  /** False from the moment that undici reads: its client sends without waiting. */
+  get waits(): boolean {
+    return this.#successor === undefined;
+  }
+
   dispatch(request: Dispatch, listener: ResponseListener): void {
     if (this.#successor) return void this.#dispatchThere(request, listener);
     this.#current = { request, listener, response: new UsualResponse(listener), isSent: false };

@@ -4,6 +4,7 @@ import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
 import type { Credential, LegacyCredential } from "../../../../src/api/auth/credential.ts";
 import { failureOf } from "../../../../src/api/http/attempt.ts";
+import { type FetchPage, walk } from "../../../../src/api/pages.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, deadPort, type Peer, type Received, startPeer, transportTo } from "../peer.ts";
 
@@ -114,6 +115,83 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     await entities.page({});
     expect(tokens.received).toHaveLength(2);
     expect(api.received.at(-1)!.headers.authorization).toBe("Bearer tok2");
+  });
+
+  test("a walk whose token ends: each page is asked for once, the next one behind the new token", async () => {
+    const { tokens } = await startBoth((_, n) => bearer(n));
+    let nowMs = 1_000_000;
+    const last = 12;
+    const api = await startPeer(({ url }, response) => {
+      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+      // A third of a token's life.
+      nowMs += 300_000;
+      const next =
+        page < last
+          ? { next_page_token: String(page + 1), has_more: true }
+          : { next_page_token: null, has_more: false };
+      answerJson(response, 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+    });
+    const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
+    const fetchPage: FetchPage = async (request) => {
+      const attempt = await entities.page(request);
+      if (attempt.kind !== "answered") throw new Error(attempt.kind);
+      return attempt;
+    };
+    let count = 0;
+    for await (const page of walk(fetchPage, { what: "list entities" })) count += page.count;
+    expect(count).toBe(last + 1);
+    expect(api.received).toHaveLength(last + 1);
+    expect(tokens.received).toHaveLength(5);
+    expect(api.received.map(({ headers }) => headers.authorization)).toEqual(
+      Array.from({ length: last + 1 }, (_, page) => `Bearer tok${Math.floor(page / 3) + 1}`),
+    );
+    expect(api.connections()).toBe(1);
+  });
+
+  test("a walk whose token ends while the next page is on its way: that one is not asked for again", async () => {
+    const { tokens } = await startBoth((_, n) => bearer(n));
+    let nowMs = 1_000_000;
+    const last = 6;
+    const api = await startPeer(({ url }, response) => {
+      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+      const next =
+        page < last
+          ? { next_page_token: String(page + 1), has_more: true }
+          : { next_page_token: null, has_more: false };
+      answerJson(response, 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+    });
+    const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
+    let count = 0;
+    const fetchPage: FetchPage = async (request) => {
+      // The one that was told of in the moment in which a page came has left by now, if it is not the first.
+      if (++count > 1) nowMs += 1_000_000;
+      const attempt = await entities.page(request);
+      if (attempt.kind !== "answered") throw new Error(attempt.kind);
+      return attempt;
+    };
+    for await (const _ of walk(fetchPage, { what: "list entities" })) await new Promise((done) => setTimeout(done, 5));
+    expect(api.received).toHaveLength(last + 1);
+    expect(api.connections()).toBe(1);
+  });
+
+  test("a token that is refused in the middle of a walk: that page has one fresh token", async () => {
+    const { tokens } = await startBoth((_, n) => bearer(n));
+    const api = await startPeer(({ url, headers }, response) => {
+      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+      const isOld = page >= 3 && headers.authorization === "Bearer tok1";
+      const next =
+        page < 6 ? { next_page_token: String(page + 1), has_more: true } : { next_page_token: null, has_more: false };
+      answerJson(response, isOld ? 401 : 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+    });
+    const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
+    let rows = 0;
+    const fetchPage: FetchPage = async (request) => {
+      const attempt = await entities.page(request);
+      if (attempt.kind !== "answered") throw new Error(attempt.kind);
+      return attempt;
+    };
+    for await (const page of walk(fetchPage, { what: "list entities" })) rows += page.count;
+    expect([rows, tokens.received.length, api.received.length]).toEqual([7, 2, 8]);
   });
 
   test("a token that is refused after it was used: a read gets one fresh token, once", async () => {

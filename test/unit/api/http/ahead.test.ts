@@ -48,14 +48,16 @@ function textOf(exchange: Exchange): string {
   return exchange.kind === "response" ? exchange.body.toString() : `${exchange.reason}: ${exchange.detail}`;
 }
 
-const answer = (page: string | number): string => `HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${page}`;
+const json = { "content-type": "application/json" };
+const answer = (page: string | number): string =>
+  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n${page}`;
 const numberIn = (data: Buffer): string => /page=(\d)/.exec(data.toString())?.[1] ?? "";
 
 const pause = (ms = 40): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Each body is the number of the page that was asked for. */
 async function startPages() {
-  const peer = await startPeer(({ url }, response) => void response.end(/\d+$/.exec(url)?.[0]));
+  const peer = await startPeer(({ url }, response) => void response.writeHead(200, json).end(/\d+$/.exec(url)?.[0]));
   return { ...peer, pages: () => peer.received.map(({ url }) => Number(/\d+$/.exec(url)?.[0])) };
 }
 
@@ -157,10 +159,11 @@ describe("nothing leaves by itself", () => {
     "a refusal": { status: 404 },
     "an error": { status: 500 },
     "a body that is encoded": { headers: { "content-encoding": "gzip" }, body: gzipSync("1") },
+    "a page of text": { headers: { "content-type": "text/html" } },
   };
   test.each(Object.keys(answers))("behind %s", async (what) => {
     const { status = 200, headers: own = {}, body = Buffer.from("1") } = answers[what]!;
-    const peer = await startPeer((_, response) => void response.writeHead(status, own).end(body));
+    const peer = await startPeer((_, response) => void response.writeHead(status, { ...json, ...own }).end(body));
     const { ask, called, close } = walkOf(peer.origin);
     expect(textOf(await ask(1))).toBe("1");
     await pause();
@@ -174,6 +177,24 @@ describe("nothing leaves by itself", () => {
     expect(textOf(await ask(1))).toBe("1");
     await pause();
     expect([peer.pages(), called]).toEqual([[1], []]);
+    close();
+  });
+
+  test("when undici reads, from an unusual response on: its client waits for nothing before a request", async () => {
+    const asked: string[] = [];
+    const peer = await startRawPeer((socket) => {
+      socket.on("data", (data) => {
+        const page = numberIn(data);
+        asked.push(page);
+        if (page !== "2") return void socket.write(answer(page));
+        socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+        socket.write(`1;extension=x\r\n2\r\n0\r\n\r\n`);
+      });
+    });
+    const { ask, called, close } = walkOf(peer.origin);
+    for (let page = 1; page <= 4; page++) expect(textOf(await ask(page))).toBe(String(page));
+    await pause();
+    expect([asked, called, peer.connections()]).toEqual([["1", "2", "3", "4"], [1], 1]);
     close();
   });
 
@@ -267,7 +288,7 @@ describe("over TLS", () => {
     let connections = 0;
     const server = createServer({ cert, key }, ({ url }, response) => {
       pages.push(Number(/\d+$/.exec(url ?? "")?.[0]));
-      response.end(String(pages.at(-1)));
+      response.writeHead(200, json).end(String(pages.at(-1)));
     });
     server.on("secureConnection", () => connections++);
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -310,7 +331,7 @@ test("an abort ends what is under way, with its connection, and nothing more is 
   const abort = new AbortController();
   let ended = false;
   const peer = await startRawPeer((socket) => {
-    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"));
+    socket.once("data", () => socket.write(answer(1)));
     socket.once("close", () => (ended = true));
   });
   const { ask, close } = walkOf(peer.origin, { signal: abort.signal });
