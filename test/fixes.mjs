@@ -142,7 +142,7 @@ export const fixes = [
   [
     "31",
     "unit/api/auth/authorization",
-    ["api/http/transport.ts", '...own, "user-agent": options.userAgent', '"user-agent": options.userAgent, ...own'],
+    ["api/http/transport.ts", '...own, "user-agent": userAgent', '"user-agent": userAgent, ...own'],
   ],
   [
     "32",
