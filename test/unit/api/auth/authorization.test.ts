@@ -68,6 +68,14 @@ function clientAt(tokens: Peer, more: Partial<Extract<Credential, { kind: "clien
   };
 }
 
+function pagesOf(entities: Service["entities"]): FetchPage {
+  return async (request) => {
+    const attempt = await entities.page(request);
+    if (attempt.kind !== "answered") throw new Error(attempt.kind);
+    return attempt;
+  };
+}
+
 const bearer = (n: number, more: object = {}): { body: unknown } => ({
   body: { access_token: `tok${n}`, token_type: "Bearer", expires_in: 900, ...more },
 });
@@ -132,13 +140,8 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
       answerJson(response, 200, { object: "list", data: [{ id: `e${page}` }], ...next });
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
-    const fetchPage: FetchPage = async (request) => {
-      const attempt = await entities.page(request);
-      if (attempt.kind !== "answered") throw new Error(attempt.kind);
-      return attempt;
-    };
     let count = 0;
-    for await (const page of walk(fetchPage, { what: "list entities" })) count += page.count;
+    for await (const page of walk(pagesOf(entities), { what: "list entities" })) count += page.count;
     expect(count).toBe(last + 1);
     expect(api.received).toHaveLength(last + 1);
     expect(tokens.received).toHaveLength(5);
@@ -165,9 +168,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     const fetchPage: FetchPage = async (request) => {
       // The one that was told of in the moment in which a page came has left by now, if it is not the first.
       if (++count > 1) nowMs += 1_000_000;
-      const attempt = await entities.page(request);
-      if (attempt.kind !== "answered") throw new Error(attempt.kind);
-      return attempt;
+      return pagesOf(entities)(request);
     };
     for await (const _ of walk(fetchPage, { what: "list entities" })) await new Promise((done) => setTimeout(done, 5));
     expect(api.received).toHaveLength(last + 1);
@@ -185,12 +186,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
     let rows = 0;
-    const fetchPage: FetchPage = async (request) => {
-      const attempt = await entities.page(request);
-      if (attempt.kind !== "answered") throw new Error(attempt.kind);
-      return attempt;
-    };
-    for await (const page of walk(fetchPage, { what: "list entities" })) rows += page.count;
+    for await (const page of walk(pagesOf(entities), { what: "list entities" })) rows += page.count;
     expect([rows, tokens.received.length, api.received.length]).toEqual([7, 2, 8]);
   });
 
