@@ -96,6 +96,7 @@ interface Prepared {
   readonly order?: Dispatch & { readonly origin: string };
 }
 
+/** Makes requests ready for their connections; of a walk it sends the next one when a response is whole. */
 class Sender {
   readonly #pool: ConnectionPool;
   readonly #options: TransportOptions;

@@ -76,6 +76,18 @@ function pagesOf(entities: Service["entities"]): FetchPage {
   };
 }
 
+/** The number of the page that is asked for, from 0. */
+function pageIn(url: string): number {
+  return Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+}
+
+/** A page of one row. @param last the number of the last page */
+function listOf(page: number, last: number): object {
+  const hasMore = page < last;
+  const token = hasMore ? String(page + 1) : null;
+  return { object: "list", data: [{ id: `e${page}` }], next_page_token: token, has_more: hasMore };
+}
+
 const bearer = (n: number, more: object = {}): { body: unknown } => ({
   body: { access_token: `tok${n}`, token_type: "Bearer", expires_in: 900, ...more },
 });
@@ -130,14 +142,10 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     let nowMs = 1_000_000;
     const last = 12;
     const api = await startPeer(({ url }, response) => {
-      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+      const page = pageIn(url);
       // A third of a token's life.
       nowMs += 300_000;
-      const next =
-        page < last
-          ? { next_page_token: String(page + 1), has_more: true }
-          : { next_page_token: null, has_more: false };
-      answerJson(response, 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+      answerJson(response, 200, listOf(page, last));
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
@@ -156,12 +164,8 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     let nowMs = 1_000_000;
     const last = 6;
     const api = await startPeer(({ url }, response) => {
-      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
-      const next =
-        page < last
-          ? { next_page_token: String(page + 1), has_more: true }
-          : { next_page_token: null, has_more: false };
-      answerJson(response, 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+      const page = pageIn(url);
+      answerJson(response, 200, listOf(page, last));
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
@@ -178,11 +182,9 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
   test("a token that is refused in the middle of a walk: that page has one fresh token", async () => {
     const { tokens } = await startBoth((_, n) => bearer(n));
     const api = await startPeer(({ url, headers }, response) => {
-      const page = Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
+      const page = pageIn(url);
       const isOld = page >= 3 && headers.authorization === "Bearer tok1";
-      const next =
-        page < 6 ? { next_page_token: String(page + 1), has_more: true } : { next_page_token: null, has_more: false };
-      answerJson(response, isOld ? 401 : 200, { object: "list", data: [{ id: `e${page}` }], ...next });
+      answerJson(response, isOld ? 401 : 200, listOf(page, 6));
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
     let rows = 0;
