@@ -6,6 +6,7 @@ import { Ahead } from "./http/ahead.ts";
 import { BodyBuffer, type Following } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { NextPage, RawPage } from "./entities-and-cohorts.ts";
+import { createBodyPlace } from "./json/row-scanner.ts";
 import { readUsualRest, type ScannedPage, scanPage } from "./json/page-scanner.ts";
 import { shell } from "../next-step.ts";
 
@@ -40,7 +41,18 @@ async function hasLeft(): Promise<void> {
   return new Promise((resolve) => process.nextTick(() => setImmediate(() => setImmediate(resolve))));
 }
 
-type Coming = ReturnType<FetchPage>;
+interface Coming {
+  readonly request: PageRequest;
+  /** Nothing if it left by itself, and has to be asked for anyway. */
+  readonly page: Promise<RawPage | undefined>;
+}
+
+function asked(fetchPage: FetchPage, request: PageRequest): Coming {
+  const page = fetchPage(request).then(({ value }) => value);
+  // Anyone who leaves the walk early does not wait for this one; its failure is ignored.
+  page.catch(() => {});
+  return { request, page };
+}
 
 export interface WalkOptions {
   /** Where to begin; omitted for the first page. */
@@ -75,51 +87,50 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   let buffers = twoBuffers();
+  let ahead = new Ahead<RawPage>();
   /** Nothing is done but to wait for the page that is asked for: the other buffer is free. */
   let isWaiting = false;
   /** The token in a page that came, if the transport asked for it: the request has left before the page is here. */
   let told: { readonly body: Buffer; readonly pageToken: string } | undefined;
-  const next: Following<NextPage> = {
-    ahead: new Ahead(),
-    of(body) {
-      const [buffer, awaited] = buffers;
-      const pageToken = isWaiting && awaited.holds(body) ? tokenAhead(body) : undefined;
-      if (pageToken === undefined) return undefined;
-      told = { body, pageToken };
-      return { pageToken, limit: options.limit, buffer };
-    },
+  const following = (body: Buffer): NextPage | undefined => {
+    const [buffer, awaited] = buffers;
+    const pageToken = isWaiting && awaited.holds(body) ? tokenAhead(body) : undefined;
+    if (pageToken === undefined) return undefined;
+    told = { body, pageToken };
+    return { pageToken, limit: options.limit, buffer };
   };
   const tokenAhead = (body: Buffer): string | undefined => {
     const guess = mayAskAhead(options) ? peekNextToken(body) : undefined;
     return guess !== undefined && !seen.has(guess) ? guess : undefined;
   };
-  const ask = (pageToken: string | undefined, limit: number | undefined): Coming => {
+  const requestFor = (pageToken: string | undefined, limit: number | undefined): PageRequest => {
     const [buffer, other] = buffers;
     buffers = [other, buffer];
-    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer, next });
-    // Anyone who leaves the walk early does not wait for this one; its failure is ignored.
-    answer.catch(() => {});
-    return answer;
+    return { pageToken, limit, signal: abandoned.signal, buffer, next: { ahead, of: following } };
   };
   try {
-    let coming: Coming = ask(options.pageToken, limitFor(options));
+    let coming = asked(fetchPage, requestFor(options.pageToken, limitFor(options)));
     for (;;) {
       isWaiting = true;
-      const raw: RawPage = (await coming).value;
+      const raw = (await coming.page) ?? (await fetchPage(coming.request)).value;
       isWaiting = false;
       const left = told?.body === raw.body ? told.pageToken : undefined;
       const guess: string | undefined = left ?? tokenAhead(raw.body);
       // A token that the page turns out not to have costs a read, and its response is thrown away.
-      const ahead: Coming | undefined = guess === undefined ? undefined : ask(guess, options.limit);
-      if (ahead && left === undefined) await hasLeft();
+      let early: Coming | undefined;
+      if (left !== undefined) early = { request: requestFor(left, options.limit), page: ahead.usual() };
+      else if (guess !== undefined) {
+        early = asked(fetchPage, requestFor(guess, options.limit));
+        await hasLeft();
+      }
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;
       if (token === null || (options.left && options.left() <= 0)) return;
       if (!seen.add(token)) throw circle(options, page.requestId);
       // What is thrown away may still be coming: into buffers that are not used any more.
-      if (ahead && token !== guess) buffers = twoBuffers();
-      coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
+      if (early && token !== guess) [buffers, ahead] = [twoBuffers(), new Ahead()];
+      coming = early && token === guess ? early : asked(fetchPage, requestFor(token, limitFor(options)));
     }
   } finally {
     options.interruption?.removeEventListener("abort", onInterruption);
@@ -141,7 +152,7 @@ export async function onePage(
 
 /** One for the page that is read, one for the page that is coming. */
 function twoBuffers(): readonly [BodyBuffer, BodyBuffer] {
-  return [new BodyBuffer(), new BodyBuffer()];
+  return [new BodyBuffer(createBodyPlace()), new BodyBuffer(createBodyPlace())];
 }
 
 function limitFor({ limit, left }: WalkOptions): number | undefined {

@@ -8,6 +8,7 @@ import {
   type ExchangeRequest,
   type Following,
   maxPageBytes,
+  type Response,
   type Transport,
   type NetworkErrorReason,
 } from "./exchange.ts";
@@ -110,7 +111,7 @@ export class Caller {
       try {
         const isAhead = request.next?.ahead.isUnderway === true;
         const header = isAhead ? authorization.again() : await authorization.header();
-        exchange = await transport.exchange(this.#exchangeOf(request, header));
+        exchange = await transport.exchange(this.#exchangeOf(request, header, reading));
       } catch (error) {
         return notSent(error);
       }
@@ -124,20 +125,30 @@ export class Caller {
     }
   }
 
-  #exchangeOf(
+  #exchangeOf<T>(
     { method, path, headers: own, body, page, signal, buffer, next }: CallRequest,
     authorization: string | undefined,
+    reading: Reading<T>,
   ): ExchangeRequest {
     const headers = this.#headersOf({ body, headers: own }, authorization);
     const maxBytes = page ? maxPageBytes : undefined;
-    const following = next && this.#followingOf(next);
+    const following = next && this.#followingOf(next, reading);
     return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, next: following, maxBytes };
   }
 
   /** What follows would leave with this request's token: not if another one is due, since it would be asked for again. */
-  #followingOf<T>(next: Following<T>): Following<T> {
-    const { authorization } = this.#options;
-    return { ahead: next.ahead, of: (body) => (authorization.isOver() ? undefined : next.of(body)) };
+  #followingOf<T, V>(next: Following<T>, reading: Reading<V>): Following<T> {
+    const { authorization, answered } = this.#options;
+    return {
+      ahead: next.ahead,
+      of: (body) => (authorization.isOver() ? undefined : next.of(body)),
+      read(response) {
+        const attempt = toAttempt(response, reading);
+        if (attempt.kind !== "answered") return undefined;
+        answered?.(response);
+        return attempt.value;
+      },
+    };
   }
 
   /** The same object as for the request before, if nothing of it differs: who knows it has nothing to check again. */
@@ -218,8 +229,6 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
     return broken(error.reason, error.message);
   }
 }
-
-type Response = Extract<Exchange, { kind: "response" }>;
 
 function ofUnusable<T>(
   { status, headers, body }: Omit<Response, "kind">,

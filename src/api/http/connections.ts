@@ -84,8 +84,8 @@ export class ConnectionPool {
   }
 }
 
-/** So much is read with one call of the system, bytes: a page of a list with one or two. */
-const spaceOf = { any: 64 * 1024, fresh: 16 * 1024, pages: 256 * 1024 } as const;
+/** So much is read with one call of the system, bytes; a page of a list has memory of its own. */
+const spaceOf = { any: 64 * 1024, fresh: 16 * 1024, pages: 64 * 1024 } as const;
 
 /** undici's client, with the first request that needs it. */
 async function loadClient(): Promise<typeof Client> {

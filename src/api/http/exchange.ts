@@ -30,6 +30,8 @@ export interface Following<T> {
   readonly ahead: SentAhead;
   /** Called with a body in the moment in which it is whole: what is asked for next; nothing if that is not known. */
   of(body: Buffer): T | undefined;
+  /** What the caller that asks would be given of such a response; nothing if it has to be asked for. */
+  read?(response: Response): unknown;
 }
 
 /** The request of one walk that has left before it is asked for, if there is one: see ahead.ts. */
@@ -75,6 +77,8 @@ export type Exchange =
       readonly partial?: { readonly status: number; readonly headers: Headers; readonly body: Buffer };
     });
 
+export type Response = Extract<Exchange, { readonly kind: "response" }>;
+
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 let lastHeaders: { readonly raw: readonly (Buffer | string)[]; readonly headers: Headers } | undefined;
@@ -101,6 +105,11 @@ const mebibyte = 1024 * 1024;
 export const maxPageBytes = 64 * mebibyte;
 /** The longest decoded body of anything else, bytes. */
 export const maxBodyBytes = mebibyte;
+
+/** So much is read with one call of the system, bytes: a page of a list with one or two. */
+const usualSpace = 256 * 1024;
+/** With less than this the calls would be many. */
+const leastSpace = 64 * 1024;
 
 /** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
 export function sizeInWords(bytes: number): string {
@@ -146,36 +155,60 @@ export interface DebugEvent {
  */
 export class BodyBuffer {
   #memory: Buffer = Buffer.alloc(0);
+  /** Where the body begins: what was received before it in the same memory is its head. */
+  #start = 0;
   #length = 0;
+  readonly #place: (() => Buffer | undefined) | undefined;
+
+  /** @param place memory to receive bodies in rather than in some of its own, once there is such memory; no one else has it */
+  constructor(place?: () => Buffer | undefined) {
+    this.#place = place;
+  }
 
   /** Empty again: what `bytes` gave before is overwritten from now on. */
   clear(): void {
+    this.#start = 0;
     this.#length = 0;
+    const place = this.#place?.();
+    if (place !== undefined && place.length >= this.#memory.length) this.#memory = place;
   }
 
-  /** Takes a copy of the bytes: they may be overwritten afterwards. */
+  /** Where the next bytes may be received: then `append` need not copy them. It stands until then. */
+  space(): Buffer {
+    const end = this.#start + this.#length;
+    if (this.#memory.length - end < leastSpace) this.#grow(this.#length + usualSpace);
+    return this.#memory.subarray(this.#start + this.#length);
+  }
+
+  /** Takes the bytes: they may be overwritten afterwards, unless they are in its `space`. */
   append(bytes: Buffer): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#memory.length) this.#grow(length);
-    bytes.copy(this.#memory, this.#length);
-    this.#length = length;
+    if (this.#length === 0 && this.holds(bytes)) this.#start = bytes.byteOffset - this.#memory.byteOffset;
+    const end = this.#start + this.#length;
+    const isThere = bytes.buffer === this.#memory.buffer && bytes.byteOffset === this.#memory.byteOffset + end;
+    if (!isThere) {
+      if (end + bytes.length > this.#memory.length) this.#grow(this.#length + bytes.length);
+      bytes.copy(this.#memory, this.#start + this.#length);
+    }
+    this.#length += bytes.length;
   }
 
   /** What was taken since `clear`: the buffer's own memory, not a copy. */
   bytes(): Buffer {
-    return this.#memory.subarray(0, this.#length);
+    return this.#memory.subarray(this.#start, this.#start + this.#length);
   }
 
   /** @returns true if the bytes are part of this buffer's memory */
   holds(bytes: Buffer): boolean {
-    return bytes.buffer === this.#memory.buffer;
+    const at = bytes.byteOffset - this.#memory.byteOffset;
+    return bytes.buffer === this.#memory.buffer && at >= 0 && at + bytes.length <= this.#memory.length;
   }
 
   /** Doubled, so that a body in many pieces is not copied for each; its first piece alone needs no more than itself. */
   #grow(least: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(least, 2 * this.#memory.length));
-    this.#memory.copy(larger, 0, 0, this.#length);
+    this.#memory.copy(larger, 0, this.#start, this.#start + this.#length);
     this.#memory = larger;
+    this.#start = 0;
   }
 }
 

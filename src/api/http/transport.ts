@@ -6,6 +6,7 @@ import {
   type Exchange,
   type ExchangeRequest,
   maxBodyBytes,
+  type Response,
   type Transport,
   BodyBuffer,
   type Headers,
@@ -231,8 +232,6 @@ function onceAborted(signal: AbortSignal, act: () => void): () => void {
   return () => void acts.delete(act);
 }
 
-type Response = Extract<Exchange, { kind: "response" }>;
-
 function isEncoded(exchange: Exchange): exchange is Response {
   return exchange.kind === "response" && exchange.headers["content-encoding"] !== undefined;
 }
@@ -302,6 +301,10 @@ export class Reception {
     // It knows the response before, and that one the one before it.
     this.#left = undefined;
     act?.();
+  }
+
+  space(): Buffer | undefined {
+    return this.#options.buffer?.space();
   }
 
   onHeaders(status: number, raw: readonly (Buffer | string)[]): boolean {

@@ -52,8 +52,13 @@ interface Underway {
 
 /** What of a dispatcher the transport uses: one request at a time. */
 export class UsualConnection {
-  readonly onread = { buffer: (): Buffer => this.#space, callback: (length: number): boolean => this.#receive(length) };
-  readonly #space: Buffer;
+  readonly onread = {
+    buffer: (): Buffer => (this.#space = this.#current?.listener.space?.() ?? (this.#ownSpace ??= this.#makeSpace())),
+    callback: (length: number): boolean => this.#receive(length),
+  };
+  /** Where the socket puts what it reads next. */
+  #space: Buffer = Buffer.alloc(0);
+  #ownSpace: Buffer | undefined;
   readonly #options: UsualConnectionOptions;
   readonly #connect: Connect;
   readonly #url: URL;
@@ -67,7 +72,6 @@ export class UsualConnection {
 
   constructor(options: UsualConnectionOptions) {
     this.#options = options;
-    this.#space = Buffer.allocUnsafeSlow(options.spaceBytes);
     this.#connect = options.connect(this.onread);
     this.#url = new URL(options.origin);
   }
@@ -92,6 +96,10 @@ export class UsualConnection {
   #leave(listener: ResponseListener): void {
     this.#begin(listener, { isReused: true });
     listener.onLeft?.();
+  }
+
+  #makeSpace(): Buffer {
+    return Buffer.allocUnsafeSlow(this.#options.spaceBytes);
   }
 
   destroy(): void {

@@ -11,6 +11,8 @@ export interface ResponseListener {
   onError(error: Error): void;
   /** The request was sent, or a connection is being made for it: nothing more is done before something comes. */
   onLeft?(): void;
+  /** Where the next bytes are best received, head and body alike. */
+  space?(): Buffer | undefined;
   /** Of the part of the program that reads what has come. */
   onLoad?(loading: Promise<unknown>): void;
 }

@@ -24,15 +24,19 @@ interface FoundRows {
 
 const mostRows = 4096;
 const mostMembers = 65_536;
-/** Where things lie in the memory: spans, ranges, members, the body. */
+/** A shorter body is read before the code would be compiled, a longer one would take memory that stays taken. */
+const [leastBytes, mostBytes] = [32 * 1024, 8 * 1024 * 1024];
+/** What is read in one step: a zero in it, behind the body, ends every string and every number. */
+const margin = 32;
+/** Where things lie in the memory: spans, ranges, members, a body that was received elsewhere, places to receive others in. */
 const rangesAt = mostRows * 8;
 const placesAt = rangesAt + mostRows * 8;
 const bodyAt = placesAt + mostMembers * 16;
-/** What is read in one step: a zero in it, behind the body, ends every string and every number. */
-const margin = 32;
+const receivedAt = bodyAt + mostBytes + margin;
+const receivedBytes = 2 * 1024 * 1024;
 const memoryPage = 65_536;
-/** A shorter body is read before the code would be compiled, a longer one would take memory that stays taken. */
-const [leastBytes, mostBytes] = [32 * 1024, 8 * 1024 * 1024];
+/** It never grows, since that would take away what is received in it; what is not used of it takes none of the system's. */
+const memoryPages = Math.ceil((receivedAt + 2 * (receivedBytes + margin)) / memoryPage);
 
 /** As far as it is used here: neither the language's types nor Node's name it. */
 declare const WebAssembly: {
@@ -40,7 +44,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-interface Scanner {
+interface Code {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   readonly rowCount: { readonly value: number };
   readonly memberCount: { readonly value: number };
@@ -49,16 +53,37 @@ interface Scanner {
   ): number;
 }
 
+interface Scanner extends Code {
+  /** All of the memory. */
+  readonly bytes: Buffer;
+  /** Where bodies may be received, as long as no one does. */
+  readonly places: Buffer[];
+}
+
 /** Made with the first long page; null if the processor lacks what it needs. */
 let scanner: Scanner | null | undefined;
 
 function made(): Scanner | null {
   try {
     const module = new WebAssembly.Module(Buffer.from(code, "base64"));
-    return new WebAssembly.Instance(module).exports as Scanner;
+    const { memory, rowCount, memberCount, rows } = new WebAssembly.Instance(module).exports as Code;
+    memory.grow(memoryPages - memory.buffer.byteLength / memoryPage);
+    const bytes = Buffer.from(memory.buffer);
+    const placeFrom = (at: number): Buffer => bytes.subarray(at, at + receivedBytes);
+    const places = [placeFrom(receivedAt), placeFrom(receivedAt + receivedBytes + margin)];
+    return { memory, rowCount, memberCount, rows, bytes, places };
   } catch {
     return null;
   }
+}
+
+/**
+ * A place of one's own for bodies whose rows are then found without a copy of them.
+ * @returns gives the place, the same each time; nothing before the first long page, and if others have them all
+ */
+export function createBodyPlace(): () => Buffer | undefined {
+  let place: Buffer | undefined;
+  return () => (place ??= scanner?.places.pop());
 }
 
 /**
@@ -69,22 +94,21 @@ export function scanUsualRows(body: Buffer, from: number): FoundRows | undefined
   if (body.length < leastBytes || body.length > mostBytes) return undefined;
   if (scanner === undefined) scanner = made();
   if (scanner === null) return undefined;
-  const { memory } = scanner;
-  const missing = bodyAt + body.length + margin - memory.buffer.byteLength;
-  if (missing > 0) memory.grow(Math.ceil(missing / memoryPage));
-  const bytes = new Uint8Array(memory.buffer);
-  bytes.set(body, bodyAt);
-  bytes.fill(0, bodyAt + body.length, bodyAt + body.length + margin);
-  const end = scanner.rows(bodyAt + from, bodyAt, 0, mostRows, rangesAt, placesAt, mostMembers);
+  const { memory, bytes, rows, rowCount, memberCount } = scanner;
+  const isThere = body.buffer === memory.buffer;
+  const at = isThere ? body.byteOffset : bodyAt;
+  if (!isThere) bytes.set(body, at);
+  bytes.fill(0, at + body.length, at + body.length + margin);
+  const end = rows(at + from, at, 0, mostRows, rangesAt, placesAt, mostMembers);
   if (end === 0) return undefined;
-  const count = scanner.rowCount.value;
+  const count = rowCount.value;
   return {
     spans: new Uint32Array(memory.buffer, 0, count * 2).slice(),
     count,
     members: {
       ranges: new Uint32Array(memory.buffer, rangesAt, count * 2),
-      places: new Uint32Array(memory.buffer, placesAt, scanner.memberCount.value * 4),
+      places: new Uint32Array(memory.buffer, placesAt, memberCount.value * 4),
     },
-    end: end - bodyAt,
+    end: end - at,
   };
 }

@@ -8,7 +8,8 @@ import {
   walk,
   type WalkOptions,
 } from "../../../src/api/pages.ts";
-import type { NextPage } from "../../../src/api/entities-and-cohorts.ts";
+import type { NextPage, RawPage } from "../../../src/api/entities-and-cohorts.ts";
+import type { Exchange } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
 
 function body(rows: number, next: string | null, from = 0): Buffer {
@@ -109,37 +110,70 @@ describe("walk", () => {
   });
 
   describe("of the transport, which asks for the next page when one came", () => {
-    /** Pages come into the buffer that was handed in; `told` is what is said of the next one in that moment. */
-    function receiving(total: number) {
+    /**
+     * Pages come into the buffer that was handed in, and the next one is asked for in that moment. `told` is what is said of it then;
+     * `isUsual` false: what left so is not one that the walk can take.
+     */
+    function receiving(total: number, isUsual: (request: NextPage) => boolean = () => true) {
       const service = serviceOf(total);
       const told: (NextPage | undefined)[] = [];
-      const receive: FetchPage = async (request) => {
+      const asked: NextPage[] = [];
+      const come = async (request: PageRequest): Promise<RawPage> => {
         const { value } = await service.fetchPage(request);
         await new Promise((resolve) => setImmediate(resolve));
-        request.buffer!.clear();
-        request.buffer!.append(value.body);
-        const received = request.buffer!.bytes();
-        told.push(request.next!.of(received));
-        return { value: { ...value, body: received } };
+        const [buffer, next] = [request.buffer!, request.next!];
+        buffer.clear();
+        buffer.append(value.body);
+        const page = { ...value, body: buffer.bytes() };
+        if (next.ahead.isUnderway) return page;
+        const following = next.of(page.body);
+        told.push(following);
+        if (following) leave({ ...request, ...following }, isUsual(following));
+        return page;
       };
-      return { ...service, told, receive };
+      const leave = (request: PageRequest, usual: boolean): void => {
+        const head = { status: usual ? 200 : 503, headers: { "content-type": "application/json" } };
+        const exchange = come(request).then(({ body }): Exchange => ({ kind: "response", ...head, body }));
+        const like = { method: "GET", baseUrl: "", path: "", headers: {} };
+        const read = ({ body }: { body: Buffer }): RawPage => ({ body, requestId: undefined });
+        const { ahead } = request.next!;
+        const sent = { path: "", buffer: request.buffer!, target: {}, reception: { break() {} }, exchange };
+        ahead.sent({ ...sent, request: { ...like, next: { ahead, of: () => undefined, read } } });
+      };
+      const receive: FetchPage = async (request) => {
+        asked.push(request as NextPage);
+        // Whoever sends it takes what is under way.
+        void request.next!.ahead.take({ method: "GET", baseUrl: "", path: "", headers: {} }, {});
+        return { value: await come(request) };
+      };
+      return { requested: service.asked, asked, told, receive };
     }
 
     test("it is the page that is asked for then, into the same buffer", async () => {
-      const { asked, told, receive } = receiving(50);
-      expect((await collect(receive, { limit: 10 })).ids).toHaveLength(50);
+      const { asked, requested, told, receive } = receiving(50);
+      const { ids } = await collect(receive, { limit: 10 });
+      expect(ids).toEqual(Array.from({ length: 50 }, (_, i) => `e${i}`));
       expect(told.map((page) => page?.pageToken)).toEqual(["10", "20", "30", "40", undefined]);
-      for (const [at, page] of told.slice(0, -1).entries()) {
-        const { pageToken, limit, buffer } = asked[at + 1]!;
-        expect({ pageToken, limit }).toEqual({ pageToken: page!.pageToken, limit: page!.limit });
-        expect(page!.buffer).toBe(buffer);
-      }
+      expect(told.slice(0, -1).map((page) => page!.limit)).toEqual([10, 10, 10, 10]);
+      expect(requested.map(({ pageToken }) => pageToken)).toEqual([undefined, "10", "20", "30", "40"]);
+      expect(new Set(told.slice(0, -1).map((page) => page!.buffer)).size).toBe(2);
+      // Of those that have left no one is asked.
+      expect(asked.map(({ pageToken }) => pageToken)).toEqual([undefined]);
+    });
+
+    test("one that is not usual is asked for, with the same request", async () => {
+      const { asked, told, receive } = receiving(60, ({ pageToken }) => pageToken !== "20");
+      const { ids } = await collect(receive, { limit: 10 });
+      expect(ids).toEqual(Array.from({ length: 60 }, (_, i) => `e${i}`));
+      expect(asked.map(({ pageToken }) => pageToken)).toEqual([undefined, "20"]);
+      expect(asked[1]!.buffer).toBe(told[1]!.buffer);
+      expect(asked[1]!.limit).toBe(10);
     });
 
     test("nothing is waited for before that page is checked", async () => {
-      const { asked, receive } = receiving(30);
+      const { requested, receive } = receiving(30);
       let turns = 0;
-      const turn = (): void => void (turns++, asked.length < 4 && setImmediate(turn));
+      const turn = (): void => void (turns++, requested.length < 4 && setImmediate(turn));
       const given: number[] = [];
       for await (const _ of walk(receive, { ...what, limit: 10 })) {
         if (given.length > 0) given.push(turns);
@@ -175,7 +209,7 @@ describe("walk", () => {
     });
 
     test.each([1, 9, 10, 11, 20, 21, 35])("of %d rows at most, none is said that may be too many", async (max) => {
-      const { asked, told, receive } = receiving(50);
+      const { requested: asked, told, receive } = receiving(50);
       let taken = 0;
       for await (const page of walk(receive, { ...what, limit: 10, left: () => max - taken })) taken += page.count;
       expect(taken).toBe(max);

@@ -19,16 +19,18 @@ const headers = { accept: "application/json" };
 
 /** A walk: each body says which page it is, and the next one has the number after it. */
 function walkOf(baseUrl: string, options: Partial<TransportOptions> & { readonly signal?: AbortSignal } = {}) {
+  const ahead = new Ahead<Exchange>();
   const transport = transportTo({ locate: (url) => url, ...options });
   const buffers = [new BodyBuffer(), new BodyBuffer()] as const;
   const called: number[] = [];
   const next: ExchangeRequest["next"] = {
-    ahead: new Ahead(),
+    ahead,
     of(body) {
       const page = Number(body.toString());
       called.push(page);
       return { path: pathOf(page + 1), buffer: buffers[(page + 1) % 2]! };
     },
+    read: (response) => response,
   };
   const request = (page: number, more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
     method: "GET",
@@ -41,8 +43,13 @@ function walkOf(baseUrl: string, options: Partial<TransportOptions> & { readonly
   });
   const ask = async (page: number, more?: Partial<ExchangeRequest>): Promise<Exchange> =>
     transport.exchange(request(page, more));
-  return { ask, called, buffers, next, close: () => transport.close() };
+  /** The same without asking, if the response is as usual. */
+  const wait = async (page: number): Promise<Exchange> => (await ahead.usual()) ?? ask(page);
+  return { ask, wait, ahead, called, buffers, next, close: () => transport.close() };
 }
+
+/** How a walk comes to its pages. */
+const ways = ["ask", "wait"] as const;
 
 function textOf(exchange: Exchange): string {
   return exchange.kind === "response" ? exchange.body.toString() : `${exchange.reason}: ${exchange.detail}`;
@@ -62,10 +69,10 @@ async function startPages() {
 }
 
 describe("the request that follows", () => {
-  test("leaves by itself, is sent once, and whoever asks for it is given its response", async () => {
+  test.each(ways)("leaves by itself, is sent once, and whoever does %s for it is given its response", async (way) => {
     const peer = await startPages();
-    const { ask, close } = walkOf(peer.origin);
-    for (let page = 1; page <= 5; page++) expect(textOf(await ask(page))).toBe(String(page));
+    const { [way]: get, close } = walkOf(peer.origin);
+    for (let page = 1; page <= 5; page++) expect(textOf(await get(page))).toBe(String(page));
     await pause();
     expect(peer.pages()).toEqual([1, 2, 3, 4, 5, 6]);
     expect(peer.connections()).toBe(1);
@@ -215,7 +222,7 @@ describe("nothing leaves by itself", () => {
   });
 });
 
-describe("what the service does meanwhile", () => {
+describe.each(ways)("what the service does meanwhile, to those who %s", (way) => {
   const doublings: Record<string, (socket: Socket, page: string) => void> = {
     "at once": (socket, page) => void socket.write(answer(page) + answer(page)),
     "a turn later": (socket, page) => void (socket.write(answer(page)), setImmediate(() => socket.write(answer(page)))),
@@ -231,8 +238,8 @@ describe("what the service does meanwhile", () => {
     const peer = await startRawPeer((socket) => {
       socket.on("data", (data) => doublings[how]!(socket, numberIn(data)));
     });
-    const { ask, close } = walkOf(peer.origin);
-    for (let page = 1; page <= 6; page++) expect(textOf(await ask(page))).toBe(String(page));
+    const { [way]: get, close } = walkOf(peer.origin);
+    for (let page = 1; page <= 6; page++) expect(textOf(await get(page))).toBe(String(page));
     close();
   });
 
@@ -253,8 +260,8 @@ describe("what the service does meanwhile", () => {
         socket.on("data", (data) => void asked.push(numberIn(data)));
         socket.once("data", (data) => closings[how]!(socket, numberIn(data)));
       });
-      const { ask, close } = walkOf(peer.origin);
-      for (let page = 1; page <= 6; page++) expect(textOf(await ask(page))).toBe(String(page));
+      const { [way]: get, close } = walkOf(peer.origin);
+      for (let page = 1; page <= 6; page++) expect(textOf(await get(page))).toBe(String(page));
       for (const page of "123456") expect(asked.filter((each) => each === page).length).toBeLessThanOrEqual(2);
       close();
     },
@@ -267,19 +274,100 @@ describe("what the service does meanwhile", () => {
         socket.once("data", () => void peer.close());
       });
     });
-    const { ask, close } = walkOf(peer.origin);
-    expect(textOf(await ask(1))).toBe("1");
-    expect(textOf(await ask(2))).toMatch(/^refused: /);
+    const { [way]: get, close } = walkOf(peer.origin);
+    expect(textOf(await get(1))).toBe("1");
+    expect(textOf(await get(2))).toMatch(/^refused: /);
     close();
   });
 
   test("it does not respond: the next one is out of time", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.write(answer(1))));
-    const { ask, close } = walkOf(peer.origin, { timeoutMs: 150 });
-    expect(textOf(await ask(1))).toBe("1");
-    expect(textOf(await ask(2))).toBe("timeout: no full response within 0.15 s");
+    const { [way]: get, close } = walkOf(peer.origin, { timeoutMs: 150 });
+    expect(textOf(await get(1))).toBe("1");
+    expect(textOf(await get(2))).toBe("timeout: no full response within 0.15 s");
     close();
   });
+});
+
+describe("without being asked for", () => {
+  test("there is nothing if nothing has left", async () => {
+    const peer = await startPages();
+    const { ask, ahead, close } = walkOf(peer.origin, { debug: () => {} });
+    expect(await ahead.usual()).toBeUndefined();
+    await ask(1);
+    expect(await ahead.usual()).toBeUndefined();
+    close();
+  });
+
+  const unusual: Record<string, { readonly status?: number; readonly head?: string; readonly body?: Buffer }> = {
+    "another success": { status: 201 },
+    "a redirect": { status: 302 },
+    "a refusal": { status: 401 },
+    "an error": { status: 503 },
+    "a body that is encoded": { head: "Content-Encoding: gzip\r\n", body: gzipSync("2") },
+    "a page of text": { head: "Content-Type: text/html\r\n" },
+  };
+  test.each(Object.keys(unusual))("%s is there for those who ask: it is not sent again", async (what) => {
+    const { status = 200, head = "", body = Buffer.from("2") } = unusual[what]!;
+    const type = what === "a page of text" ? "" : "Content-Type: application/json\r\n";
+    const asked: string[] = [];
+    const peer = await startRawPeer((socket) => {
+      socket.on("data", (data) => {
+        const page = numberIn(data);
+        asked.push(page);
+        if (page !== "2") return void socket.write(answer(page));
+        socket.write(`HTTP/1.1 ${status} Said\r\n${type}${head}Content-Length: ${body.length}\r\n\r\n`);
+        socket.write(body);
+      });
+    });
+    const { ask, ahead, close } = walkOf(peer.origin);
+    await ask(1);
+    expect(await ahead.usual()).toBeUndefined();
+    expect(ahead.isUnderway).toBe(true);
+    const exchange = await ask(2);
+    expect([textOf(exchange), exchange.kind === "response" && exchange.status]).toEqual(["2", status]);
+    expect(textOf(await ask(3))).toBe("3");
+    expect(asked.slice(0, 3)).toEqual(["1", "2", "3"]);
+    close();
+  });
+
+  test("nothing that the caller cannot read", async () => {
+    const peer = await startPages();
+    const { ask, ahead, next, close } = walkOf(peer.origin);
+    await ask(1, { next: { ...next, read: () => undefined } });
+    expect(await ahead.usual()).toBeUndefined();
+    expect(textOf(await ask(2))).toBe("2");
+    await pause();
+    expect(peer.pages().slice(0, 2)).toEqual([1, 2]);
+    close();
+  });
+
+  test("no header repeats the credential", async () => {
+    const peer = await startPeer(({ url, headers: { authorization } }, response) => {
+      response.writeHead(200, { ...json, "request-id": `of ${authorization}` }).end(/\d+$/.exec(url ?? "")?.[0]);
+    });
+    const { ask, ahead, next, close } = walkOf(peer.origin);
+    await ask(1, { next, headers: { ...headers, authorization: "Bearer a-long-secret-token" } });
+    const response = (await ahead.usual()) as Extract<Exchange, { kind: "response" }>;
+    expect(response.headers["request-id"]).toBe("of Bearer [secret]");
+    close();
+  });
+});
+
+test("a page is not copied: it stays where the connection received it", async () => {
+  const peer = await startRawPeer((socket) => {
+    socket.on("data", (data) => void socket.write(answer(numberIn(data))));
+  });
+  const { ask, wait, buffers, close } = walkOf(peer.origin);
+  await ask(1);
+  for (const page of [2, 3, 4, 5]) {
+    const exchange = await wait(page);
+    const { body } = exchange as Extract<Exchange, { kind: "response" }>;
+    expect(body.toString()).toBe(String(page));
+    // Its head is before it.
+    expect([body.byteOffset, buffers[page % 2]!.holds(body)]).toEqual([answer(page).length - 1, true]);
+  }
+  close();
 });
 
 describe("over TLS", () => {
@@ -300,10 +388,10 @@ describe("over TLS", () => {
     return { pages, port, origin: `https://localhost:${port}`, connections: () => connections };
   }
 
-  test("the same, over one connection", async () => {
+  test.each(ways)("the same, over one connection: %s", async (way) => {
     const peer = await startTls();
-    const { ask, close } = walkOf(peer.origin, { ca: cert });
-    for (let page = 1; page <= 5; page++) expect(textOf(await ask(page))).toBe(String(page));
+    const { [way]: get, close } = walkOf(peer.origin, { ca: cert });
+    for (let page = 1; page <= 5; page++) expect(textOf(await get(page))).toBe(String(page));
     await pause();
     expect([peer.pages, peer.connections()]).toEqual([[1, 2, 3, 4, 5, 6], 1]);
     close();

@@ -148,6 +148,43 @@ test("pages of every length up to a large one, each longer or shorter than the o
   expect(scanUsualRows(Buffer.from(`[{"a":"${"x".repeat(9_000_000)}"}]`), 1)).toBeUndefined();
 });
 
+test("two have a place to receive bodies in once there was a long page: there they are read as elsewhere", async () => {
+  vi.resetModules();
+  const { createBodyPlace, scanUsualRows: scanRows } = await import("../../../../src/api/json/row-scanner.ts");
+  const places = [createBodyPlace(), createBodyPlace(), createBodyPlace()];
+  expect(places.map((place) => place())).toEqual([undefined, undefined, undefined]);
+  scanRows(Buffer.from(`[{"a":1}]${blanks}`), 1);
+  const [first, second, third] = places.map((place) => place());
+  expect(third).toBeUndefined();
+  expect(places[0]!()).toBe(first);
+  expect(second!.byteOffset - first!.byteOffset).not.toBe(0);
+  for (const place of [first!, second!]) {
+    const other = place === first ? second! : first!;
+    other.fill(1);
+    // All of it, up to its last byte, and from anywhere in it.
+    for (const from of [0, 1, 333, place.length - 40_000]) {
+      place.fill(0x22);
+      const length = from === 1 ? place.length - 1 : 40_000;
+      const body = place.subarray(from, from + length);
+      const text = `[{"a":"${"x".repeat(length - 40)}"},{"b":[1,true]}]`;
+      body.fill(" ");
+      body.write(text);
+      const there = scanRows(body, 1);
+      const [spans, members] = [there?.spans.slice(), there?.members.places.slice()];
+      const elsewhere = scanRows(Buffer.from(body), 1);
+      expect(elsewhere?.count).toBe(2);
+      expect([there?.end, spans, members]).toEqual([elsewhere!.end, elsewhere!.spans, elsewhere!.members.places]);
+      expect(body.toString().trimEnd()).toBe(text);
+    }
+    expect(other.every((byte) => byte === 1)).toBe(true);
+  }
+  // A string that does not end is not read on into what an earlier page left behind it.
+  first!.fill("x");
+  first!.write('"}]', 50_000);
+  first!.write('[{"a":"');
+  expect(scanRows(first!.subarray(0, 40_000), 1)).toBeUndefined();
+});
+
 test("a processor that cannot run the code reads pages the other way", async () => {
   const refuse = vi.fn(() => {
     throw new Error("no SIMD");
