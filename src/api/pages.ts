@@ -170,8 +170,8 @@ function mayAskAhead({ limit, left }: WalkOptions): boolean {
  */
 export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
   try {
-    const { spans, count, nextPageToken, hasMore, isTight, members } = scanPage(body);
-    return { body, requestId, spans, count, nextPageToken, hasMore, isTight, members };
+    const { spans, count, nextPageToken, hasMore, isTight, members, separate } = scanPage(body);
+    return { body, requestId, spans, count, nextPageToken, hasMore, isTight, members, separate };
   } catch (error) {
     if (!(error instanceof BrokenBody)) throw error;
     throw broken(error.message, context, requestId);

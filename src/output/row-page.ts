@@ -14,6 +14,8 @@ export interface RowPage {
   readonly isTight?: boolean;
   /** Where the members of each row stand, if that is known: the page is tight then. */
   readonly members?: RowMembers | undefined;
+  /** Overwrites the byte behind each row but the last, quicker than a loop. @returns false if it did nothing */
+  readonly separate?: ((byte: number) => boolean) | undefined;
 }
 
 /** Where the members of each row are in the page's body. */
@@ -83,7 +85,8 @@ export function joinedRows(page: RowPage, separator: "," | "\n"): Buffer {
   if (!page.isTight && !isCompact(page, { from: 0, to: rowCount(page) })) {
     return Buffer.from(rowTexts(page).map(compactJson).join(separator));
   }
-  if (separator === "\n") for (let end = 1; end < spans.length - 1; end += 2) body[spans[end] ?? 0] = newLine;
+  if (separator === "\n" && page.separate?.(newLine) !== true)
+    for (let end = 1; end < spans.length - 1; end += 2) body[spans[end] ?? 0] = newLine;
   return body.subarray(spans[0], spans.at(-1));
 }
 

@@ -13,11 +13,16 @@ export interface Members {
   readonly places: Uint32Array;
 }
 
+/** Overwrites the byte behind each row but the last. @returns false, and nothing is done, once another page was scanned */
+export type Separate = (byte: number) => boolean;
+
 interface FoundRows {
+  /** Overwritten when the next page is scanned, as the members are. */
   readonly spans: Uint32Array;
   readonly count: number;
-  /** Overwritten when the next page is scanned. */
   readonly members: Members;
+  /** If the body stands where the code can write. */
+  readonly separate: Separate | undefined;
   /** The index after the closing bracket. */
   readonly end: number;
 }
@@ -51,6 +56,7 @@ interface Code {
   rows(
     ...at: [at: number, body: number, spans: number, rows: number, ranges: number, places: number, members: number]
   ): number;
+  separate(spans: number, count: number, body: number, byte: number): void;
 }
 
 interface Scanner extends Code {
@@ -62,16 +68,18 @@ interface Scanner extends Code {
 
 /** Made with the first long page; null if the processor lacks what it needs. */
 let scanner: Scanner | null | undefined;
+/** How many pages were scanned. */
+let scans = 0;
 
 function made(): Scanner | null {
   try {
     const module = new WebAssembly.Module(Buffer.from(code, "base64"));
-    const { memory, rowCount, memberCount, rows } = new WebAssembly.Instance(module).exports as Code;
+    const { memory, rowCount, memberCount, rows, separate } = new WebAssembly.Instance(module).exports as Code;
     memory.grow(memoryPages - memory.buffer.byteLength / memoryPage);
     const bytes = Buffer.from(memory.buffer);
     const placeFrom = (at: number): Buffer => bytes.subarray(at, at + receivedBytes);
     const places = [placeFrom(receivedAt), placeFrom(receivedAt + receivedBytes + margin)];
-    return { memory, rowCount, memberCount, rows, bytes, places };
+    return { memory, rowCount, memberCount, rows, separate, bytes, places };
   } catch {
     return null;
   }
@@ -94,7 +102,8 @@ export function scanUsualRows(body: Buffer, from: number): FoundRows | undefined
   if (body.length < leastBytes || body.length > mostBytes) return undefined;
   if (scanner === undefined) scanner = made();
   if (scanner === null) return undefined;
-  const { memory, bytes, rows, rowCount, memberCount } = scanner;
+  const { memory, bytes, rows, rowCount, memberCount, separate } = scanner;
+  const scan = ++scans;
   const isThere = body.buffer === memory.buffer;
   const at = isThere ? body.byteOffset : bodyAt;
   if (!isThere) bytes.set(body, at);
@@ -103,12 +112,13 @@ export function scanUsualRows(body: Buffer, from: number): FoundRows | undefined
   if (end === 0) return undefined;
   const count = rowCount.value;
   return {
-    spans: new Uint32Array(memory.buffer, 0, count * 2).slice(),
+    spans: new Uint32Array(memory.buffer, 0, count * 2),
     count,
     members: {
       ranges: new Uint32Array(memory.buffer, rangesAt, count * 2),
       places: new Uint32Array(memory.buffer, placesAt, memberCount.value * 4),
     },
+    separate: isThere ? (byte) => scan === scans && (separate(0, count, at, byte), true) : undefined,
     end: end - at,
   };
 }

@@ -258,4 +258,14 @@
     (global.set $rows (local.get $rows))
     (global.set $members (local.get $members))
     (local.get $at))
+
+  ;; overwrites the byte behind each row but the last. $count: of spans, one at least
+  (func (export "separate") (param $spans i32) (param $count i32) (param $body i32) (param $byte i32)
+    (local $last i32)
+    (local.set $last (i32.add (local.get $spans) (i32.shl (i32.sub (local.get $count) (i32.const 1)) (i32.const 3))))
+    (loop $next
+      (if (i32.lt_u (local.get $spans) (local.get $last)) (then
+        (i32.store8 (i32.add (local.get $body) (i32.load offset=4 (local.get $spans))) (local.get $byte))
+        (local.set $spans (i32.add (local.get $spans) (i32.const 8)))
+        (br $next)))))
 )

@@ -69,6 +69,24 @@ describe("pages of rows", () => {
     expect(joinedRows(page, "\n").buffer).toBe(page.body.buffer);
   });
 
+  it.each([true, false])("are told apart by what the page has for that, if it does it: %s", (does) => {
+    const page = answer(['{"a":1}', '{"b":","}', '{"c":3}'], ",");
+    const asked: number[] = [];
+    const separate = (byte: number): boolean => {
+      asked.push(byte);
+      if (does) for (const row of [0, 1]) page.body[page.spans[row * 2 + 1]!] = 0x3b;
+      return does;
+    };
+    const separator = does ? ";" : "\n";
+    expect(joinedRows({ ...page, isTight: true, separate }, "\n").toString()).toBe(
+      ['{"a":1}', '{"b":","}', '{"c":3}'].join(separator),
+    );
+    expect(asked).toEqual([10]);
+    const other = answer(["{}", "{}"], ",");
+    expect(joinedRows({ ...other, isTight: true, separate }, ",").toString()).toBe("{},{}");
+    expect(asked).toEqual([10]);
+  });
+
   it("may leave rows out", () => {
     const { body, spans } = answer(['{"a":1}', '{"b":2}', '{"c":3}'], ",");
     const some = { body, spans: Uint32Array.from([...spans.slice(0, 2), ...spans.slice(4)]) };

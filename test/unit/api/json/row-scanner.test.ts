@@ -185,6 +185,25 @@ test("two have a place to receive bodies in once there was a long page: there th
   expect(scanRows(first!.subarray(0, 40_000), 1)).toBeUndefined();
 });
 
+test("what is behind each row but the last is overwritten where the body was received, until another page is scanned", async () => {
+  vi.resetModules();
+  const { createBodyPlace, scanUsualRows: scanRows } = await import("../../../../src/api/json/row-scanner.ts");
+  const place = createBodyPlace();
+  expect(scanRows(Buffer.from(`[{"a":1},{}]${blanks}`), 1)?.separate).toBeUndefined();
+  for (const count of [1, 2, 3, 500, 4000]) {
+    const rows = Array.from({ length: count }, (_, row) => `{"a":"},{","b":[1,${row}]}`);
+    const body = place()!.subarray(7, 7 + 200_000);
+    body.fill(" ");
+    body.write(`[${rows.join(",")}]`);
+    const found = scanRows(body, 1);
+    expect(found?.separate?.(10)).toBe(true);
+    expect(body.toString().trimEnd()).toBe(`[${rows.join("\n")}]`);
+    scanRows(Buffer.from(`[{"a":1},{}]${blanks}`), 1);
+    expect(found?.separate?.(44)).toBe(false);
+    expect(body.toString().trimEnd()).toBe(`[${rows.join("\n")}]`);
+  }
+});
+
 test("a processor that cannot run the code reads pages the other way", async () => {
   const refuse = vi.fn(() => {
     throw new Error("no SIMD");
