@@ -257,6 +257,10 @@ class LazyList implements ListWriter {
     await target.sink.write(await receipt(text, { view, target: { ...target, receiptsBefore } }));
   }
 
+  get isVerbatim(): boolean {
+    return this.#writer?.isVerbatim === true;
+  }
+
   async page(page: RowPage): Promise<void> {
     if (this.rowsWritten === 0 && this.#options.isRead) this.#assertFields(page);
     if (this.#writer === undefined && this.#lacksColumns()) {

@@ -122,13 +122,17 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
   let count = 0;
+  let wasVerbatim = false;
   let optimizeAsBefore: (() => void) | undefined;
   try {
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
+      const isVerbatim = writer.isVerbatim && page.members !== undefined && !unique;
       // After the first ones everything is loaded that a walk needs.
-      if (++count === 3) optimizeAsBefore = optimizeLess();
+      if (++count === 3) optimizeAsBefore = optimizeLess(isVerbatim ? "bytes" : "rows");
+      else if (!isVerbatim && wasVerbatim) optimizeAsBefore?.();
+      wasVerbatim = isVerbatim;
       await writer.page(unique ? unique.of(page) : page);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });

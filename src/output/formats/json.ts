@@ -46,6 +46,7 @@ function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: Lis
     return visibleJson(`${rows.join("\n")}\n`);
   };
   return {
+    isVerbatim: fields === undefined && !isTerminal,
     async page(page) {
       if (rowCount(page) === 0) return;
       if (isTerminal) return sink.write(lines(page));
@@ -68,6 +69,7 @@ function compactList(
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   let isFirst = rowsBefore === 0;
   return {
+    isVerbatim: fields === undefined,
     async page(page) {
       if (rowCount(page) === 0) return;
       await sink.write(isFirst ? head : ",");

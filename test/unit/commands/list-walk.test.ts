@@ -1,11 +1,13 @@
 // What a list command does with a walk: where it goes on, what it says when it breaks, and what it asks for again.
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { Attempt } from "../../../src/api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../../src/api/entities-and-cohorts.ts";
 import { printList } from "../../../src/commands/running/list-walk.ts";
+import * as reading from "../../../src/commands/running/read.ts";
 import type { ListFlags } from "../../../src/commands/options/lists.ts";
 import type { Context } from "../../../src/context.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -14,11 +16,17 @@ import { stage } from "../output/streams.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "integ-list-walk-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  vi.mocked(reading.optimizeLess).mockReset();
+  vi.restoreAllMocks();
+});
+vi.mock(import("../../../src/commands/running/read.ts"), { spy: true });
 
 interface Scene {
   readonly flags?: ListFlags;
   readonly format?: "ndjson" | "json" | "table";
   readonly typedFormat?: "ndjson" | "table";
+  readonly fields?: readonly string[];
   readonly profile?: Record<string, unknown>;
   /** Rows of the service; its tokens are offsets. */
   readonly rows?: number;
@@ -30,8 +38,8 @@ interface Scene {
 
 /** Runs a list command against a service of so many rows. */
 async function play(scene: Scene) {
-  const { flags = {}, format = "ndjson", typedFormat, profile = {}, rows = 10, breaksAt, surplus = 0 } = scene;
-  const { output, stdout, stderr } = stage({ format, typedFormat });
+  const { flags = {}, format = "ndjson", typedFormat, fields, profile = {}, rows = 10, breaksAt, surplus = 0 } = scene;
+  const { output, stdout, stderr } = stage({ format, typedFormat, ...(fields && { fields }) });
   const asked: ListRequest[] = [];
   const page = async (request: ListRequest): Promise<Attempt<RawPage>> => {
     asked.push(request);
@@ -219,4 +227,56 @@ describe("what is not printed", () => {
     expect(failure?.kind).toBe("unreachable");
     expect(idsOf(printed)).toEqual(ids(4));
   });
+});
+
+describe("how V8 optimizes in a walk", () => {
+  /** What it was told, in order; `back` when that was taken back. */
+  function watched(): string[] {
+    const told: string[] = [];
+    vi.mocked(reading.optimizeLess).mockImplementation((of) => {
+      told.push(of);
+      return () => void told.push("back");
+    });
+    return told;
+  }
+  const long: ListFlags = { all: true, limit: "500" };
+  const fields = ["id"];
+
+  it.each<[string, Scene, string[]]>([
+    ["pages that are written as they came", { rows: 2000 }, ["bytes", "back"]],
+    ["the same as one document", { rows: 2000, format: "json" }, ["bytes", "back"]],
+    ["a last page that is short", { rows: 2001 }, ["bytes", "back", "back"]],
+    ["a table", { rows: 2000, format: "table" }, ["rows", "back"]],
+    ["chosen fields", { rows: 2000, fields }, ["rows", "back"]],
+    ["rows that are compared", { rows: 2000, flags: { ...long, unique: true } }, ["rows", "back"]],
+    ["short pages", { rows: 100, flags: { all: true, limit: "10" } }, ["rows", "back"]],
+    ["two pages", { rows: 1000 }, []],
+    ["a walk that breaks", { rows: 9000, breaksAt: 2000 }, ["bytes", "back"]],
+  ])("%s", async (_what, scene, expected) => {
+    const told = watched();
+    await play({ flags: long, ...scene });
+    expect(told).toEqual(expected);
+  });
+
+  it("is as before afterwards, for each version whose flags are known", () => {
+    const set = vi.spyOn(process.getBuiltinModule("node:v8"), "setFlagsFromString").mockImplementation(() => {});
+    for (const version of ["11.3.244.8-node.38", "13.6.233.17-node.53", "99.1.2"])
+      for (const of of ["rows", "bytes"] as const) {
+        set.mockClear();
+        const putBack = reading.optimizeLess(of, version);
+        const names = () => set.mock.calls.map(([flag]) => flag.replace(/^--(no-)?/, "").replace(/=.*/, ""));
+        const walk = names();
+        set.mockClear();
+        putBack();
+        expect(names()).toEqual(walk);
+        expect(walk.length > 0).toBe(version !== "99.1.2");
+        // What is put back is what this V8 has by itself.
+        if (process.versions.v8.startsWith(version.split(".", 2).join(".")))
+          for (const [flag] of set.mock.calls) expect(defaults()).toContain(flag);
+      }
+  });
+
+  function defaults(): string {
+    return execFileSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
+  }
 });
