@@ -101,11 +101,13 @@ interface Prepared {
 class Sender {
   readonly #pool: ConnectionPool;
   readonly #options: TransportOptions;
+  readonly #deadlines: Deadlines;
   #wire: { readonly own: Headers; readonly headers: Record<string, string> } | undefined;
 
   constructor(pool: ConnectionPool, options: TransportOptions) {
     this.#pool = pool;
     this.#options = options;
+    this.#deadlines = new Deadlines(options.timeoutMs);
   }
 
   prepare(request: ExchangeRequest, to: Pick<ExchangeRequest, "path" | "buffer">, way: Way): Prepared {
@@ -117,7 +119,7 @@ class Sender {
       this.#pool.give(target, { connection, use, reusable: end.kind === "response" });
       resolve();
     };
-    const parts = { buffer: to.buffer, signal, fresh, options: this.#options, settled };
+    const parts = { buffer: to.buffer, signal, fresh, options: this.#options, deadlines: this.#deadlines, settled };
     const { reception, exchange } = receptionOf(request, parts);
     if (signal.aborted) return { reception, exchange };
     const { method, body } = request;
@@ -180,6 +182,7 @@ interface RequestParts extends Pick<ExchangeRequest, "buffer"> {
   /** The request changes something. */
   readonly fresh: boolean;
   readonly options: TransportOptions;
+  readonly deadlines: Deadlines;
   /** Hands the exchange on with `resolve`, not before another request has left that it must not hold up. */
   readonly settled: (end: Exchange, resolve: () => void) => void;
 }
@@ -187,7 +190,7 @@ interface RequestParts extends Pick<ExchangeRequest, "buffer"> {
 /** The response to one request, within its time; one that is aborted ends immediately. */
 function receptionOf(
   { method, maxBytes = maxBodyBytes }: ExchangeRequest,
-  { buffer, signal, fresh, options, settled }: RequestParts,
+  { buffer, signal, fresh, options, deadlines, settled }: RequestParts,
 ): Prepared {
   let resolve!: (exchange: Exchange) => void;
   const exchange = new Promise<Exchange>((settle) => (resolve = settle));
@@ -197,9 +200,7 @@ function receptionOf(
     maySend: () => !fresh || (options.leases?.areHeld() ?? true),
     settle(end) {
       unwatch();
-      settled(end, () => resolve(end));
-      // After the next request has its own: while there is one, Node keeps the list of those of this length.
-      clearTimeout(timer);
+      deadlines.end(deadline, () => settled(end, () => resolve(end)));
     },
   });
   const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
@@ -209,10 +210,46 @@ function receptionOf(
     const missing = reception.sent ? "full response" : "connection";
     reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
   };
-  const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));
+  const deadline = deadlines.start(() => void onTime());
   const unwatch = onceAborted(signal, onAbort);
   if (signal.aborted) onAbort();
   return { reception, exchange };
+}
+
+interface Deadline {
+  readonly timer: NodeJS.Timeout;
+  act: () => void;
+}
+
+/** The time of each exchange. One that begins when another ends, as in a walk, has its timer: to make one takes as long as to send. */
+class Deadlines {
+  readonly #ms: number;
+  #free: Deadline | undefined;
+
+  constructor(timeoutMs: number) {
+    this.#ms = Math.min(timeoutMs, maxTimerMs);
+  }
+
+  start(act: () => void): Deadline {
+    const free = this.#free;
+    this.#free = undefined;
+    if (free) {
+      free.act = act;
+      free.timer.refresh();
+      return free;
+    }
+    const deadline: Deadline = { act, timer: setTimeout(() => deadline.act(), this.#ms) };
+    return deadline;
+  }
+
+  /** @param meanwhile may begin the next exchange */
+  end(deadline: Deadline, meanwhile: () => void): void {
+    this.#free = deadline;
+    meanwhile();
+    if (this.#free !== deadline) return;
+    this.#free = undefined;
+    clearTimeout(deadline.timer);
+  }
 }
 
 /** Who waits for the abort of a signal: one listener for all, since a listener for each exchange costs more than its response. */

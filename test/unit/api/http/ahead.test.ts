@@ -5,14 +5,17 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Ahead } from "../../../../src/api/http/ahead.ts";
 import { BodyBuffer, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
 import type { TransportOptions } from "../../../../src/api/http/transport.ts";
 import { closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
 import { cert, key } from "./localhost-certificate.ts";
 
-afterEach(closePeers);
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await closePeers();
+});
 
 const pathOf = (page: number | string): string => `/v1/entities?page=${page}`;
 const headers = { accept: "application/json" };
@@ -266,6 +269,31 @@ describe.each(ways)("what the service does meanwhile, to those who %s", (way) =>
       close();
     },
   );
+
+  test("it takes almost all of the time for each page: each has its own", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.on("data", (data) => void setTimeout(() => socket.write(answer(numberIn(data))), 120));
+    });
+    const { [way]: get, close } = walkOf(peer.origin, { timeoutMs: 200 });
+    for (let page = 1; page <= 5; page++) expect(textOf(await get(page))).toBe(String(page));
+    close();
+  });
+
+  test("it has responded to all: one timer was enough, and is not left", async () => {
+    const set = vi.spyOn(globalThis, "setTimeout");
+    const clear = vi.spyOn(globalThis, "clearTimeout");
+    const peer = await startRawPeer((socket) => {
+      // Behind the last one nothing leaves: it is another success.
+      const answerOf = (page: string): string => (page === "4" ? answer(page).replace("200", "203") : answer(page));
+      socket.on("data", (data) => void socket.write(answerOf(numberIn(data))));
+    });
+    const { [way]: get, close } = walkOf(peer.origin, { timeoutMs: 98_765 });
+    for (let page = 1; page <= 4; page++) expect(textOf(await get(page))).toBe(String(page));
+    close();
+    const timers = set.mock.calls.flatMap(([, ms], at) => (ms === 98_765 ? [set.mock.results[at]!.value] : []));
+    expect(timers).toHaveLength(1);
+    for (const timer of timers) expect(clear.mock.calls.filter(([cleared]) => cleared === timer)).toHaveLength(1);
+  });
 
   test("it is gone: the page that came is handed on, and the next one is broken", async () => {
     const peer = await startRawPeer((socket) => {
