@@ -17,15 +17,16 @@ export class Workplace {
   /** @param server a page server that runs */
   constructor({ port }) {
     this.port = port;
+    this.use(process.execPath);
+  }
+
+  /** In a folder that nothing was done in. @param node the file of the Node that is measured from now on */
+  use(node) {
+    this.remove();
     this.folder = mkdtempSync(join(tmpdir(), "integ-bench-"));
     const { PATH, LANG } = process.env;
     // Nothing else of the environment: NODE_EXTRA_CA_CERTS alone costs Node 20 three times its start.
     this.env = { PATH, LANG: LANG ?? "C.UTF-8", HOME: this.folder };
-    this.use(process.execPath);
-  }
-
-  /** @param node the file of the Node that is measured from now on */
-  use(node) {
     const { status, stdout, error } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" });
     if (status !== 0) throw new Error(`--node: ${node} is not a Node binary`, { cause: error });
     this.node = node;
@@ -114,6 +115,6 @@ done`;
 
   remove() {
     // A program that has just ended may still be putting its cache there.
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+    if (this.folder) rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

@@ -55,7 +55,7 @@ async function wholeLines(workplace, { plan, path, entries }) {
     before?.();
     return timed(contender);
   };
-  const rounds = { rounds: plan.verifyRounds, measure, isTurned: false };
+  const rounds = { rounds: plan.verifyRounds, measure, isTurned: false, isWarm: true };
   const found = await sideBySide(contenders, rounds);
   const megabytes = await peakMegabytes(read(verify, ["--require", hook]), join(workplace.folder, "peak"));
   const size = statSync(path).size / 1e9;

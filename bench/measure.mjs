@@ -37,14 +37,15 @@ export async function processorSeconds({ name, command, env, statuses = [0], out
  * @param measure gives the seconds of one run
  * @param contenders by name; the first is the floor that the others are compared with
  * @param about.isTurned false if one must run behind the one before it
+ * @param about.isWarm true if nothing is to be run unmeasured before the first round: what takes long has no caches to fill
  * @param about.worked what is worked out of the seconds of a round, by name: it is shown as if it had been measured
  * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
  */
-export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true, worked = {} }) {
+export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true, isWarm = false, worked = {} }) {
   const names = Object.keys(contenders);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   // Once unmeasured: caches of the disk and of the compiler fill.
-  for (const name of names) await measure(contenders[name]);
+  if (!isWarm) for (const name of names) await measure(contenders[name]);
   for (let round = 0; round < rounds; round += 1) {
     // Forth and back, so that no one always runs behind the same one.
     for (const name of isTurned && round % 2 === 1 ? names.toReversed() : names)
