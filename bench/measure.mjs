@@ -41,7 +41,10 @@ export async function processorSeconds({ name, command, env, statuses = [0], out
  * @param about.worked what is worked out of the seconds of a round, by name: it is shown as if it had been measured
  * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
  */
-export async function sideBySide(contenders, { rounds, measure = timed, isTurned = true, isWarm = false, worked = {} }) {
+export async function sideBySide(
+  contenders,
+  { rounds, measure = timed, isTurned = true, isWarm = false, worked = {} },
+) {
   const names = Object.keys(contenders);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   // Once unmeasured: caches of the disk and of the compiler fill.
