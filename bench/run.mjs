@@ -43,7 +43,7 @@ const whole = {
   recoverRounds: 2,
   keyCounts: [1000, 100_000],
   keyRounds: 5,
-  sandbox: { few: 50, many: 10_000, measured: 200, pages: 200 },
+  sandbox: { few: 50, many: 10_000, measured: 200, pages: 2000 },
   policyItems: 1000,
   policyRounds: 3,
 };
