@@ -212,8 +212,46 @@ export class BodyBuffer {
   }
 }
 
-/** Why no complete response of the service arrived. */
+/** The longest delay that a timer of Node can hold. */
+const maxTimerMs = 2 ** 31 - 1;
 
+interface Deadline {
+  readonly timer: NodeJS.Timeout;
+  act: () => void;
+}
+
+/** The time of each exchange. One that begins when another ends, as in a walk, has its timer: to make one takes as long as to send. */
+export class Deadlines {
+  readonly #ms: number;
+  #free: Deadline | undefined;
+
+  constructor(timeoutMs: number) {
+    this.#ms = Math.min(timeoutMs, maxTimerMs);
+  }
+
+  start(act: () => void): Deadline {
+    const free = this.#free;
+    this.#free = undefined;
+    if (free) {
+      free.act = act;
+      free.timer.refresh();
+      return free;
+    }
+    const deadline: Deadline = { act, timer: setTimeout(() => deadline.act(), this.#ms) };
+    return deadline;
+  }
+
+  /** @param meanwhile may begin the next exchange */
+  end(deadline: Deadline, meanwhile: () => void): void {
+    this.#free = deadline;
+    meanwhile();
+    if (this.#free !== deadline) return;
+    this.#free = undefined;
+    clearTimeout(deadline.timer);
+  }
+}
+
+/** Why no complete response of the service arrived. */
 export type NetworkErrorReason =
   | "dns"
   | "refused"

@@ -9,6 +9,7 @@ import {
   type Response,
   type Transport,
   BodyBuffer,
+  Deadlines,
   type Headers,
   connectError,
   exchangeError,
@@ -42,9 +43,6 @@ export interface TransportOptions {
   };
   readonly debug?: (event: DebugEvent) => void;
 }
-
-/** The longest delay that a timer of Node can hold. */
-const maxTimerMs = 2 ** 31 - 1;
 
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
@@ -214,42 +212,6 @@ function receptionOf(
   const unwatch = onceAborted(signal, onAbort);
   if (signal.aborted) onAbort();
   return { reception, exchange };
-}
-
-interface Deadline {
-  readonly timer: NodeJS.Timeout;
-  act: () => void;
-}
-
-/** The time of each exchange. One that begins when another ends, as in a walk, has its timer: to make one takes as long as to send. */
-class Deadlines {
-  readonly #ms: number;
-  #free: Deadline | undefined;
-
-  constructor(timeoutMs: number) {
-    this.#ms = Math.min(timeoutMs, maxTimerMs);
-  }
-
-  start(act: () => void): Deadline {
-    const free = this.#free;
-    this.#free = undefined;
-    if (free) {
-      free.act = act;
-      free.timer.refresh();
-      return free;
-    }
-    const deadline: Deadline = { act, timer: setTimeout(() => deadline.act(), this.#ms) };
-    return deadline;
-  }
-
-  /** @param meanwhile may begin the next exchange */
-  end(deadline: Deadline, meanwhile: () => void): void {
-    this.#free = deadline;
-    meanwhile();
-    if (this.#free !== deadline) return;
-    this.#free = undefined;
-    clearTimeout(deadline.timer);
-  }
 }
 
 /** Who waits for the abort of a signal: one listener for all, since a listener for each exchange costs more than its response. */
