@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { startServer } from "./account-service.mjs";
-import { peakMegabytes, processorSeconds, sideBySide, spread, timed } from "./measure.mjs";
+import { notedMegabytes, noting, peakMegabytes, processorSeconds, sideBySide, spread, timed } from "./measure.mjs";
 import { makeJournal } from "./made-journal.mjs";
 
 /** Seconds of processor: other work on the machine hardly changes them. @returns lines as of sections.mjs */
@@ -45,9 +45,10 @@ async function wholeLines(workplace, { plan, path, entries }) {
     ["journal", "verify"],
     ["journal", "list"],
   ];
+  const peakFile = join(workplace.folder, "peak of verify");
   // A reader that found no index leaves one, and the next reader is as fast as of a short journal.
   const contenders = {
-    verify: read(verify),
+    verify: noting(read(verify, ["--require", hook]), peakFile),
     without: { ...read(list), before: () => removeIndex(path) },
     "left behind": read(list),
   };
@@ -57,7 +58,7 @@ async function wholeLines(workplace, { plan, path, entries }) {
   };
   const rounds = { rounds: plan.verifyRounds, measure, isTurned: false, isWarm: true };
   const found = await sideBySide(contenders, rounds);
-  const megabytes = await peakMegabytes(read(verify, ["--require", hook]), join(workplace.folder, "peak"));
+  const megabytes = notedMegabytes(peakFile);
   const size = statSync(path).size / 1e9;
   return [
     {

@@ -67,7 +67,16 @@ export async function sideBySide(
 
 /** Runs a command once. @returns its peak memory in megabytes (10⁶ bytes) */
 export async function peakMegabytes(contender, file) {
-  await timed({ ...contender, env: { ...contender.env, BENCH_PEAK_FILE: file } });
+  await timed(noting(contender, file));
+  return notedMegabytes(file);
+}
+
+/** @returns the same command, of a Node that `peak-memory.cjs` is loaded into: it writes its peak memory to the file */
+export function noting(contender, file) {
+  return { ...contender, env: { ...contender.env, BENCH_PEAK_FILE: file } };
+}
+
+export function notedMegabytes(file) {
   return (Number(readFileSync(file, "utf8")) * 1024) / 1e6;
 }
 

@@ -32,17 +32,17 @@ const whole = {
   memoryRuns: 5,
   tableRows: 100_000,
   tableRounds: 11,
-  teamRounds: 9,
+  teamRounds: 7,
   teamEntries: 1_000_000,
   teamAtOnce: 100,
   journalSizes: [100, 10_000, 100_000, 1_000_000],
-  journalRounds: 9,
+  journalRounds: 7,
   verifyRounds: 2,
   recoverEntries: 100_000,
   recoverUnsettled: [100, 1000],
   recoverRounds: 2,
   keyCounts: [1000, 100_000],
-  keyRounds: 5,
+  keyRounds: 3,
   sandbox: { few: 50, many: 10_000, measured: 200, pages: 2000 },
   policyItems: 1000,
   policyRounds: 3,
@@ -103,6 +103,8 @@ async function bench() {
   const unknown = chosen.filter((name) => !(name in sections));
   if (unknown.length > 0)
     throw new Error(`--only: ${unknown.join(", ")} not found; choose from ${Object.keys(sections).join(", ")}`);
+  if (flags.result !== undefined && (flags.node?.length ?? 0) > 1)
+    throw new Error("--result: one file for one --node; without it each has its own in bench/results");
   const missing = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
   if (missing.length > 0) throw new Error(`the benchmark compares with ${missing.join(" and ")}: install it`);
   const server = await startServer();
