@@ -62,6 +62,7 @@ const together: readonly Group[] = [
       "commands/verb",
       "commands/running/list-walk",
       "commands/running/read",
+      "commands/running/optimization",
       "commands/options/lists",
       "api/connect",
       "api/pages",

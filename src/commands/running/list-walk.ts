@@ -6,7 +6,8 @@ import type { Attempt } from "../../api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../api/entities-and-cohorts.ts";
 import type { FetchPage, Page } from "../../api/pages.ts";
 import { formatOfFile, type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
-import { optimizeLess, readAnswer, whereOf } from "./read.ts";
+import { Optimization } from "./optimization.ts";
+import { readAnswer, whereOf } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
@@ -121,18 +122,12 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   const began = context.clock.elapsed();
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
-  let count = 0;
-  let wasVerbatim = false;
-  let optimizeAsBefore: (() => void) | undefined;
+  const optimization = new Optimization();
   try {
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
-      const isVerbatim = writer.isVerbatim && page.members !== undefined && !unique;
-      // After the first ones everything is loaded that a walk needs.
-      if (++count === 3) optimizeAsBefore = optimizeLess(isVerbatim ? "bytes" : "rows");
-      else if (!isVerbatim && wasVerbatim) optimizeAsBefore?.();
-      wasVerbatim = isVerbatim;
+      optimization.next(writer.isVerbatim && page.members !== undefined && !unique);
       await writer.page(unique ? unique.of(page) : page);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
@@ -144,7 +139,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     out?.abandon({ forGood: error instanceof Failure && error.details.endsWalk === true });
     throw brokenOff(walk, error);
   } finally {
-    optimizeAsBefore?.();
+    optimization.end();
     progress.done();
   }
 }

@@ -100,49 +100,6 @@ export function keepHeapSmall({ rows }: Rows): void {
   if (rows.length > manyRows) process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1");
 }
 
-/** Flags of V8 that say how functions are optimized: as usual, and in a walk. */
-type Flags = readonly (readonly [usual: string, walk: string])[];
-
-/** Node 20: its only compiler takes as long as it saves; a short function is none that it should begin with. */
-const lessOften: Flags = [
-  ["--interrupt-budget=67584", "--interrupt-budget=2000000"],
-  ["--max-bytecode-size-for-early-opt=81", "--max-bytecode-size-for-early-opt=0"],
-];
-
-const optimizing: Readonly<Record<string, { readonly rows: Flags; readonly bytes: Flags }>> = {
-  "11.3": { rows: lessOften, bytes: lessOften },
-  "13.6": {
-    // Node 24: its first compiler is quick, and waits for hundreds of calls; a page is one. What its threads took is given back by
-    // the one that optimizes.
-    rows: [
-      ["--invocation-count-for-maglev=400", "--invocation-count-for-maglev=30"],
-      ["--minimum-invocations-after-ic-update=500", "--minimum-invocations-after-ic-update=30"],
-      ["--maglev-destroy-on-background", "--no-maglev-destroy-on-background"],
-    ],
-    // There is no loop at all, and more than 200 functions are compiled within 30 pages.
-    bytes: [
-      ["--maglev", "--no-maglev"],
-      ["--turbofan", "--no-turbofan"],
-    ],
-  },
-};
-
-/**
- * A walk calls some hundred short functions once for each page, and its loops over bytes are WebAssembly: V8 spends as much
- * on optimizing the functions late as it saves, and 6 to 8 MB. A loop that is long anyway is optimized within a page.
- * @param of `rows` if JavaScript may have to read rows, `bytes` if pages are written as they came
- * @param version of V8
- * @returns puts it back: while a flag differs, V8 uses no compiled code that was kept, and keeps none that could be used
- */
-export function optimizeLess(of: "rows" | "bytes", version = process.versions.v8): () => void {
-  const flags = optimizing[version.split(".", 2).join(".")]?.[of] ?? [];
-  const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-  for (const [, walk] of flags) setFlagsFromString(walk);
-  return () => {
-    for (const [usual] of flags) setFlagsFromString(usual);
-  };
-}
-
 /** @param view `columns`: the fields that may be expected, in the order to show them */
 export async function printRows(
   context: Context,

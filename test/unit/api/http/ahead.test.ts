@@ -71,6 +71,20 @@ async function startPages() {
   return { ...peer, pages: () => peer.received.map(({ url }) => Number(/\d+$/.exec(url)?.[0])) };
 }
 
+/** The same but for the second page, which is responded to so. */
+async function startSecond(respond: (socket: Socket) => void) {
+  const asked: string[] = [];
+  const peer = await startRawPeer((socket) => {
+    socket.on("data", (data) => {
+      const page = numberIn(data);
+      asked.push(page);
+      if (page === "2") respond(socket);
+      else socket.write(answer(page));
+    });
+  });
+  return { ...peer, asked };
+}
+
 describe("the request that follows", () => {
   test.each(ways)("leaves by itself, is sent once, and whoever does %s for it is given its response", async (way) => {
     const peer = await startPages();
@@ -191,15 +205,9 @@ describe("nothing leaves by itself", () => {
   });
 
   test("when undici reads, from an unusual response on: its client waits for nothing before a request", async () => {
-    const asked: string[] = [];
-    const peer = await startRawPeer((socket) => {
-      socket.on("data", (data) => {
-        const page = numberIn(data);
-        asked.push(page);
-        if (page !== "2") return void socket.write(answer(page));
-        socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
-        socket.write(`1;extension=x\r\n2\r\n0\r\n\r\n`);
-      });
+    const { asked, ...peer } = await startSecond((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+      socket.write(`1;extension=x\r\n2\r\n0\r\n\r\n`);
     });
     const { ask, called, close } = walkOf(peer.origin);
     for (let page = 1; page <= 4; page++) expect(textOf(await ask(page))).toBe(String(page));
@@ -338,15 +346,9 @@ describe("without being asked for", () => {
   test.each(Object.keys(unusual))("%s is there for those who ask: it is not sent again", async (what) => {
     const { status = 200, head = "", body = Buffer.from("2") } = unusual[what]!;
     const type = what === "a page of text" ? "" : "Content-Type: application/json\r\n";
-    const asked: string[] = [];
-    const peer = await startRawPeer((socket) => {
-      socket.on("data", (data) => {
-        const page = numberIn(data);
-        asked.push(page);
-        if (page !== "2") return void socket.write(answer(page));
-        socket.write(`HTTP/1.1 ${status} Said\r\n${type}${head}Content-Length: ${body.length}\r\n\r\n`);
-        socket.write(body);
-      });
+    const { asked, ...peer } = await startSecond((socket) => {
+      socket.write(`HTTP/1.1 ${status} Said\r\n${type}${head}Content-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
     });
     const { ask, ahead, close } = walkOf(peer.origin);
     await ask(1);
