@@ -3,7 +3,7 @@ import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { startServer } from "./account-service.mjs";
 import { makeJournal } from "./made-journal.mjs";
-import { processorSeconds, spread } from "./measure.mjs";
+import { processorSeconds, spread, timed } from "./measure.mjs";
 
 /** @returns lines as of sections.mjs */
 export async function recover({ workplace, plan }) {
@@ -15,7 +15,10 @@ export async function recover({ workplace, plan }) {
     let first;
     for (const unsettled of plan.recoverUnsettled) {
       const folder = join(workplace.folder, `recover-${unsettled}`);
-      makeJournal(join(folder, "journal.ndjson"), { entries: plan.recoverEntries, unsettled, account });
+      const path = join(folder, "journal.ndjson");
+      makeJournal(path, { entries: plan.recoverEntries, unsettled, account });
+      // Each change keeps the journal's index, so a journal has one; what it takes to make one is another section's.
+      await timed(workplace.integ(["journal", "list", "--json"], { env: { INTEG_JOURNAL: path } }));
       const seconds = [];
       for (let round = 0; round < plan.recoverRounds; round += 1)
         seconds.push(await recovered(workplace, { folder, url }));
