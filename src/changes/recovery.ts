@@ -29,6 +29,8 @@ export interface RecoveryOptions {
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;
+  /** Whether an entry that ended so is worked on once more, as what `benchFor` says then. */
+  readonly mayTryAgain?: (ended: Recovered) => boolean;
   /** How many entries that have nothing in common are worked on at the same time: 1 if a person may be asked. */
   readonly atOnce?: number;
   /** Called when the work on an entry begins, and with how it ended. */
@@ -81,7 +83,8 @@ export async function recover(
   const work = async (place: number): Promise<void> => {
     const entry = oldestFirst[place]!;
     options.watch?.(entry.id, "begin");
-    const result = await recoverOne(journal, entry, options);
+    let result = await recoverOne(journal, entry, options);
+    while (options.mayTryAgain?.(result)) result = await recoverOne(journal, result.entry, options);
     options.watch?.(entry.id, result);
     results[place] = result;
   };
@@ -149,7 +152,7 @@ async function reread(journal: Journal, id: string): Promise<Entry | undefined> 
 }
 
 /** What finishing one entry needs. */
-export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional">;
+export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
 /**
  * Resumes the work of an entry at the step that it had reached, and completes it.
@@ -174,6 +177,11 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   return above ? rootOf(journal, above.id) : entry;
 }
 
+/** Whether the service may have done what was sent for the entry: what it says to another attempt settles nothing. */
+export function outcomeIsUnknown({ state, attempts, detail }: Entry): boolean {
+  return state === "unknown" || (state === "open" && attempts > 0 && detail.put_off !== true);
+}
+
 /**
  * The entry's state decides, whatever stopped the recovery this time: one that is still unknown is unknown, Ctrl-C or not
  * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
@@ -181,7 +189,7 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
 export function asEntryStands(entry: Entry, failure: Failure): Failure {
   // Refused as too early: the entry stays open, and nothing of it is unknown.
   const isPutOff = entry.detail.put_off === true || (failure.kind === "rate_limited" && entry.state === "open");
-  const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0 && !isPutOff);
+  const isUnknown = entry.state === "unknown" || (outcomeIsUnknown(entry) && !isPutOff);
   const isLeft = entry.state === "open" && !isInterruption(failure) && !isPutOff;
   const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
   const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : isLost ? "secret_lost" : failure.kind;

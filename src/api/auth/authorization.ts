@@ -30,7 +30,6 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
  * @param credential throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
-  let prepared: Promise<Prepared> | undefined;
   const prepare = async (): Promise<Prepared> => {
     const found = await credential();
     if (found.kind === "api_key") return { header: basicHeader(found.key, found.style) };
@@ -47,7 +46,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
       }),
     };
   };
-  return authorization(() => (prepared ??= prepare()));
+  return authorization(prepare);
 }
 
 /**
@@ -58,13 +57,12 @@ export function createLegacyAuthorization(
   credential: () => Promise<LegacyCredential>,
   options: ExchangeOptions,
 ): Authorization {
-  let prepared: Promise<Prepared> | undefined;
   const prepare = async (): Promise<Prepared> => {
     const found = await credential();
     if (found.kind === "access_token") return { header: bearerHeader(found.token) };
     return { source: createTokenSource({ now: options.now, fetch: () => grantFor(found, options) }) };
   };
-  return authorization(() => (prepared ??= prepare()));
+  return authorization(prepare);
 }
 
 interface Prepared {
@@ -73,11 +71,17 @@ interface Prepared {
 }
 
 function authorization(prepare: () => Promise<Prepared>): Authorization {
+  let coming: Promise<Prepared> | undefined;
   let source: TokenSource | undefined;
   let last: string | undefined;
   return {
     async header() {
-      const prepared = await prepare();
+      // A credential that cannot be had is asked for again by the next request.
+      coming ??= prepare().catch((error: unknown) => {
+        coming = undefined;
+        throw error;
+      });
+      const prepared = await coming;
       source = prepared.source;
       return (last = prepared.header ?? bearerHeader(await prepared.source!.token()));
     },

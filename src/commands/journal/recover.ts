@@ -2,11 +2,13 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { isForProfile } from "../../changes/revocation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../changes/workbench.ts";
+import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/global.ts";
 import {
+  accountOf,
   entriesOfProfile,
   mayReplace,
   mayRevokeUnproven,
@@ -78,6 +80,7 @@ export const command = defineVerb({
     for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
+    const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
     const table = context.output.liveTable(
       "Recovering",
       entries.map(({ id }) => id),
@@ -94,12 +97,13 @@ export const command = defineVerb({
       overlap: options.now ? "end" : "leave",
       // Credentials of another shell's environment are not expected everywhere.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
+      mayTryAgain: (ended) => accounts.isSentAgain(ended),
       benchFor: async (entry) => {
         // What waits or is kept may need no request.
         const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
-        const bench = await workbenchOf(context, { entry, disk });
+        const bench = await workbenchOf(context, { entry, disk, account: () => accounts.of(entry) });
         benches.set(entry.id, bench);
         return bench;
       },
@@ -272,7 +276,8 @@ async function tellPlaces(
   const journal = await context.journal();
   for (const { entry, failure } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
-    const [creation] = await journal.select({ states: ["done"], parent: entry.id });
+    const isRotation = entry.operation.endsWith(".rotate");
+    const [creation] = isRotation ? await journal.select({ states: ["done"], parent: entry.id }) : [];
     const due = dueAt(entry);
     const { old_client: old = entry.detail.old_key } = entry.detail;
     const bench = benches.get(entry.id);

@@ -97,14 +97,19 @@ async function prove(
 /**
  * @param options.entry whose work is continued; without one the chosen profile's
  * @param options.disk one for all that a process does: if it cannot be trusted for one piece of work, it cannot for another
+ * @param options.account gives the account that the entry was made for; by default nothing of other work is known
  */
 export async function workbenchOf(
   context: Context,
-  { entry, disk = new DiskHealth() }: { readonly entry?: Entry; readonly disk?: DiskHealth } = {},
+  {
+    entry,
+    disk = new DiskHealth(),
+    account = () => accountOf(context, entry),
+  }: { readonly entry?: Entry; readonly disk?: DiskHealth; readonly account?: () => Promise<Account> } = {},
 ): Promise<Workbench> {
   await context.loadForChange();
   return {
-    account: await accountOf(context, entry),
+    account: await account(),
     journal: await context.journal(),
     secrets: await keepingOf(context),
     clock: context.clock,

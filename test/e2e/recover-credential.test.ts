@@ -1,0 +1,161 @@
+// As whom a recovery finishes many entries: the credential is asked for once, until the recovery itself has changed it.
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { Account, type MadeClient } from "../support/account.ts";
+import { Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+let home: Home;
+let client: MadeClient;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+beforeEach(async () => {
+  await account.clear();
+  home = new Home();
+  client = await account.make(["service_account:manage", "entity:read", "organization:read"]);
+});
+afterEach(() => home.remove());
+afterAll(() => service.stop());
+
+async function ends(code: number, words: readonly string[], input = ""): Promise<void> {
+  const ended = await home.integ(words, { input });
+  expect(ended.code, ended.stderr).toBe(code);
+}
+
+/** A profile that is one of the client, whose secret is given with `words` or `input`. */
+async function addProfile(words: readonly string[], input?: string): Promise<void> {
+  const { base_url, token_endpoint } = service.us;
+  const place = ["--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint];
+  await ends(0, ["profiles", "add", "nightly", ...place, "--client-id", client.client_id, ...words], input);
+}
+
+/** A change whose request the service never gets. */
+async function interrupt(words: readonly string[]): Promise<void> {
+  await service.fault("POST /v1/oauth_clients drop=before times=1");
+  await ends(7, [...words, "-p", "nightly", "--retry-for", "0"]);
+}
+
+const creation = (name: string): string[] => {
+  const to = ["--secret-file", home.path(name)];
+  return [
+    "oauth-clients",
+    "create",
+    "--service-account",
+    service.us.service_account_id,
+    "--scope",
+    "entity:read",
+    ...to,
+  ];
+};
+
+async function tokens(): Promise<number> {
+  return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
+}
+
+/** The entries as a recovery leaves them, and what it said besides. */
+async function recovered(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
+  const ended = await home.integ(["journal", "recover", "--json"]);
+  expect(ended.code, ended.stderr).toBe(code);
+  const { data } = JSON.parse(ended.stdout) as { data: { operation: string; state: string }[] };
+  return { states: data.map(({ operation, state }) => `${operation} ${state}`), notes: ended.stderr };
+}
+
+it("asks for the credential of five creations once, and fetches one token", async () => {
+  const asked = home.path("asked");
+  await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
+  for (const name of ["a", "b", "c", "d", "e"]) await interrupt([...creation(name), "--new"]);
+  const runs = (): number => readFileSync(asked, "utf8").trimEnd().split("\n").length;
+  const [runsBefore, tokensBefore] = [runs(), await tokens()];
+  expect((await recovered(0)).states).toEqual(Array.from({ length: 5 }, () => "oauth_client.create done"));
+  expect([runs() - runsBefore, (await tokens()) - tokensBefore]).toEqual([1, 1]);
+});
+
+it("goes on with the new credential once it has rotated the profile's own", async () => {
+  await addProfile(["--client-secret-stdin"], client.client_secret);
+  await interrupt(creation("before"));
+  await interrupt(["oauth-clients", "rotate", client.id, "--secret-profile", "nightly"]);
+  await interrupt([...creation("after"), "--new"]);
+  const tokensBefore = await tokens();
+  const [first, rotation, last] = ["oauth_client.create done", "oauth_client.rotate done", "oauth_client.create done"];
+  const { states, notes } = await recovered(0);
+  expect(states).toEqual([first, rotation, last]);
+  expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
+  expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
+  // For the first creation, for the rotation, for its proof of the new client, and for the last creation as that one.
+  expect((await tokens()) - tokensBefore).toBe(4);
+});
+
+it("does not go on with the credential that a profile had before a creation gave it another", async () => {
+  const second = await account.make(["service_account:manage", "entity:read", "organization:read"]);
+  await addProfile(["--client-secret-stdin"], client.client_secret);
+  const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new"];
+  await interrupt(["oauth-clients", "create", ...to, "--scope", "entity:read"]);
+  await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
+  await ends(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
+  const tokensBefore = await tokens();
+  // The new client may not revoke: had the old one's token been used, it would have been revoked.
+  await recovered(7);
+  expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
+  expect((await tokens()) - tokensBefore).toBe(2);
+});
+
+it("replaces a lost secret with a credential of its own, whatever became of others'", async () => {
+  await addProfile(["--client-secret-stdin"], client.client_secret);
+  for (const name of ["a", "b"]) {
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await ends(7, [...creation(name), "--new", "-p", "nightly", "--retry-for", "0"]);
+  }
+  await service.fault("DELETE /v1/oauth_clients/* status=401 after=1 times=1");
+  const first = await home.integ(["journal", "recover", "--replace-lost-secret", "--json"]);
+  expect(first.code, first.stderr).toBe(3);
+  expect((await recovered(0)).states.filter((state) => state.endsWith(" done"))).toHaveLength(1);
+  await ends(0, ["journal", "verify"]);
+  expect((await account.live()).filter(({ id }) => id !== client.id)).toHaveLength(2);
+});
+
+it("asks again for a credential that could not be had", async () => {
+  const [asked, broken] = [home.path("asked"), home.path("broken")];
+  const command = `echo run >> '${asked}'; if rm '${broken}' 2>/dev/null; then exit 1; fi; echo '${client.client_secret}'`;
+  await addProfile(["--client-secret-command", command]);
+  for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
+  writeFileSync(asked, "");
+  writeFileSync(broken, "");
+  const { states } = await recovered(7);
+  // Four at the same time had to do without; the next asked again.
+  expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
+  expect(readFileSync(asked, "utf8")).toBe("run\nrun\n");
+  expect((await recovered(0)).states).toHaveLength(4);
+});
+
+it("goes on with another token where the service ends one before its time", async () => {
+  const asked = home.path("asked");
+  await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
+  for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
+  writeFileSync(asked, "");
+  const tokensBefore = await tokens();
+  await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
+  const { states } = await recovered(0);
+  expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
+  // For the first four, for the one that was refused, and for the others.
+  expect([readFileSync(asked, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
+});
+
+it("asks again only once for a credential that the service does not accept", async () => {
+  await addProfile(["--client-secret-stdin"], client.client_secret);
+  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  for (const name of names) await interrupt([...creation(name), "--new"]);
+  const [sentBefore, tokensBefore] = [(await account.creations()).length, await tokens()];
+  await service.fault("POST /v1/oauth_clients status=401");
+  const { states } = await recovered(7);
+  expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
+  // Each is sent once, and those again that were under way when it was not known.
+  const sent = (await account.creations()).length - sentBefore;
+  expect(sent).toBeGreaterThan(names.length);
+  expect(sent).toBeLessThanOrEqual(names.length + 4);
+  expect((await tokens()) - tokensBefore).toBeLessThanOrEqual(names.length);
+});

@@ -1,0 +1,142 @@
+// Who the entries of one recovery are finished as: which of them share an account, and when it is asked for again.
+import { describe, expect, it } from "vitest";
+import type { Account } from "../../../src/changes/workbench.ts";
+import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
+import { Failure } from "../../../src/errors.ts";
+import type { Recovered } from "../../../src/changes/recovery.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { SecretOptions } from "../../../src/secrets/destination.ts";
+import { entry as anEntry } from "../policy/an-entry.ts";
+
+/** Accounts that are told apart by their number, in the order in which they were asked for. */
+function numbered(
+  to: SecretOptions["to"] = [],
+  fails: (number: number) => boolean = () => false,
+): { readonly accounts: EntryAccounts; readonly number: (entry: Entry) => Promise<number> } {
+  let made = 0;
+  const accounts = new EntryAccounts(
+    async () => {
+      made += 1;
+      if (fails(made)) throw new Failure("auth", "no credential");
+      return { profile: String(made) } as Account;
+    },
+    { to },
+  );
+  return { accounts, number: async (entry) => Number((await accounts.of(entry)).profile) };
+}
+
+const creation = (id: string, more: Partial<Entry> = {}): Entry =>
+  anEntry({ id, operation: "oauth_client.create", state: "unknown", ...more });
+
+async function numbersOf(entries: readonly Entry[], to?: SecretOptions["to"]): Promise<number[]> {
+  const { number } = numbered(to);
+  const numbers: number[] = [];
+  for (const entry of entries) numbers.push(await number(entry));
+  return numbers;
+}
+
+function refused(entry: Entry, status = 401): Recovered {
+  return { entry, failure: new Failure("outcome_unknown", "refused", { problem: { status } }) };
+}
+
+const profilePlace = { kind: "profile", name: "prod", profileId: "p" } as const;
+const filePlace = { kind: "file", path: "/f", format: "text" } as unknown as NonNullable<Entry["destination"]>;
+
+describe("an account", () => {
+  it.each<[string, Partial<Entry>]>([
+    ["another profile", { profile: "other" }],
+    ["another profile of the same name", { profile_id: "other" }],
+    ["another address", { base_url: "https://other.example" }],
+    ["another organization", { organization_id: "other" }],
+    ["another client", { principal: "other" }],
+    ["another version of the service", { service_version: "2000-01-01" }],
+  ])("is not that of an entry of %s", async (_what, difference) => {
+    expect(await numbersOf([creation("a"), creation("b"), creation("c", difference), creation("d")])).toEqual([
+      1, 1, 2, 1,
+    ]);
+  });
+
+  it.each<[string, Partial<Entry>]>([
+    ["a rotation", { operation: "oauth_client.rotate" }],
+    ["a rotation of a key", { operation: "access_key.rotate" }],
+    ["a revocation", { operation: "oauth_client.revoke" }],
+    ["a revocation of a key", { operation: "access_key.revoke" }],
+    ["a creation for a profile", { destination: profilePlace }],
+  ])("is not used any more after %s, which has its own", async (_what, more) => {
+    expect(await numbersOf([creation("a"), creation("b", more), creation("c"), creation("d")])).toEqual([1, 2, 3, 3]);
+  });
+
+  it.each<[string, Partial<Entry>]>([
+    ["that was never sent", { state: "open", attempts: 0 }],
+    ["that was put off", { state: "open", detail: { put_off: true } }],
+    ["whose secret is lost", { state: "secret_lost" }],
+    ["whose secret is kept", { state: "undelivered" }],
+    ["that is pending", { state: "pending" }],
+  ])("is an entry's own %s, and others go on with theirs", async (_what, more) => {
+    expect(await numbersOf([creation("a"), creation("b", more), creation("c")])).toEqual([1, 2, 1]);
+  });
+
+  it.each<[string, Partial<Entry>]>([
+    ["whose request may have arrived", { state: "open", attempts: 1 }],
+    ["of a key", { operation: "access_key.create" }],
+    ["for a file", { destination: filePlace }],
+  ])("is shared by a creation %s", async (_what, more) => {
+    expect(await numbersOf([creation("a"), creation("b", more), creation("c")])).toEqual([1, 1, 1]);
+  });
+
+  it("is not shared where a secret that was asked for goes to a profile", async () => {
+    expect(await numbersOf([creation("a"), creation("b")], [{ kind: "profile", name: "prod" }])).toEqual([1, 2]);
+  });
+
+  it("that could not be found is looked for again", async () => {
+    const { accounts, number } = numbered([], (made) => made === 1);
+    await expect(accounts.of(creation("a"))).rejects.toThrow("no credential");
+    expect(await number(creation("b"))).toBe(2);
+  });
+});
+
+describe("a creation that was refused (401)", () => {
+  const [a, b, c] = [creation("a"), creation("b"), creation("c")];
+
+  it("is sent again with an account of its own if others used the same", async () => {
+    const { accounts, number } = numbered();
+    for (const entry of [a, b, c]) await accounts.of(entry);
+    expect(accounts.isSentAgain(refused(a))).toBe(true);
+    expect(await number(a)).toBe(2);
+    expect(await number(creation("d"))).toBe(3);
+    // The second one was under way with the old one, and leaves the new one to the others.
+    expect(accounts.isSentAgain(refused(b))).toBe(true);
+    expect(await number(b)).toBe(4);
+    expect(await number(creation("e"))).toBe(3);
+  });
+
+  it("is not sent again if no other used its account, which is over all the same", async () => {
+    const { accounts, number } = numbered();
+    await accounts.of(a);
+    expect(accounts.isSentAgain(refused(a))).toBe(false);
+    expect(await number(b)).toBe(2);
+  });
+
+  it("is sent again once, and then no other of the same", async () => {
+    const { accounts } = numbered();
+    for (const entry of [a, b]) await accounts.of(entry);
+    expect(accounts.isSentAgain(refused(a))).toBe(true);
+    await accounts.of(a);
+    expect(accounts.isSentAgain(refused(a))).toBe(false);
+    expect(accounts.isSentAgain(refused(b))).toBe(false);
+  });
+
+  it.each([403, 404, 409, 429, 503])("is not one that ended with %i", async (status) => {
+    const { accounts, number } = numbered();
+    for (const entry of [a, b]) await accounts.of(entry);
+    expect(accounts.isSentAgain(refused(a, status))).toBe(false);
+    expect(accounts.isSentAgain({ entry: b })).toBe(false);
+    expect(await number(c)).toBe(1);
+  });
+
+  it.each(["secret_lost", "refused", "undelivered"] as const)("is not one that was left as %s", async (state) => {
+    const { accounts } = numbered();
+    for (const entry of [a, b]) await accounts.of(entry);
+    expect(accounts.isSentAgain(refused({ ...a, state }))).toBe(false);
+  });
+});
