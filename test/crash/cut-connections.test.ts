@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
 import { countsOnly, endOf, Findings, type Run, type Scene, type Stage } from "./harness.ts";
-import { isFull } from "../support/sample.ts";
+import { isFull, partOf } from "../support/sample.ts";
 import * as keys from "./key-scenes.ts";
 import { recordFigure } from "../support/figures.mjs";
 
@@ -91,7 +91,7 @@ describe.each(Object.entries(exchanges))("%s, cut", (name, { scene, start, sampl
     if (countsOnly) return console.log(`count: ${start}: ${places}`);
     const of = (side: Cut["of"]): PlannedCut[] =>
       cutsOf(side, { whole: whole[side], sample: isFull ? undefined : sample });
-    const cuts = [...of("request"), ...of("response")];
+    const cuts = partOf([...of("request"), ...of("response")]);
     const ways = await cutAt(cuts);
     console.log(`${start}cut: ${JSON.stringify(ways)}; ${findings.figures}`);
     recordFigure("cut connection", { places, cuts: cuts.length, violations: findings.count }, name);
