@@ -117,13 +117,15 @@ export async function reserveFile(path: string, mayBlank: (content: string, isCu
   }
 }
 
-/** Writes over the reserve: synced before and after the rest is cut off, so that no half text ever looks whole. */
+/**
+ * Writes over the reserve, synced, and cuts off the rest then, so that no half text ever looks whole. That cut may be lost with
+ * the power: the text is there, with zeros behind it.
+ */
 export function fillReserve(fd: number, text: string): void {
   const bytes = Buffer.from(text);
   writeAll(fd, bytes, 0);
   fsyncSync(fd);
   ftruncateSync(fd, bytes.length);
-  fsyncSync(fd);
 }
 
 /** Zeros over what is in an open file, as far as it reaches, synced: then its name can be removed. */

@@ -170,6 +170,8 @@ class FileDestination implements SingleDestinationPlace {
     }
     try {
       fillReserve(fd, text);
+      // With its name it has its length, too.
+      fsyncSync(fd);
       if (!isSameFile(path, identityOf(fd))) throw systemError("ENOENT", "lstat");
       this.#untidy = await putInPlace(path, this.#target);
     } catch (error) {

@@ -130,6 +130,13 @@ export const syncs: readonly Sync[] = [
   {
     file: "secrets/file.ts",
     call: "fsyncSync(fd);",
+    keeps: "the length of a secret's file before its name",
+    scenes: "^oauth-clients create to a file$",
+  },
+  {
+    file: "secrets/file.ts",
+    call: "fsyncSync(fd);",
+    nth: 2,
     keeps: "the length of a whole secret that a crash had left without its name",
     scenes: "^journal recover \\(the name was not given\\)$",
   },
@@ -169,13 +176,6 @@ export const syncs: readonly Sync[] = [
     file: "secrets/delivered-secret.ts",
     call: "fsyncSync(fd);",
     nth: 3,
-    keeps: "the length of a secret's file before its name",
-    scenes: "^oauth-clients create to a file$",
-  },
-  {
-    file: "secrets/delivered-secret.ts",
-    call: "fsyncSync(fd);",
-    nth: 4,
     keeps: "the zeros over a kept secret before its name goes",
     unseen: "what it puts out of reach has no name any more: only who reads the raw device would see it",
     scenes: "^journal claim$",
