@@ -19,6 +19,7 @@ import {
 } from "../running/change.ts";
 import { missingAccount, missingFor, stepBefore } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
+import { Optimization } from "../running/optimization.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
@@ -81,15 +82,12 @@ export const command = defineVerb({
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
-    const table = context.output.liveTable(
-      "Recovering",
-      entries.map(({ id }) => id),
-    );
+    const progress = progressOf(context, entries);
     // A person is asked one question at a time, and what is typed now may be for one secret.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const results = await recover(journal, entries, {
       atOnce: mayAsk || asked.options.to.length > 0 ? 1 : mostAtOnce,
-      watch: (id, event) => (event === "begin" ? table.set(id, "recovering") : table.end(id, endOf(event))),
+      watch: progress.watch,
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
@@ -107,7 +105,7 @@ export const command = defineVerb({
         benches.set(entry.id, bench);
         return bench;
       },
-    }).finally(() => table.done());
+    }).finally(() => progress.done());
     await tidied(context, () =>
       releaseSettled(context, { ids: results.map(({ entry }) => entry.id), lookedBack: 1000 }),
     );
@@ -120,6 +118,31 @@ export const command = defineVerb({
 
 /** As `apply` does it by default. */
 const mostAtOnce = 4;
+
+interface Progress {
+  readonly watch: (id: string, event: "begin" | Recovered) => void;
+  readonly done: () => void;
+}
+
+/** A row for each entry, and how V8 is to work on them. */
+function progressOf(context: Context, entries: readonly Entry[]): Progress {
+  const table = context.output.liveTable(
+    "Recovering",
+    entries.map(({ id }) => id),
+  );
+  const optimization = new Optimization();
+  return {
+    watch(id, event) {
+      if (event === "begin") return table.set(id, "recovering");
+      table.end(id, endOf(event));
+      optimization.next();
+    },
+    done() {
+      optimization.end();
+      table.done();
+    },
+  };
+}
 
 /** How an entry ended, in its row: its state, and why if it is not settled. */
 function endOf({ entry, failure, isSkipped }: Recovered): string {

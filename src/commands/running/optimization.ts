@@ -1,6 +1,7 @@
-// How V8 optimizes while a list is printed: what is worth it for a program that runs for minutes is not for some thousand pages.
+// How V8 optimizes while a list is printed or many changes are finished: what is worth it for a program that runs for minutes is
+// not for some thousand pages.
 
-/** Flags of V8 that say how functions are optimized: as usual, and in a walk. */
+/** Flags of V8 that say how functions are optimized: as usual, and meanwhile. */
 type Flags = readonly (readonly [usual: string, walk: string])[];
 
 /** Node 20: its only compiler takes as long as it saves; a short function is none that it should begin with. */
@@ -27,14 +28,15 @@ const optimizing: Readonly<Record<string, { readonly rows: Flags; readonly bytes
   },
 };
 
-/** After the first pages everything is loaded that a walk needs: while a flag differs, V8 uses no compiled code that was kept. */
+/** After the first pages everything is loaded that is needed: while a flag differs, V8 uses no compiled code that was kept. */
 const loadedAfter = 3;
 
 const setInV8 = (flag: string): void => process.getBuiltinModule("node:v8").setFlagsFromString(flag);
 
 /**
  * A walk calls some hundred short functions once for each page, and its loops over bytes are WebAssembly: V8 spends as much
- * on optimizing the functions late as it saves, and 6 to 8 MB. A loop that is long anyway is optimized within a page.
+ * on optimizing the functions late as it saves, and 6 to 8 MB. A loop that is long anyway is optimized within a page. Finishing an
+ * entry of the journal is like a page: a second of eight went into functions of a thousand of them.
  */
 export class Optimization {
   readonly #version: string;
@@ -49,8 +51,8 @@ export class Optimization {
     this.#set = set;
   }
 
-  /** @param isVerbatim the next page is written as it came: JavaScript reads none of its rows */
-  next(isVerbatim: boolean): void {
+  /** Begins the next page, or entry. @param isVerbatim it is written as it came: JavaScript reads none of its rows */
+  next(isVerbatim = false): void {
     if (++this.#pages === loadedAfter) this.#begin(isVerbatim);
     else if (this.#isForBytes && !isVerbatim) this.end();
   }

@@ -278,6 +278,37 @@ test("bytes are read up to the end of the file, in as many reads as it takes", a
   expect(value).toBe("234567");
 });
 
+test("what was read near another place stays as it was", () => {
+  const text = Array.from({ length: 50_000 }, (_, number) => `${number}\n`.padStart(8)).join("");
+  const fd = opened(text);
+  const near = new NearReader();
+  const places = [0, 1000, 60_000, 80_000, 140_000, 200_000];
+  const read = places.map((offset) => near.read(fd, offset, 300));
+  expect(read.map(String)).toEqual(places.map((offset) => text.slice(offset, offset + 300)));
+});
+
+test.each(["at once", "half way"])("a read near another place that fails %s leaves nothing of it", async (fails) => {
+  const text = Array.from({ length: 50_000 }, (_, number) => `${number}\n`.padStart(8)).join("");
+  const fd = opened(text);
+  const near = new NearReader();
+  for (const offset of [200_000, 200_400, 260_000]) near.read(fd, offset, 300);
+  const { readSync } = await import("node:fs");
+  let count = 0;
+  const { error } = await onDisk(
+    () => near.read(fd, 320_000, 300),
+    ({ call }) => {
+      if (call !== "read") return undefined;
+      count += 1;
+      if (fails === "at once" || count === 2) return new Error("EIO");
+      return (from: number, to: Buffer, at: number, _length: number, offset: number) =>
+        readSync(from, to, at, 100, offset);
+    },
+  );
+  expect(error).toBeDefined();
+  for (const offset of [320_200, 260_050, 320_000])
+    expect([offset, String(near.read(fd, offset, 300))]).toEqual([offset, text.slice(offset, offset + 300)]);
+});
+
 test("what is near is read at once, and is what is there", async () => {
   const text = linesOf(Array.from({ length: 400 }, () => 1000));
   const fd = opened(text);
