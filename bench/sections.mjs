@@ -88,6 +88,9 @@ async function startUp({ workplace, plan }) {
   }
 }
 
+/** What is promised of NDJSON against one curl: Node 20, and Node 24. */
+const walkMost = [1.3, 1.1];
+
 /** The whole walk at each size, as NDJSON and JSON, against the floor and what would be used in its place. */
 async function walk({ workplace, plan }) {
   const lines = [];
@@ -103,9 +106,21 @@ async function walk({ workplace, plan }) {
     const before = await workplace.serverSeconds();
     const floor = await timed(contenders.curl);
     const share = ((await workplace.serverSeconds()) - before) / floor;
-    lines.push(...walkLines(found, { rows, serverShare: share, bar: workplace.bar([1.3, 1.1]) }));
+    lines.push(...walkLines(found, { rows, serverShare: share, bar: workplace.bar(walkMost) }));
   }
-  return [...lines, await shellLoopLine({ workplace, plan })];
+  return [...lines, await longLine({ workplace, plan }), await shellLoopLine({ workplace, plan })];
+}
+
+/** A list of which the start is a small part on any machine. */
+async function longLine({ workplace, plan }) {
+  const size = { rows: plan.longRows };
+  const contenders = {
+    curl: workplace.curl(size),
+    ndjson: workplace.integ(list(size.rows, ["--ndjson"]), { list: size }),
+  };
+  const { ndjson } = await sideBySide(contenders, { rounds: plan.longRounds, isWarm: true });
+  const what = `${size.rows.toLocaleString("en")} rows, NDJSON`;
+  return { what, against: "one curl", ...ndjson, bar: workplace.bar(walkMost) };
 }
 
 function walkLines({ curl, ndjson, json, jq }, { rows, serverShare, bar }) {
