@@ -20,7 +20,7 @@ const whole = {
   sizes: [1000, 100_000, 1_000_000],
   walkRounds: (rows) => (rows >= 1_000_000 ? 7 : 15),
   longRows: 5_000_000,
-  longRounds: 4,
+  longRounds: 3,
   listRows: 1_000_000,
   listRounds: 4,
   listProcessorRounds: 2,

@@ -164,8 +164,8 @@ const nothing: Buffer = Buffer.alloc(0);
 
 /** Reads from a part of a file that does not change: what is near the last place that was asked for in one go with what is around. */
 export class NearReader {
-  /** Room for one block, and what is in it now. */
-  #room = nothing;
+  /** Space for one block, and what is in it now. */
+  #space = nothing;
   #block = nothing;
   #start = 0;
   #last = Number.NEGATIVE_INFINITY;
@@ -178,9 +178,9 @@ export class NearReader {
     if (!isNear) return readBytes(fd, offset, length);
     if (offset < this.#start || offset + length > this.#start + this.#block.length) {
       this.#start = isBehind ? offset : Math.max(0, offset + length - blockBytes);
-      if (this.#room.length === 0) this.#room = Buffer.allocUnsafeSlow(blockBytes);
+      if (this.#space.length === 0) this.#space = Buffer.allocUnsafeSlow(blockBytes);
       this.#block = nothing; // should the read fail
-      this.#block = readInto(fd, this.#room, { offset: this.#start, length: blockBytes });
+      this.#block = readInto(fd, this.#space, { offset: this.#start, length: blockBytes });
     }
     // A copy: who keeps one record does not keep all of them.
     const near = this.#block.subarray(offset - this.#start, offset - this.#start + length);
