@@ -173,7 +173,7 @@ async function latency({ workplace, plan }) {
   const slow = { rows: plan.latencyPages * limit, delayMs: 20 };
   const { ndjson } = await sideBySide(
     { curl: workplace.curl(slow), ndjson: workplace.integ(list(slow.rows, ["--ndjson"]), { list: slow }) },
-    { rounds: plan.latencyRounds },
+    { rounds: plan.latencyRounds, isWarm: true },
   );
   const what = `${plan.latencyPages} pages, 20 ms each, NDJSON`;
   return [{ what, against: "one curl", ...ndjson, bar: { most: 1.1 } }];
