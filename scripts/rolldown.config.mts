@@ -1,54 +1,28 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { defineConfig, type Plugin } from "rolldown";
-import { inParts, ofParts } from "./parts.mts";
-import { readyHelp } from "./ready-help.mts";
-import { atomically, commander, conf, substitute, undici, undiciConnect } from "./substitutes.mts";
+import type { InputOptions, OutputOptions } from "rolldown";
+import { bundledLicenses } from "./bundled-licenses.mts";
+import { sbom } from "./sbom.mts";
 
-const require = createRequire(import.meta.url);
-
-/** The parser for processors without SIMD: 72 kB that hardly any machine reads, in a file of its own. */
-const plainParser = "./llhttp-wasm.cjs";
-
-const undiciWithoutParser = {
-  ...undici,
-  modules: {
-    ...undici.modules,
-    "lib/llhttp/llhttp-wasm.js": { id: plainParser, external: true },
-    "lib/llhttp/llhttp_simd-wasm.js": join(import.meta.dirname, "substitutes", "simd-parser.cjs"),
-  },
-} as const;
-
-function parsersBeside(): Plugin {
+/** The program, and beside it the licences and the list of the packages in it. */
+export function bundle(input: Record<string, string>, output: OutputOptions): InputOptions & { output: OutputOptions } {
   return {
-    name: "parsers-beside",
-    generateBundle() {
-      const source = readFileSync(require.resolve("undici/lib/llhttp/llhttp-wasm.js"));
-      this.emitFile({ type: "asset", fileName: plainParser.slice(2), source });
-      const simd = require("undici/lib/llhttp/llhttp_simd-wasm.js") as Buffer;
-      this.emitFile({ type: "asset", fileName: "llhttp-simd.wasm", source: simd });
+    input,
+    platform: "node",
+    // Optional packages with native code stay outside; pg asks for pg-cloudflare only on Cloudflare.
+    external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
+    plugins: [bundledLicenses(), sbom()],
+    output: {
+      // `require` of a built-in module loads less of Node than `import`, and a start does without the loader of ES modules.
+      format: "cjs",
+      dynamicImportInCjs: false,
+      entryFileNames: "[name].cjs",
+      chunkFileNames: "[name]-[hash].cjs",
+      exports: "named",
+      minify: true,
+      cleanDir: true,
+      ...output,
     },
   };
 }
 
-/**
- * One bundle, split by `import()`: CommonJS, because `require("node:http")` leaves Node's own fetch unloaded and
- * `import` of it does not, and because a CommonJS entry skips the ES module loader at every start.
- */
-export default defineConfig({
-  input: { main: "src/main.ts", "summary-thread": "src/journal/file/summary-thread.ts" },
-  platform: "node",
-  // Of pg only its client is bundled; what it can do without (a build for Cloudflare) stays outside.
-  external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
-  plugins: [
-    substitute(atomically, commander, conf, undiciWithoutParser, undiciConnect),
-    parsersBeside(),
-    ...ofParts(),
-    readyHelp(),
-  ],
-  output: {
-    dir: "dist",
-    ...inParts,
-  },
-});
+/** As npm installs it: split where the program calls `import()`. */
+export default bundle({ main: "src/main.ts", "summary-thread": "src/journal/file/summary-thread.ts" }, { dir: "dist" });

@@ -1,4 +1,4 @@
-// Which file of src/ imports which, read from the text: for the architecture test and for house.mjs.
+// Which file of src/ imports which, read from the text: for the architecture test.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 

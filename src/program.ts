@@ -264,18 +264,29 @@ function beginningOf([first, second]: readonly string[]): Noun | VerbLine | unde
   return verb && { ...line, verbs: [verb] };
 }
 
-/** The whole tree with every verb loaded: for completion, `commands --json`, the man pages and the reference. */
-export async function wholeTree(): Promise<WholeTree> {
-  const root = buildProgram("", () => {});
-  const load = async (parent: Command, lines: readonly VerbLine[]): Promise<void> => {
+/** The whole tree with every verb loaded: for `commands --json`, the man pages and the reference. */
+export function wholeTree(): Promise<WholeTree> {
+  return loadTree();
+}
+
+/** As much of the tree as completion after these words needs: the verbs that are among them have their options. */
+export function treeAt(words: readonly string[]): Promise<WholeTree> {
+  return loadTree(words);
+}
+
+async function loadTree(words?: readonly string[]): Promise<WholeTree> {
+  const root = buildProgram("", () => {}, words);
+  const load = async (parent: Command | undefined, lines: readonly VerbLine[]): Promise<void> => {
     for (const line of lines) {
-      const leaf = parent.commands.find((command) => command.name() === line[0])!;
-      await configureVerb(leaf, line);
+      const leaf = parent?.commands.find((command) => command.name() === line[0]);
+      if (leaf && (words === undefined || words.includes(line[0]))) await configureVerb(leaf, line);
     }
   };
   await load(root, tree.filter(isVerb));
   for (const line of tree) {
-    if (!isVerb(line)) await load(root.commands.find((command) => command.name() === line.name)!, line.verbs);
+    if (isVerb(line)) continue;
+    const noun = root.commands.find((command) => command.name() === line.name);
+    await load(noun, line.verbs);
   }
   return { root, verbOf: (command) => loaded.get(command) };
 }

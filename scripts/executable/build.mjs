@@ -4,12 +4,11 @@
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
 // It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
-import { execFile, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { tgzOf } from "../tar.mjs";
 import { fetchNode } from "./fetch-node.mjs";
 
@@ -25,7 +24,7 @@ const { values } = parseArgs({
 
 try {
   const node = values.node ? resolve(values.node) : fetchNode(resolve(values.cache));
-  const path = await buildExecutable(node, resolve(values.out));
+  const path = buildExecutable(node, resolve(values.out));
   console.log(`${path} (${megabytes(path)}, Node.js ${versionOf(node)})`);
   if (values.archive) {
     const archive = archived(path);
@@ -37,16 +36,23 @@ try {
 }
 
 /** @returns the executable's path; it appears under its name whole */
-async function buildExecutable(node, out) {
+function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
   const config = join(root, "scripts", "executable", "rolldown.config.mts");
   run(process.execPath, [rolldown, "-c", config, "--dir", work, "--log-level", "warn"]);
   const path = join(out, process.platform === "win32" ? "integ.exe" : "integ");
   const unfinished = join(work, "integ");
-  mkdirSync(work, { recursive: true });
   const settings = join(work, "sea.json");
-  writeFileSync(settings, JSON.stringify(seaSettings(await assetsIn(work, node), unfinished)));
+  const sea = {
+    main: join(work, "integ.cjs"),
+    output: unfinished,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: true,
+    // NODE_OPTIONS and the like are for a developer's Node, not for this program.
+    execArgvExtension: "none",
+  };
+  writeFileSync(settings, JSON.stringify(sea));
   run(node, ["--build-sea", settings]);
   const licenses = `Node.js ${versionOf(node)}\n\n${licenseOf(node)}\n${"-".repeat(80)}\n\n`;
   const bundled = readFileSync(join(work, "THIRD-PARTY-LICENSES.txt"), "utf8");
@@ -72,63 +78,6 @@ function archived(path) {
 
 function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
-}
-
-/** @returns what the executable holds: the parts of the program as functions of what Node gives a module, and the same compiled */
-async function assetsIn(work, node) {
-  const assets = { version: join(work, "version") };
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  writeFileSync(assets.version, `${version}\n`);
-  const names = readdirSync(work).filter((name) => name.endsWith(".cjs"));
-  const folder = join(work, "parts");
-  mkdirSync(folder, { recursive: true });
-  for (const name of names) {
-    const text = readFileSync(join(work, name), "latin1");
-    writeFileSync(join(folder, name), `(function (exports, require, module) {${text}\n})`, "latin1");
-    assets[`./${name}`] = join(folder, name);
-    assets[`./${name}.compiled`] = join(folder, `${name}.compiled`);
-  }
-  // What is compiled is what leads to a page, and prints it.
-  const service = await startService();
-  const baseUrl = `http://127.0.0.1:${service.address().port}`;
-  const env = { INTEG_REGION: "us", INTEG_BASE_URL: baseUrl, INTEG_API_KEY: "none", HOME: work };
-  const words = [join(import.meta.dirname, "compile.cjs"), folder, ...names];
-  try {
-    await promisify(execFile)(node, words, { cwd: work, env });
-  } finally {
-    service.close();
-  }
-  return assets;
-}
-
-/** A page of a list (§2.1), whatever is asked for. */
-async function startService() {
-  const row = {
-    id: "ent_1",
-    object: "entity",
-    type: "person",
-    status: "active",
-    display_name: "Ada",
-    email: "ada@example.com",
-  };
-  const page = { object: "list", data: Array.from({ length: 25 }, () => row), next_page_token: "next", has_more: true };
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { "content-type": "application/json", "request-id": "req_1" }).end(JSON.stringify(page));
-  });
-  await new Promise((done) => void server.listen(0, "127.0.0.1", done));
-  return server;
-}
-
-function seaSettings(assets, output) {
-  return {
-    main: join(import.meta.dirname, "first.cjs"),
-    assets,
-    output,
-    disableExperimentalSEAWarning: true,
-    useCodeCache: true,
-    // What a developer's shell says to Node is not said to this program: no NODE_OPTIONS, no hooks.
-    execArgvExtension: "none",
-  };
 }
 
 /** @returns the bundle's list of components and the Node that it runs in, by the names that scanners know it by */

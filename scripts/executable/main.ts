@@ -1,4 +1,4 @@
-// What bin/integ.js is for the package. The executable brings its own Node, so there is no version to check.
+// The entry of the single executable, as bin/integ.js is that of the package: its Node needs no check.
 import { main } from "../../src/main.ts";
 
 void main(process).then((code) => {

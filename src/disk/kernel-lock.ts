@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import { asFailedCall, lockAnswer, isMissing, isUnwritable } from "./error-words.ts";
 import { closeSync, constants, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
+import { requireInstalled } from "./installed-packages.ts";
 import { careful, isAt } from "./write.ts";
 
 /** Some bytes of a file; they may lie behind its end. */
@@ -28,10 +28,10 @@ const whole: LockRange = process.platform === "win32" ? { offset: 2 ** 30, lengt
 const nativePart = `fs-native-extensions/prebuilds/${process.platform}-${process.arch}/fs-native-extensions.node`;
 
 function load(): unknown {
-  const require = createRequire(import.meta.url);
+  const require = requireInstalled();
   for (const name of [nativePart, "fs-native-extensions"]) {
     try {
-      return require(name);
+      return require?.(name);
     } catch {
       // Not built for this system, or elsewhere.
     }

@@ -1,42 +1,34 @@
-// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it after every Tab: the tree of
-// commands is read as the build left it, and nothing here reports an error, waits or writes.
+// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it after every Tab: only the verb that was
+// typed is loaded, and nothing here reports an error, waits or writes.
 import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
-import type { Tree } from "../completion/tree.ts";
+import { treeOf } from "../completion/tree.ts";
 import type { LiveNames } from "../completion/values.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
+import { treeAt } from "../program.ts";
 
 /**
- * @param words those before the cursor, and the one at it with a colon before; without that one the tree is asked for, as
- * the build keeps it
- * @param ready the tree as the build keeps it
+ * Prints what may be at the cursor.
+ * @param words those before the cursor, and the one at it with a colon before
+ * @returns the exit code
  */
-export async function completionAnswer(
-  process: NodeJS.Process,
-  words: readonly string[],
-  ready: string | undefined,
-): Promise<string> {
-  const current = words.at(-1);
-  if (!current?.startsWith(":")) {
-    process.stdout.write(JSON.stringify(await treeItself()));
-    return "";
-  }
-  try {
-    const tree = ready === undefined ? await treeItself() : (JSON.parse(ready) as Tree);
-    const found = candidatesAt(tree, words.slice(0, -1), current.slice(1));
-    const list = await listOf(found, process);
-    const kind = found.kind === "live" ? "values" : found.kind;
-    return [`${kind} ${found.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
-  } catch {
-    return "";
-  }
+export async function complete(process: NodeJS.Process, words: readonly string[]): Promise<number> {
+  // A shell that no longer listens wanted no answer.
+  process.stdout.on("error", () => {});
+  process.stdout.write(await answerTo(words, process).catch(() => ""));
+  return 0;
 }
 
-async function treeItself(): Promise<Tree> {
-  const [{ treeOf }, { wholeTree }] = await Promise.all([import("../completion/tree.ts"), import("../program.ts")]);
-  const { root, verbOf } = await wholeTree();
+async function answerTo(words: readonly string[], process: NodeJS.Process): Promise<string> {
+  const current = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  const { root, verbOf } = await treeAt(before);
   // Examples and paragraphs complete nothing.
-  return treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
+  const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
+  const found = candidatesAt(tree, before, current.slice(1));
+  const list = await listOf(found, process);
+  const kind = found.kind === "live" ? "values" : found.kind;
+  return [`${kind} ${found.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
 }
 
 async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {

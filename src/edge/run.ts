@@ -15,17 +15,18 @@ import type { Screen } from "./help-screen.ts";
 export interface CommandLine {
   readonly words: readonly string[];
   readonly version: string;
-  /** Columns for help screens. */
-  readonly width: number;
 }
+
+/** Help is hard to read in wider lines. Columns. */
+const widestHelp = 100;
 
 /** @returns the exit code */
 export async function runCommandLine(process: NodeJS.Process, line: CommandLine): Promise<number> {
-  const { words, version, width } = line;
+  const { words, version } = line;
   const format = guessFormat(words, process.env);
   const terminal = terminalOf(process, words);
   try {
-    const typed = await readCommandLine(words, { width, version });
+    const typed = await readCommandLine(words, { width: Math.min(terminal.width, widestHelp), version });
     if ("help" in typed) {
       if (typed.toStderr && (format === "json" || format === "ndjson")) throw noCommand(words);
       return await showHelp(terminal, typed);

@@ -4,7 +4,7 @@
 // bus that accepts and never answers that blocks the whole process, timers and Ctrl-C included (seen on Linux). Only a
 // process can be given up. On Linux the entry is pinned to the Secret Service: the library's fallback, the kernel's
 // key ring, forgets everything at the next start.
-import { createRequire } from "node:module";
+import { requireInstalled } from "../disk/installed-packages.ts";
 import { type Environment, withoutSecrets } from "./resolution.ts";
 
 /** What the keychain answered. `why` is the system's own word for the trouble. */
@@ -62,7 +62,7 @@ export interface KeychainOptions {
 /** Path of the optional library, or undefined if it is not installed for this platform. */
 function findLibrary(): string | undefined {
   try {
-    return createRequire(import.meta.url).resolve("@napi-rs/keyring");
+    return requireInstalled()?.resolve("@napi-rs/keyring");
   } catch {
     return undefined;
   }

@@ -1,5 +1,4 @@
 // The built program prints the committed scripts, and answers a Tab from this machine alone, whatever state that is in.
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -104,15 +103,6 @@ describe("integ __complete", () => {
     writeFileSync(home.path("config", "profiles.json"), JSON.stringify({ version: 1, profiles }));
     const { stdout } = await home.integ(asking("profiles"));
     expect(stdout.split("\n")[1]).toBe("a b c\tu [31ms, x y");
-  });
-
-  it("answers the same from the command tree if what the build made ready is not there", async () => {
-    const { stdout: ready } = await home.integ(["__complete", "oauth-clients", "create", ":--"]);
-    expect(ready.split("\n").length).toBeGreaterThan(20);
-    const program = join(root, "dist", "main.cjs");
-    const script = `require(${JSON.stringify(program)}).main(process).then((code) => (process.exitCode = code))`;
-    const words = ["integ", "__complete", "oauth-clients", "create", ":--"];
-    expect(execFileSync(process.execPath, ["-e", script, ...words], { encoding: "utf8" })).toBe(ready);
   });
 
   const traced = sayWhetherTraced("network calls of completion");

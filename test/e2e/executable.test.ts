@@ -1,22 +1,17 @@
-// The single executable: one file that needs nothing beside it, and loads nothing that lies beside it. Its bundle is made
-// and run here by whatever Node runs the tests; the executable itself where its Node can be had.
-// `npm run test:executable` runs all end-to-end tests with it.
+// The single executable: one file that needs nothing beside it, and loads nothing that lies beside it. It is built and run here if
+// its Node can be had. `npm run test:executable` runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import config from "../../scripts/executable/rolldown.config.mts";
 import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
-import { pagesOf, startListServer } from "./list-server.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 const isElse = isOtherBinary("how the executable is built");
-const bundle = new Home();
 const single = new Home();
-afterAll(() => [bundle, single].forEach((home) => home.remove()));
+afterAll(() => single.remove());
 
-/** Packages that leave a mark when they are loaded, and an answer that is none, beside a program. */
+/** Packages beside a program that leave a mark when they are loaded. */
 function layTrap(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
@@ -26,7 +21,6 @@ function layTrap(folder: string): string {
       `require("node:fs").appendFileSync(${JSON.stringify(mark)}, ${JSON.stringify(`${name}\n`)});`,
     );
   }
-  for (const width of [80, 100]) writeFileSync(join(folder, `help-${width}.json`), '{"commands":{"":"a trap"}}');
   return mark;
 }
 
@@ -85,7 +79,6 @@ function works(at: Home, program: readonly string[]): void {
 
   it("loads nothing that lies beside it", async () => {
     const mark = layTrap(at.folder);
-    expect((await run(["--help"])).stdout).not.toContain("a trap");
     expect((await run(["doctor", "-p", "sandbox"])).code).toBe(0);
     await run(["oauth-clients", "revoke", "oac_none", "-p", "sandbox", "-y"], {
       NODE_PATH: at.path("node_modules"),
@@ -93,32 +86,6 @@ function works(at: Home, program: readonly string[]): void {
     expect(existsSync(mark)).toBe(false);
   });
 }
-
-describe.skipIf(isElse)("its bundle, by this Node", () => {
-  beforeAll(async () => {
-    const building = await rolldown(config);
-    await building.write({ ...config.output, dir: bundle.folder, cleanDir: false });
-    await building.close();
-  });
-  works(bundle, [process.execPath, bundle.path("integ.cjs")]);
-
-  it("takes little of Node, and few of its parts, for a page", async () => {
-    const server = await startListServer(pagesOf([3]));
-    const told = bundle.path("told.json");
-    const list = "[Object.keys(require.cache), process.moduleLoadList]";
-    const script = `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(told)}, JSON.stringify(${list})));`;
-    writeFileSync(bundle.path("tell.cjs"), script);
-    const line = [process.execPath, "--require", bundle.path("tell.cjs"), bundle.path("integ.cjs")];
-    const { code, stderr } = await runAlone(bundle, [...line, "entities", "list", "--json"], server.env);
-    await server.stop();
-    expect(code, stderr).toBe(0);
-    const [parts, ofNode] = JSON.parse(readFileSync(told, "utf8")) as [string[], string[]];
-    const all = readdirSync(bundle.folder).filter((name) => name.endsWith(".cjs"));
-    expect([parts.length < 16, all.length > 100]).toEqual([true, true]);
-    const seldom = /^NativeModule (assert|child_process|crypto|http|readline|tls|zlib)$/;
-    expect(ofNode.filter((name) => seldom.test(name))).toEqual([]);
-  });
-});
 
 /** Why the executable is not built here, or undefined. */
 function whyNotBuilt(): string | undefined {

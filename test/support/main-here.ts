@@ -68,6 +68,6 @@ export async function runMain({ dist, words, env, input = "", cwd, limitMs, colu
   };
   const interrupt = (): void => [...listeners, ...listeners].forEach((listener) => listener());
   const timer = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);
-  const code = await main(fake as unknown as NodeJS.Process, dist).finally(() => clearTimeout(timer));
+  const code = await main(fake as unknown as NodeJS.Process).finally(() => clearTimeout(timer));
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }

@@ -154,11 +154,10 @@ export class Home {
 }
 
 /** Whether a command shows something that only a process has: another way to start, traced calls, variables that Node reads. */
-function needsProcess([noun, ...rest]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
-  const isReady = noun === undefined || /^(?:-.*|help|__complete|completion|sandbox)$/.test(noun);
-  const isHelp = rest.some((word) => word === "--help" || word === "-h");
+function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
+  const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
-  return isReady || isHelp || isNode || under !== undefined || timeoutMs !== undefined;
+  return isOwn || isNode || under !== undefined || timeoutMs !== undefined;
 }
 
 /** A full run shares its machine for hours, and is to find no wrong program where it only had to wait for a processor. */

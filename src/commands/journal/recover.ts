@@ -19,7 +19,6 @@ import {
 } from "../running/change.ts";
 import { missingAccount, missingFor, stepBefore } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
-import { Optimization } from "../running/optimization.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
@@ -124,23 +123,18 @@ interface Progress {
   readonly done: () => void;
 }
 
-/** A row for each entry, and how V8 is to work on them. */
+/** A row for each entry. */
 function progressOf(context: Context, entries: readonly Entry[]): Progress {
   const table = context.output.liveTable(
     "Recovering",
     entries.map(({ id }) => id),
   );
-  const optimization = new Optimization();
   return {
     watch(id, event) {
       if (event === "begin") return table.set(id, "recovering");
       table.end(id, endOf(event));
-      optimization.next();
     },
-    done() {
-      optimization.end();
-      table.done();
-    },
+    done: () => table.done(),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
-import { keepHeapSmall, read, serviceNow, whereOf } from "../running/read.ts";
+import { read, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
@@ -57,7 +57,6 @@ export const command = defineVerb({
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    keepHeapSmall(value);
     const now = serviceNow(context, service);
     const at = { now, limits, caller: callerIn(profile, value, now) };
     const audit = new KeysAudit({ [Symbol.iterator]: () => valuesOf(value) }, at, waivers);

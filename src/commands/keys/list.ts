@@ -1,6 +1,6 @@
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Row } from "../../api/json/unknown-list.ts";
-import { keepHeapSmall, printRows, read } from "../running/read.ts";
+import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { accessKeyColumns } from "./keys.ts";
 
@@ -23,7 +23,6 @@ export const command = defineVerb({
   async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    keepHeapSmall(value);
     const isNamed = name === undefined ? () => true : fits(name);
     const isShown = (row: Row): boolean => {
       const key = readAccessKey(row.value);

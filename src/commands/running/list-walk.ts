@@ -6,7 +6,6 @@ import type { Attempt } from "../../api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../api/entities-and-cohorts.ts";
 import type { FetchPage, Page } from "../../api/pages.ts";
 import { formatOfFile, type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
-import { Optimization } from "./optimization.ts";
 import { readAnswer, whereOf } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -122,12 +121,10 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   const began = context.clock.elapsed();
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
-  const optimization = new Optimization();
   try {
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
-      optimization.next(writer.isVerbatim && page.members !== undefined && !unique);
       await writer.page(unique ? unique.of(page) : page);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
@@ -139,7 +136,6 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     out?.abandon({ forGood: error instanceof Failure && error.details.endsWalk === true });
     throw brokenOff(walk, error);
   } finally {
-    optimization.end();
     progress.done();
   }
 }

@@ -89,17 +89,6 @@ const sample = 200;
 /** No one reads more columns than this. */
 const mostColumns = 10;
 
-/** With more rows the memory that parsing them takes counts. */
-const manyRows = 10_000;
-
-/**
- * Rows are parsed and thrown away by the hundred thousand. V8 lets such a heap grow to five times what is in use before it
- * collects; a young generation that stays as it is costs a tenth more processor time and half the memory.
- */
-export function keepHeapSmall({ rows }: Rows): void {
-  if (rows.length > manyRows) process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1");
-}
-
 /** @param view `columns`: the fields that may be expected, in the order to show them */
 export async function printRows(
   context: Context,

@@ -2,11 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../../src/api/entities-and-cohorts.ts";
 import { printList } from "../../../src/commands/running/list-walk.ts";
-import { Optimization } from "../../../src/commands/running/optimization.ts";
 import type { ListFlags } from "../../../src/commands/options/lists.ts";
 import type { Context } from "../../../src/context.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -15,7 +14,6 @@ import { stage } from "../output/streams.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "integ-list-walk-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-afterEach(() => vi.restoreAllMocks());
 
 interface Scene {
   readonly flags?: ListFlags;
@@ -221,27 +219,5 @@ describe("what is not printed", () => {
     const { failure, printed } = await play({ flags: { max: "5", limit: "3" }, surplus: 1 });
     expect(failure?.kind).toBe("unreachable");
     expect(idsOf(printed)).toEqual(ids(4));
-  });
-});
-
-describe("which pages are said to be written as they came", () => {
-  const long: ListFlags = { all: true, limit: "500" };
-  const four = (isVerbatim: boolean): boolean[] => [false, isVerbatim, isVerbatim, isVerbatim];
-
-  // Of the first page it is not known: how it is written is decided with it.
-  it.each<[string, Scene, boolean[]]>([
-    ["NDJSON", { rows: 2000 }, four(true)],
-    ["JSON", { rows: 2000, format: "json" }, four(true)],
-    ["but a last one that is short", { rows: 2001 }, [...four(true), false]],
-    ["no table", { rows: 2000, format: "table" }, four(false)],
-    ["no chosen fields", { rows: 2000, fields: ["id"] }, four(false)],
-    ["no rows that are compared", { rows: 2000, flags: { ...long, unique: true } }, four(false)],
-    ["no short ones", { rows: 40, flags: { all: true, limit: "10" } }, four(false)],
-    ["up to where the list breaks", { rows: 9000, breaksAt: 2000 }, four(true)],
-  ])("%s", async (_what, scene, expected) => {
-    const [next, end] = [vi.spyOn(Optimization.prototype, "next"), vi.spyOn(Optimization.prototype, "end")];
-    await play({ flags: long, ...scene });
-    expect(next.mock.calls.map(([isVerbatim]) => isVerbatim)).toEqual(expected);
-    expect(end).toHaveBeenCalled();
   });
 });

@@ -20,8 +20,8 @@ const platform = new Set([
   "http_proxy",
   "https_proxy",
   "no_proxy",
-  // Node's own: with them nothing is kept compiled.
-  "NODE_OPTIONS",
+  // Node's own.
+  "NODE_COMPILE_CACHE",
   "NODE_V8_COVERAGE",
 ]);
 

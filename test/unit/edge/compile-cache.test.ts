@@ -1,0 +1,98 @@
+// Node runs the code that it finds in a compile cache: integ only names a folder that this user alone can write to.
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keepCompiledCode } from "../../../src/edge/compile-cache.ts";
+
+let home = "";
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "integ-cache-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+interface Surroundings {
+  readonly platform?: NodeJS.Platform;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly isExecutable?: boolean;
+}
+
+/** @returns the folder that a start with this environment gives to Node, or undefined if it keeps nothing */
+function folderGiven({ platform = "linux", env = {}, isExecutable = false }: Surroundings = {}): string | undefined {
+  let given: string | undefined;
+  const modules: Readonly<Record<string, unknown>> = {
+    "node:module": { enableCompileCache: (folder: string) => void (given = folder) },
+    "node:sea": { isSea: () => isExecutable },
+    "node:os": { homedir: () => home },
+  };
+  const process = { platform, env: { HOME: home, ...env }, getBuiltinModule: (name: string) => modules[name] };
+  keepCompiledCode(process as unknown as NodeJS.Process);
+  return given;
+}
+
+const isRoot = process.geteuid?.() === 0;
+
+describe("the folder for compiled code", () => {
+  it.each<[NodeJS.Platform, readonly string[]]>([
+    ["linux", [".cache", "integ"]],
+    ["darwin", ["Library", "Caches", "integ"]],
+    ["win32", ["AppData", "Local", "integ", "cache"]],
+  ])("is the user's own on %s, and no one else can read it", (platform, names) => {
+    const folder = join(home, ...names);
+    expect(folderGiven({ platform })).toBe(folder);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  it.each<[string, NodeJS.Platform]>([
+    ["XDG_CACHE_HOME", "linux"],
+    ["LOCALAPPDATA", "win32"],
+  ])("is where %s says", (name, platform) => {
+    expect(folderGiven({ platform, env: { [name]: join(home, "mine") } })).toContain(join(home, "mine", "integ"));
+  });
+
+  it("ignores a relative XDG_CACHE_HOME, as the XDG specification requires", () => {
+    expect(folderGiven({ env: { XDG_CACHE_HOME: "mine" } })).toBe(join(home, ".cache", "integ"));
+  });
+
+  it.each<[string, Surroundings]>([
+    ["NODE_DISABLE_COMPILE_CACHE", { env: { NODE_DISABLE_COMPILE_CACHE: "1" } }],
+    ["NODE_COMPILE_CACHE, which Node reads itself", { env: { NODE_COMPILE_CACHE: "/elsewhere" } }],
+    ["coverage", { env: { NODE_V8_COVERAGE: "/coverage" } }],
+    ["the single executable", { isExecutable: true }],
+  ])("is not made with %s", (_why, surroundings) => {
+    expect(folderGiven(surroundings)).toBeUndefined();
+    expect(existsSync(join(home, ".cache"))).toBe(false);
+  });
+
+  it.each([0o720, 0o702, 0o1777])("is not used if others can write to it or to the folder around it: %o", (mode) => {
+    const caches = join(home, ".cache");
+    mkdirSync(join(caches, "integ"), { recursive: true, mode: 0o700 });
+    for (const folder of [caches, join(caches, "integ")]) {
+      expect(folderGiven()).toBe(join(caches, "integ"));
+      chmodSync(folder, mode);
+      expect(folderGiven()).toBeUndefined();
+      chmodSync(folder, 0o700);
+    }
+  });
+
+  it("is not a symbolic link, and not a file", () => {
+    mkdirSync(join(home, ".cache"), { mode: 0o700 });
+    mkdirSync(join(home, "elsewhere"), { mode: 0o700 });
+    symlinkSync(join(home, "elsewhere"), join(home, ".cache", "integ"));
+    expect(folderGiven()).toBeUndefined();
+    expect(folderGiven({ env: { XDG_CACHE_HOME: "/dev/null" } })).toBeUndefined();
+  });
+
+  it.skipIf(!isRoot)("is not used if it belongs to another user, and nothing is made in another user's folder", () => {
+    const folder = join(home, ".cache", "integ");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chownSync(folder, 12_345, 12_345);
+    expect(folderGiven()).toBeUndefined();
+    rmSync(folder, { recursive: true });
+    chownSync(join(home, ".cache"), 12_345, 12_345);
+    expect(folderGiven()).toBeUndefined();
+    expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
+    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
+  });
+});
