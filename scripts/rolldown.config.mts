@@ -7,8 +7,8 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   return {
     input,
     platform: "node",
-    // Optional packages with native code stay outside; pg asks for pg-cloudflare only on Cloudflare.
-    external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
+    // Optional packages with native code stay outside; pg asks for pg-cloudflare only on Cloudflare, for pg-native if told to.
+    external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {
       // `require` of a built-in module loads less of Node than `import`, and a start does without the loader of ES modules.

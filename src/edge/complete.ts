@@ -59,7 +59,7 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
       const { actorOf } = await import("../journal/actor.ts");
       // Of a file alone: names are not asked for over the network.
       const place = journalPlace(path);
-      const team = { env, home: machine.home, requestMs: 0, leaseMs: 0 };
+      const team = { env, requestMs: 0, leaseMs: 0 };
       const journal = await openJournal({ place, now: () => Date.now(), actor: actorOf(env), team });
       const entries = await journal.select(filter);
       journal.close();

@@ -27,10 +27,12 @@ export function stateFolder(env: Environment, machine: Machine): string {
 }
 
 /**
- * Whether a text names a server rather than a file. One with a typing mistake (`postgres:/…`, `postgresql//…`, one in quotation
- * marks) counts too: it would be a new file, and every change would go unseen by the team.
+ * Whether a text names a server rather than a file. One that is not supported (`host=… password=…`) or has a typing mistake
+ * (`postgres:/…`, `postgresql//…`, one in quotation marks) counts too: as a file it would be a new journal that the team does not
+ * see, with a password for its name. A file of such a name is written as `./<name>`.
  */
 export function isAddress(text: string): boolean {
+  if (/^["'`\s]*\w+\s*=/.test(text)) return true;
   if (!text.includes(":") && !text.includes("//")) return false;
   return /^["'`\s]*(?:[a-z][a-z0-9+.-]+:|postgres\w*\/\/)|:\/\//i.test(text);
 }

@@ -227,9 +227,9 @@ export class OpenedJournal {
 
   #parts(): JournalParts {
     const { env, settings, clock, slowly } = this.#sources;
-    const { home, timeoutMs } = settings;
+    const { timeoutMs } = settings;
     const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
-    const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
+    const team = { env, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
     return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), slowly, team };
   }
 }

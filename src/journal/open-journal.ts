@@ -20,7 +20,6 @@ export interface JournalParts {
 
 interface TeamParts {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
   /** How long one request may take. */
   readonly requestMs: number;
   /** How long a lease lasts. */
@@ -49,7 +48,7 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
  */
 export async function initJournal({
   place,
-  team: { env, home },
+  team: { env },
   actor,
 }: JournalParts): Promise<{ readonly version: number; readonly made: boolean }> {
   if ("path" in place)
@@ -57,5 +56,5 @@ export async function initJournal({
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/open.ts");
-  return initTeamJournal({ address: place.address, env, home, actor });
+  return initTeamJournal({ address: place.address, env, actor });
 }

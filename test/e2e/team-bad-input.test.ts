@@ -1,5 +1,5 @@
 // A team's journal that cannot be used: what is wrong and what to do, soon, and nothing sent.
-import { chmodSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -68,6 +68,9 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
     // The search for a server ends after 5 s; the rest is the start of a process on a busy machine.
     expect(performance.now() - started).toBeLessThan(20_000);
   }
+  const { stdout, stderr } = await home.integ(["journal", "path"]);
+  expect(`${stdout}${stderr}`).not.toContain("canary");
+  expect(readdirSync(home.folder).filter((name) => name !== "s")).toEqual([]);
   expect(connections).toBe(before);
 }
 
@@ -104,6 +107,14 @@ describe("without a server", () => {
       "postgresql:integ:canary@h/integ",
       "postgres//integ:canary@h/integ",
     ].map((journal) => ({ what: journal, journal: () => journal, code: 2, says: "does not begin with postgresql://" })),
+    ...["host=127.0.0.1 user=integ password=canary", " password = canary", '"host=h password=canary"'].map(
+      (journal) => ({
+        what: journal,
+        journal: () => journal,
+        code: 2,
+        says: "The address of the journal cannot be used",
+      }),
+    ),
     ...[
       ['"postgresql://integ:canary@127.0.0.1:9/integ"', "it is in quotation marks"],
       [
@@ -185,18 +196,6 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       says: "requires a password",
     },
     {
-      what: "a password file that others can read",
-      journal: () => address("integ"),
-      env: () => {
-        const file = join(temporaryFolder(), "pgpass");
-        writeFileSync(file, `*:*:*:*:${role.password}\n`);
-        chmodSync(file, 0o644);
-        return { PGPASSWORD: "", PGPASSFILE: file };
-      },
-      code: 2,
-      says: "can be read by others and is ignored",
-    },
-    {
       what: "a missing role",
       journal: () => `postgresql://nobody@127.0.0.1:${server.port}/integ`,
       code: 2,
@@ -252,7 +251,7 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       what: "an authority's file that is missing",
       journal: () => address("integ?sslmode=verify-full&sslrootcert=/nonexistent"),
       code: 2,
-      says: "The file of sslrootcert cannot be read",
+      says: "the file of sslrootcert cannot be read",
     },
   ])("$what", check);
 
@@ -312,13 +311,21 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
         code: 11,
         says: "its certificate is for another name (DNS:db.example)",
       });
+      for (const mode of ["require", "verify-ca"])
+        await check({
+          what: "",
+          journal: () => full(trusting).replace("verify-full", mode),
+          env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: "0" }),
+          code: 11,
+          says: "its certificate is for another name",
+        });
       await serve(authority.sign(["DNS:localhost"], { isExpired: true }));
       await check({ what: "", journal: () => full(trusting), code: 11, says: "CERT_HAS_EXPIRED" });
       await serve(authority.sign(["DNS:localhost"]));
       const mine = clientFiles(authority.sign(["DNS:me"]));
       const others = clientFiles(authority.sign(["DNS:other"]));
       const swapped = `${trusting}&sslcert=${mine.cert}&sslkey=${others.key}`;
-      await check({ what: "", journal: () => full(swapped), code: 2, says: "is not that of the certificate" });
+      await check({ what: "", journal: () => full(swapped), code: 2, says: "sslcert and sslkey do not fit together" });
       const home = new Home({ ...env, INTEG_JOURNAL: full(trusting) });
       onTestFinished(() => home.remove());
       expect((await home.integ(["journal", "init"])).code).toBe(0);

@@ -1,4 +1,4 @@
-import Client from "pg/lib/client.js";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Actor } from "../../src/journal/actor.ts";
 import type { EntryFilter } from "../../src/journal/lookup.ts";
@@ -19,7 +19,7 @@ function engineAt(name: string, hosts: () => string, { isSampled = false } = {})
     busy: "outcome_unknown",
     store: async () => {
       const address = addressAt(hosts(), `s${process.pid}_${(schemas += 1)}`);
-      const parts = { address, env, home: "/nonexistent" };
+      const parts = { address, env };
       await initTeamJournal({ ...parts, actor: ada });
       const shared = clock();
       return {
@@ -50,7 +50,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
 
     beforeAll(async () => {
       const address = addressAt(`127.0.0.1:${server.port}`, schema);
-      await initTeamJournal({ address, env, home: "/nonexistent", actor: ada });
+      await initTeamJournal({ address, env, actor: ada });
       await ask(`INSERT INTO ${schema}.integ_entries (id, operation, state, is_settled, profile, base_url, fingerprint, parent,
              replaces, resources, updated_at, content, hash, position)
            SELECT lpad(n::text, 10, '0'), 'o', 'done', n % 1000 > 0, 'p', 'b', n, n, n, ARRAY['r' || n],
@@ -80,7 +80,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
   });
 
   const storeIn = async (schema: string) => {
-    const parts = { address: addressAt(`127.0.0.1:${server.port}`, schema), env, home: "/nonexistent", actor: ada };
+    const parts = { address: addressAt(`127.0.0.1:${server.port}`, schema), env, actor: ada };
     await initTeamJournal(parts);
     return (leaseMs = 45_000) => {
       const journal = openTeamJournal({ ...parts, requestMs: 200, leaseMs, now: clock(), waitMs: 2000 });

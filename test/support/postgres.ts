@@ -18,7 +18,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import Client from "pg/lib/client.js";
+import { Client } from "pg";
 import { databasesFolder } from "./databases-folder.ts";
 
 /** The role that the tests act as, and its password: made for one folder that is removed again. */

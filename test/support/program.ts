@@ -157,7 +157,8 @@ export class Home {
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
-  return isOwn || isNode || under !== undefined || timeoutMs !== undefined;
+  const isPgpass = env.PGPASSFILE !== undefined; // pgpass reads the variables of its process
+  return isOwn || isNode || isPgpass || under !== undefined || timeoutMs !== undefined;
 }
 
 /** A full run shares its machine for hours, and is to find no wrong program where it only had to wait for a processor. */

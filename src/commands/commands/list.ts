@@ -92,19 +92,9 @@ export const environment: readonly Variable[] = [
     meaning: "Public keys of age that undelivered secrets are encrypted to in a team's journal, separated by commas",
   },
   { name: "INTEG_ESCROW_IDENTITY", meaning: "File of the age identities that decrypt such secrets for journal claim" },
-  ...[
-    "PGHOST",
-    "PGPORT",
-    "PGDATABASE",
-    "PGUSER",
-    "PGPASSWORD",
-    "PGPASSFILE",
-    "PGSERVICE",
-    "PGSERVICEFILE",
-    "PGSYSCONFDIR",
-    "PGSSLMODE",
-    "PGSSLROOTCERT",
-  ].map((name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" })),
+  ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
+    (name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" }),
+  ),
   { name: "NO_COLOR", meaning: "No colour", flag: "--no-color" },
   {
     name: "FORCE_COLOR",

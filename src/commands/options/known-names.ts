@@ -1,5 +1,6 @@
 // The names that this machine knows without the network, each with what distinguishes it from the others: for completion and for a
 // person who picks.
+import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
 import type { Entry, EntryState } from "../../journal/entry.ts";
@@ -12,6 +13,7 @@ import type { ProfileName } from "../../profiles/names.ts";
 /** Where names are read from. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
+  /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
   /** The newest first. */
   entries(filter: EntryFilter): Promise<readonly GlancedEntry[]>;
@@ -29,7 +31,7 @@ export function newestEntries(journal: Journal): Promise<Entry[]> {
 /** @returns nothing of a shared journal, which is reached over the network */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(known.journalPath)) return [];
+  if (!isAbsolute(known.journalPath)) return [];
   if (what === "unsettled") return entryChoices(await known.entries({ limit: mostUnfinished }));
   if (what === "claimable")
     return entryChoices(await known.entries({ states: ["undelivered"], limit: mostUnfinished }));

@@ -4,14 +4,11 @@ import { type Environment, readAddress } from "./address.ts";
 import { journalFailure } from "./failures.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "./schema.ts";
-import { serviceNamed } from "./service-file.ts";
 import { Session } from "./session.ts";
 
 export interface TeamJournalParts {
   readonly address: string;
   readonly env: Environment;
-  /** The person's own folder: where a password file and certificates are looked for. */
-  readonly home: string;
   readonly actor: Actor;
   readonly now: () => number;
   /** How long one request may take. */
@@ -22,12 +19,12 @@ export interface TeamJournalParts {
 }
 
 /** @throws Failure `usage` if the address cannot be used */
-export function openTeamJournal({ address: text, env, home, actor, ...parts }: TeamJournalParts): PostgresJournal {
-  const address = readAddress(text, { env, service: (name) => serviceNamed(name, { env, home }) });
+export function openTeamJournal({ address: text, env, actor, ...parts }: TeamJournalParts): PostgresJournal {
+  const address = readAddress(text, { env });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,
-    surroundings: { env, home, user: actor.user },
+    user: actor.user,
     check: async (query, server) => {
       assertUsable(server);
       await checkTables(query, tables);
@@ -43,14 +40,13 @@ export function openTeamJournal({ address: text, env, home, actor, ...parts }: T
 export async function initTeamJournal({
   address: text,
   env,
-  home,
   actor,
-}: Pick<TeamJournalParts, "address" | "env" | "home" | "actor">): Promise<{ version: number; made: boolean }> {
-  const address = readAddress(text, { env, service: (name) => serviceNamed(name, { env, home }) });
+}: Pick<TeamJournalParts, "address" | "env" | "actor">): Promise<{ version: number; made: boolean }> {
+  const address = readAddress(text, { env });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,
-    surroundings: { env, home, user: actor.user },
+    user: actor.user,
     check: async (_, server) => assertUsable(server),
   });
   try {

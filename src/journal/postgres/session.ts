@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Address } from "./address.ts";
-import { connect, type Connected, hangUp, type Server, type Surroundings } from "./connect.ts";
+import { connect, type Connected, type Server } from "./connect.ts";
 import { endsConnection, LostConnection, serverErrorOf } from "./failures.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -11,7 +11,8 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 
 export interface SessionParts {
   readonly address: Address;
-  readonly surroundings: Surroundings;
+  /** Name of the user of this machine: the role if the address names none. */
+  readonly user: string;
   /** Checked immediately for each connection, before anything else is asked. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
@@ -76,8 +77,8 @@ export class Session {
   /** Several statements as one; never repeated. A server that hears nothing more of it gives its locks back. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
-      const { client } = await this.#connection();
-      const query = this.#queryOf(client, 10 * 60_000);
+      const connected = await this.#connection();
+      const query = this.#queryOf(connected, 10 * 60_000);
       // Whatever the default of the role or the database is: what waited for a lock sees what was committed meanwhile.
       await query("BEGIN ISOLATION LEVEL READ COMMITTED").catch(nameStatementMode);
       try {
@@ -87,14 +88,14 @@ export class Session {
         await query("COMMIT");
         return done;
       } catch (error) {
-        if (this.#connected?.client === client) await query("ROLLBACK").catch(() => this.#drop(client));
+        if (this.#connected === connected) await query("ROLLBACK").catch(() => this.#drop(connected));
         throw error;
       }
     });
   }
 
   close(): void {
-    if (this.#connected !== undefined) hangUp(this.#connected.client);
+    this.#connected?.hangUp();
     this.#connected = undefined;
   }
 
@@ -106,23 +107,23 @@ export class Session {
 
   async #connection(): Promise<Connected> {
     if (this.#connected !== undefined) return this.#connected;
-    const { address, surroundings, check } = this.#parts;
-    const connected = await connect(address, surroundings);
+    const { address, user, check } = this.#parts;
+    const connected = await connect(address, user);
     this.#connected = connected;
-    connected.client.once("end", () => this.#drop(connected.client));
+    connected.client.once("end", () => this.#drop(connected));
     try {
-      await check(this.#queryOf(connected.client, limitMs), connected.server);
+      await check(this.#queryOf(connected, limitMs), connected.server);
     } catch (error) {
-      this.#drop(connected.client);
+      this.#drop(connected);
       throw error;
     }
     this.#hasMet = true;
     return connected;
   }
 
-  #drop(client: Connected["client"]): void {
-    hangUp(client);
-    if (this.#connected?.client === client) this.#connected = undefined;
+  #drop(connected: Connected): void {
+    connected.hangUp();
+    if (this.#connected === connected) this.#connected = undefined;
   }
 
   /**
@@ -133,8 +134,8 @@ export class Session {
     const end = performance.now() + limitMs;
     for (let round = 0; ; round += 1) {
       try {
-        const { client } = await this.#connection();
-        return await work(this.#queryOf(client, end - performance.now(), limitMs));
+        const connected = await this.#connection();
+        return await work(this.#queryOf(connected, end - performance.now(), limitMs));
       } catch (error) {
         const mayPass = isLoss(error) || isConflict(error);
         if (!mayPass || !this.#hasMet || performance.now() + 500 > end) throw error;
@@ -144,7 +145,7 @@ export class Session {
   }
 
   /** @param saidMs of how much time a failure speaks: a statement that is repeated has what is left of it */
-  #queryOf(client: Connected["client"], withinMs: number, saidMs = withinMs): Query {
+  #queryOf(connected: Connected, withinMs: number, saidMs = withinMs): Query {
     return async (text, values = []) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
@@ -152,11 +153,11 @@ export class Session {
         timer = setTimeout(() => reject(new LostConnection(`no response within ${seconds} s`)), withinMs);
       });
       try {
-        const { rows } = await Promise.race([late, client.query(text, values)]);
+        const { rows } = await Promise.race([late, connected.client.query<Row>(text, [...values])]);
         return rows;
       } catch (error) {
         if (!endsConnection(error)) throw error;
-        this.#drop(client);
+        this.#drop(connected);
         throw isLoss(error) ? error : new LostConnection("the connection was lost", { cause: error });
       } finally {
         clearTimeout(timer);

@@ -1,15 +1,12 @@
 // What is asked of a server before it keeps a journal, and what `journal verify` finds in one.
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { entryColumns, recordColumns } from "../../../../src/journal/postgres/columns.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";
-import { sectionOf, serviceNamed } from "../../../../src/journal/postgres/service-file.ts";
 import { serverFindings, verifyTables } from "../../../../src/journal/postgres/verify.ts";
 import { type Row } from "../../../../src/journal/postgres/session.ts";
 import { recordContent, recordHash } from "../../../../src/journal/record.ts";
-import { ada, folder } from "../intent.ts";
+import { ada } from "../intent.ts";
 import { anEntry, ASession, partsOf } from "./a-session.ts";
 
 function failureOf(error: unknown): Failure {
@@ -261,52 +258,5 @@ describe("the records of an entry", () => {
       ["1rs0004999"],
       ["1rs0004999", null],
     ]);
-  });
-});
-
-describe("a service's name", () => {
-  const text = "# all\n[one]\nhost=h1\nhost=h2\n\nport = 5\n";
-
-  it("is looked for in the user's file, then in those that all share", () => {
-    const home = folder();
-    const shared = join(folder(), "shared");
-    mkdirSync(shared);
-    const env = { PGSYSCONFDIR: shared };
-    expect(() => serviceNamed("one", { env, home })).toThrow(`the service "one" is not in ${home}/.pg_service.conf`);
-    writeFileSync(join(shared, "pg_service.conf"), "[one]\nhost=shared\n");
-    expect(serviceNamed("one", { env, home })).toEqual({ host: "shared" });
-    writeFileSync(join(home, ".pg_service.conf"), "[two]\nhost=x\n");
-    expect(serviceNamed("one", { env, home })).toEqual({ host: "shared" });
-    writeFileSync(join(home, ".pg_service.conf"), "[one]\nhost=own\n");
-    expect(serviceNamed("one", { env, home })).toEqual({ host: "own" });
-    const named = join(home, "named");
-    writeFileSync(named, "[one]\nhost=named\n");
-    expect(serviceNamed("one", { env: { ...env, PGSERVICEFILE: named }, home })).toEqual({ host: "named" });
-  });
-
-  it.each([
-    ["the first of two values counts", "[a]\nhost=1\nhost=2", { host: "1" }],
-    ["a value may have an equals sign", "[a]\noptions=-c x=y", { options: "-c x=y" }],
-    ["comments and empty lines say nothing", "# x\n\n[a]\n# host=0\nhost=1", { host: "1" }],
-    ["another section ends it", "[a]\nhost=1\n[b]\nport=2", { host: "1" }],
-    ["what is before it does not matter", "[z]\nnonsense\n[a]\nhost=1", { host: "1" }],
-    ["it may be empty", "[a]", {}],
-    ["it may be missing", "[b]\nhost=1", undefined],
-  ])("%s", (_what, content, expected) => {
-    expect(sectionOf(content, "a", "f")).toEqual(expected);
-  });
-
-  it.each([
-    ["[a]\nservice=b", 'line 2 of f: the parameter "service" is not supported'],
-    ["[a]\nhost=1\nfoo=1", 'line 3 of f: the parameter "foo" is not supported'],
-    ["[a]\nhost", "line 2 of f: it is not <name>=<value>"],
-    ["[a]\nho st=1", "line 2 of f: it is not <name>=<value>"],
-    [`[a]\n${"x".repeat(41)}=1`, "line 2 of f: it is not <name>=<value>"],
-  ])("%j is refused", (content, expected) => {
-    expect(() => sectionOf(content, "a", "f")).toThrow(expected);
-  });
-
-  it("with spaces around the equals sign is refused as libpq does not know it", () => {
-    expect(() => sectionOf(text, "one", "f")).toThrow("line 6 of f");
   });
 });

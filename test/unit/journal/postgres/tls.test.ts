@@ -1,0 +1,126 @@
+// TLS to a team's journal: files that cannot be used are named before anything is connected, and no check is ever left out.
+import { execFileSync } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { readAddress } from "../../../../src/journal/postgres/address.ts";
+import { tlsTo } from "../../../../src/journal/postgres/tls.ts";
+import { makeAuthority, opensslAbsent } from "../../../support/certificates.ts";
+
+const tlsAt = (host: string, query: string) => {
+  const address = readAddress(`postgresql://${encodeURIComponent(host)}/d?${query}`, { env: {} });
+  return tlsTo(address.hosts[0], address);
+};
+
+it.each([
+  ["localhost", "", false],
+  ["127.0.0.1", "disable", false],
+  ["localhost", "allow", false],
+  ["localhost", "prefer", false],
+  ["/run/pg", "verify-full", false],
+  ["localhost", "require", true],
+  ["localhost", "verify-ca", true],
+  ["localhost", "verify-full", true],
+  ["db.example", "", true],
+  ["db.example", "require", true],
+  ["db.example", "verify-ca", true],
+  ["db.example", "verify-full", true],
+])("to %s with sslmode %j, certificate and name are checked: %s", (host, mode, isChecked) => {
+  expect(tlsAt(host, `sslmode=${mode}`)).toEqual(isChecked && { rejectUnauthorized: true });
+});
+
+describe.skipIf(opensslAbsent !== undefined)("the files of a connection", () => {
+  const folder = mkdtempSync(join(tmpdir(), "integ-test-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const at = (name: string): string => join(folder, name);
+  let root = "";
+
+  const write = (name: string, text: string | Buffer, mode = 0o600): void => {
+    writeFileSync(at(name), text, { mode });
+    chmodSync(at(name), mode);
+  };
+
+  beforeAll(() => {
+    const authority = makeAuthority(folder);
+    root = authority.path;
+    const [one, other] = [authority.sign(["DNS:one"]), authority.sign(["DNS:other"])];
+    write("one.crt", one.cert);
+    write("one.key", one.key);
+    write("open.key", one.key, 0o644);
+    write("other.key", other.key);
+    write("garbage", "no certificate\n");
+    write("empty", "");
+    execFileSync("openssl", ["x509", "-in", at("one.crt"), "-outform", "der", "-out", at("one.der")]);
+    const sealing = ["pkcs8", "-topk8", "-in", at("one.key"), "-passout", "pass:of-a-test", "-out", at("sealed.key")];
+    execFileSync("openssl", sealing);
+    chmodSync(at("sealed.key"), 0o600);
+  });
+
+  const ask = (query: string) => tlsAt("db.example", query.replaceAll("@", `${folder}/`));
+  const inPem = (parameter: string): string => `Set ${parameter} to a file in PEM form.`;
+
+  it.each<[query: string, says: string | RegExp, hint: string | RegExp]>([
+    ["sslrootcert=@garbage", /garbage, named by sslrootcert, cannot be used \(.+\)/, inPem("sslrootcert")],
+    ["sslrootcert=@empty", "empty, named by sslrootcert, cannot be used", inPem("sslrootcert")],
+    ["sslrootcert=@one.key", "one.key, named by sslrootcert, cannot be used", inPem("sslrootcert")],
+    ["sslrootcert=@one.der", "one.der, named by sslrootcert, cannot be used", inPem("sslrootcert")],
+    ["sslrootcert=@", "the file of sslrootcert cannot be read: EISDIR", inPem("sslrootcert")],
+    ["sslcert=@one.crt", "sslcert and sslkey are set together, or neither", /^Set both/],
+    ["sslkey=@one.key", "sslcert and sslkey are set together, or neither", /^Set both/],
+    ["sslcert=@none&sslkey=@one.key", "the file of sslcert cannot be read: ENOENT", inPem("sslcert")],
+    ["sslcert=@one.crt&sslkey=@none", "the file of sslkey cannot be read: ENOENT", /^Set sslkey /],
+    ["sslcert=@garbage&sslkey=@one.key", "garbage, named by sslcert, cannot be used", inPem("sslcert")],
+    ["sslcert=@one.key&sslkey=@one.crt", "one.key, named by sslcert, cannot be used", inPem("sslcert")],
+    ["sslcert=@one.crt&sslkey=@garbage", "garbage, named by sslkey, cannot be used", /has no passphrase\.$/],
+    ["sslcert=@one.crt&sslkey=@one.crt", "one.crt, named by sslkey, cannot be used", /has no passphrase\.$/],
+    ["sslcert=@one.crt&sslkey=@sealed.key", "sealed.key, named by sslkey, cannot be used", /has no passphrase\.$/],
+    ["sslcert=@one.crt&sslkey=@open.key", "open.key can be read by others", /: chmod 600 .*open\.key$/],
+    ["sslcert=@one.crt&sslkey=@other.key", /sslcert and sslkey do not fit together \(.+\)/, /^Set them /],
+  ])("%s", (query, says, hint) => {
+    let refusal: unknown;
+    try {
+      ask(query);
+    } catch (error) {
+      refusal = error;
+    }
+    expect(refusal).toBeInstanceOf(Failure);
+    const { kind, message, details } = refusal as Failure;
+    expect([kind, details.meaning]).toEqual(["usage", "Nothing was sent and nothing changed."]);
+    expect(message).toMatch(says);
+    expect(details.hint).toMatch(hint);
+  });
+
+  it("are those of the address; without an authority, the public ones are trusted", () => {
+    const [ca, cert, key] = [readFileSync(root), readFileSync(at("one.crt")), readFileSync(at("one.key"))];
+    expect(ask(`sslrootcert=${root}&sslcert=@one.crt&sslkey=@one.key`)).toEqual({
+      rejectUnauthorized: true,
+      ca,
+      cert,
+      key,
+    });
+    expect(ask("sslrootcert=system")).toEqual({ rejectUnauthorized: true });
+    expect(tlsAt("localhost", "sslrootcert=/none")).toBe(false);
+  });
+
+  it.skipIf(process.platform === "win32")("hold a private key that its owner alone can read, as libpq has it", () => {
+    const isTaken = (mode: number, owner?: number): boolean => {
+      write("some.key", readFileSync(at("one.key")), mode);
+      if (owner !== undefined) chownSync(at("some.key"), owner, owner);
+      try {
+        return ask("sslcert=@one.crt&sslkey=@some.key") !== false;
+      } catch (error) {
+        expect((error as Failure).message).toContain("some.key can be read by others");
+        return false;
+      } finally {
+        rmSync(at("some.key"));
+      }
+    };
+    expect([0o600, 0o700, 0o400].map((mode) => isTaken(mode))).toEqual([true, true, true]);
+    expect([0o604, 0o602, 0o601, 0o620, 0o610, 0o660].some((mode) => isTaken(mode))).toBe(false);
+    const isSuperuser = process.getuid?.() === 0;
+    expect(isTaken(0o640)).toBe(isSuperuser);
+    if (isSuperuser) expect(isTaken(0o640, 65_534)).toBe(false);
+  });
+});
