@@ -77,6 +77,11 @@ function isNamed(value: unknown): value is ReadProfile {
 
 /** @param known the profiles that could have been meant */
 export function profileNotFound(name: string, known: readonly string[]): Failure {
+  if (reservedNames.has(name))
+    return new Failure("usage", `The profile ${name} is built in: it cannot be changed or removed.`, {
+      meaning: "Nothing was changed.",
+      hint: "Set INTEG_JOURNAL for another journal; add a profile for another address.",
+    });
   const message = `Profile "${name}" not found.`;
   if (known.length > 0)
     return new Failure("usage", message, {

@@ -365,6 +365,40 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
   });
 
+  it("a profile that gets it says what it does not show of this machine's own, and a move brings it along then too", async () => {
+    const address = server.address(await team());
+    const ada = await administrator("unused");
+    delete ada.env.INTEG_JOURNAL;
+    const own = ada.path("state", "journal.ndjson");
+    expect((await ada.integ(create())).code).toBe(0);
+    expect((await ada.integ([...create().slice(0, -2), "--new", "--secret-command", "exit 1"])).code).toBe(12);
+    const edited = await ada.integ(["profiles", "edit", "prod", "--journal", address]);
+    const step = `integ journal move --to ${address.replace("?", "\\?")}`;
+    expect([edited.code, edited.stderr.replaceAll("'", "")]).toEqual([
+      0,
+      expect.stringMatching(`2 entries \\(1 unfinished\\) in ${own} are not shown: .*${step}`),
+    ]);
+    expect(await rows(ada)).toEqual([]);
+    const doctor = await ada.integ(["doctor", "--json"]);
+    expect(doctor.stdout).toContain("2 entries (1 unfinished) in ~/state/journal.ndjson are not shown");
+    const moved = await ada.integ(["journal", "move", "--to", address, "--json"]);
+    expect([moved.code, JSON.parse(moved.stdout || "{}")]).toEqual([
+      0,
+      { object: "journal_move", from: own, to: address, added: 2, extended: 0, unchanged: 0 },
+    ]);
+    expect((await rows(ada)).map(({ state }) => state)).toEqual(["undelivered", "done"]);
+    const again = await ada.integ(["journal", "move", "--to", address]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("The journal is there already.")]);
+    const back = await ada.integ(["profiles", "edit", "prod", "--journal", ""]);
+    expect([back.code, back.stderr]).toEqual([0, expect.stringContaining(`The entries in ${address} stay there.`)]);
+    for (const words of [
+      ["edit", "sandbox", "--journal", address],
+      ["remove", "sandbox"],
+      ["use", "env"],
+    ])
+      expect((await ada.integ(["profiles", ...words])).stderr).toMatch(/is built in/);
+  });
+
   it("moves out of a file and back, and refuses changes through the old one", async () => {
     const schema = await team();
     const ada = await administrator(schema);

@@ -7,6 +7,7 @@ import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
 import { slowly } from "../running/read.ts";
+import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
 import { type Moved, movedWords } from "../../journal/record.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
@@ -79,8 +80,10 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   const moved = await journal.movedTo();
+  const hidden = await hiddenEntries(context, journal.path);
   return [
     ...(moved === undefined ? [] : [elsewhere(moved)]),
+    ...(hidden === undefined ? [] : [leftHere(hidden)]),
     ...(findings.length === 0
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
       : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
@@ -101,6 +104,10 @@ function elsewhere(moved: Moved): Diagnosis {
     ? { nextCommand: shell`integ journal move ${flags.to} ${to}` }
     : { hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.` };
   return { check: "journal", status: "problem", message: movedWords(moved), ...todo(step) };
+}
+
+function leftHere({ words, move }: HiddenEntries): Diagnosis {
+  return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
 }
 
 /** In the words of `journal verify`: the first one, and how many more there are. */

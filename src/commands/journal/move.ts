@@ -6,6 +6,7 @@ import { shownAddress } from "../../journal/postgres/address.ts";
 import { type Moved, recordHash } from "../../journal/record.ts";
 import { shell } from "../../next-step.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
+import { ownJournal } from "./own-journal.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -25,8 +26,10 @@ export const command = defineVerb({
         meaning: "Arguments are seen by others. Nothing was changed.",
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });
-    const [from, target] = [await context.journal(), await context.journalAt(to)];
-    if (from.path === target.path)
+    const [used, target] = [await context.journal(), await context.journalAt(to)];
+    // Where the profile or INTEG_JOURNAL names the target already, the entries that this machine has are still to be moved.
+    const from = used.path === target.path ? await ownJournal(context) : used;
+    if (from === undefined || from.path === target.path)
       throw new Failure("usage", "The journal is there already.", { hint: "Choose another place with --to." });
     if (dryRun) return showMove(context, from, target);
     const moved = await move(context, from, target);

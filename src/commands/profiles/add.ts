@@ -1,5 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
+import { warnOfHiddenEntries } from "./unfinished.ts";
 import { testCall, wantsTestCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import type { Context } from "../../context.ts";
@@ -61,6 +62,7 @@ export const command = defineVerb({
       return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
     const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
     for (const note of notes) output.note(note);
+    if (profile.journal !== undefined) await warnOfHiddenEntries(context, { now: profile.journal });
     const shown = options.apiKeyId === undefined ? await withLearnedKey(context, profile) : profile;
     const store = await context.profiles.store();
     await output.resource(profileRow(shown, store.default), profileView(shown));

@@ -4,7 +4,7 @@ import { askProfile } from "../options/known-names.ts";
 import { profileNotFound } from "../../profiles/names.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall } from "./test-call.ts";
-import { isBoundElsewhere, warnOfUnfinished } from "./unfinished.ts";
+import { isBoundElsewhere, warnOfHiddenEntries, warnOfUnfinished } from "./unfinished.ts";
 import { profileRow, profileView } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
@@ -36,6 +36,7 @@ export const command = defineVerb({
       return (await import("./dry-run.ts")).showSettings(context, `change the profile ${name}`, changes);
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
+    await warnOfHiddenEntries(context, { before: before.journal, now: profile.journal });
     if (isBoundElsewhere(before, profile)) await warnOfUnfinished(context, profile, "moved");
     const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;
     const isAsked = hasNewKey && options.apiKeyId === undefined;

@@ -12,13 +12,32 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
 
 /** Warns of changes that only this profile can finish: one that is added again under its name is another one. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
+  await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
+}
+
+/** Warns of entries that are not shown any more once a profile has another journal. */
+export async function warnOfHiddenEntries(
+  context: Context,
+  { before, now }: { readonly before?: string | undefined; readonly now?: string | undefined },
+): Promise<void> {
+  if (before === now) return;
+  if (before !== undefined) context.output.warn(`The entries in ${before} stay there.`);
+  if (now === undefined) return;
+  const { hiddenEntries } = await import("../journal/own-journal.ts");
+  await warnOf(context, "this machine has other entries", async () => {
+    const hidden = await hiddenEntries(context, now);
+    return hidden && `${hidden.words}. To move them: ${hidden.move}`;
+  });
+}
+
+/** A journal that cannot be read keeps no one from changing a profile. */
+async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
-    const text = await unfinishedBy(context, profile, change);
+    const text = await find();
     if (text !== undefined) context.output.warn(text);
   } catch (error) {
-    // A journal that cannot be read keeps no one from changing a profile.
     if (!(error instanceof Failure)) throw error;
-    context.output.warn(`It is not known whether it has unfinished changes: ${error.message}`);
+    context.output.warn(`It is not known whether ${what}: ${error.message}`);
   }
 }
 

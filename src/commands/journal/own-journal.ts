@@ -1,0 +1,30 @@
+// The journal file of this machine, beside a journal elsewhere that is used in its place.
+import { join } from "node:path";
+import type { Context } from "../../context.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { type NextCommand, shell } from "../../next-step.ts";
+
+/** @returns undefined if it has no entries, or they were moved elsewhere */
+export async function ownJournal(context: Context): Promise<Journal | undefined> {
+  const journal = await context.journalAt(join(context.settings.stateDir, "journal.ndjson"));
+  if ((await journal.count()) === 0 || (await journal.movedTo())?.isUnfinished === false) return undefined;
+  return journal;
+}
+
+export interface HiddenEntries {
+  readonly words: string;
+  /** The command that brings them into the journal that is used. */
+  readonly move: NextCommand;
+}
+
+/** @returns the entries of this machine that are not shown while another journal is used; undefined if there are none */
+export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
+  const own = await ownJournal(context);
+  if (own === undefined || own.path === used) return undefined;
+  const [count, { length }] = [await own.count(), await own.unsettled()];
+  const entries = `${count === 1 ? "1 entry" : `${count} entries`} (${length} unfinished)`;
+  return {
+    words: `${entries} in ${own.path} are not shown: the journal is ${used}`,
+    move: shell`integ journal move --to ${used}`,
+  };
+}
