@@ -40,6 +40,7 @@ const pureRules = [
   "api/access-keys.ts",
   "api/contract.ts",
   "api/json/iso-time.ts",
+  "api/json/json-text.ts",
   "api/http/attempt.ts",
   "api/http/request-rules.ts",
   "api/http/retry.ts",
@@ -57,7 +58,6 @@ const pureRules = [
   "output/row-page.ts",
   "output/unique-rows.ts",
   "output/visible-text.ts",
-  "output/json-text.ts",
   "secrets/destination.ts",
   "secrets/secret-format.ts",
   "profiles/names.ts",
@@ -117,6 +117,7 @@ const table: Readonly<Record<string, Room>> = {
   },
   output: {
     rooms: ["errors.ts", "next-step.ts", "disk"],
+    rules: ["api/json/json-text.ts"],
     packages: ["chalk", "ora", "@clack/prompts", "string-width"],
   },
   completion: { rooms: ["next-step.ts"], packages: [] },

@@ -6,16 +6,11 @@ import { Ahead } from "./http/ahead.ts";
 import { BodyBuffer, type Following } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { NextPage, RawPage } from "./entities-and-cohorts.ts";
-import { createBodyPlace } from "./json/row-scanner.ts";
-import { readUsualRest, type ScannedPage, scanPage } from "./json/page-scanner.ts";
+import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
 import { shell } from "../next-step.ts";
 
-/**
- * A page that keeps the contract. Its rows are slices of `body`: the API's own text. In a walk they stand until the next
- * page is taken; then others are received in their place.
- */
+/** A page that keeps the contract. In a walk its rows stand until the next page is taken. */
 export interface Page extends ScannedPage {
-  readonly body: Buffer;
   readonly requestId: string | undefined;
 }
 
@@ -152,7 +147,7 @@ export async function onePage(
 
 /** One for the page that is read, one for the page that is coming. */
 function twoBuffers(): readonly [BodyBuffer, BodyBuffer] {
-  return [new BodyBuffer(createBodyPlace()), new BodyBuffer(createBodyPlace())];
+  return [new BodyBuffer(), new BodyBuffer()];
 }
 
 function limitFor({ limit, left }: WalkOptions): number | undefined {
@@ -170,8 +165,7 @@ function mayAskAhead({ limit, left }: WalkOptions): boolean {
  */
 export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
   try {
-    const { spans, count, nextPageToken, hasMore, isTight, members, separate } = scanPage(body);
-    return { body, requestId, spans, count, nextPageToken, hasMore, isTight, members, separate };
+    return { requestId, ...scanPage(body) };
   } catch (error) {
     if (!(error instanceof BrokenBody)) throw error;
     throw broken(error.message, context, requestId);
@@ -212,8 +206,6 @@ export function peekNextToken(body: Buffer): string | undefined {
   const end = body.lastIndexOf(0x5d);
   // The rest of an envelope is short; a body without `]` near its end is not a usual one.
   if (end === -1 || body.length - end > 16_384) return undefined;
-  const usual = readUsualRest(body, end + 1);
-  if (usual !== undefined) return usual ?? undefined;
   const rest = body.toString("utf8", end + 1).trimStart();
   if (!rest.startsWith(",")) return undefined;
   try {

@@ -1,6 +1,6 @@
 import { flags, shortFlags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
-import { type JsonNode, type JsonTree, memberOf, parseJson, printNode } from "./json-text.ts";
+import type { JsonText } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** One field of `--fields`: as typed, and as the way to the value. */
@@ -30,40 +30,40 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
 }
 
 /**
- * The value at a path: a key that has the whole path as its name, else step by step; a step into an array is an index
- * from 0. Undefined if there is none.
+ * The values of fields, in their order; undefined for one that is not there. A field is a key that has the whole path as its
+ * name, else it is found step by step; a step into an array is an index from 0.
+ * @param parts of the value that the fields are in
  */
-export function valueAt(root: JsonNode, path: FieldPath): JsonNode | undefined {
-  const whole = memberOf(root, path.name);
-  if (whole !== undefined) return whole;
-  let node: JsonNode | undefined = root;
-  for (const step of path.steps) {
-    if (node === undefined) return undefined;
-    node = node.kind === "array" && /^\d+$/.test(step) ? node.items[Number(step)] : memberOf(node, step);
-  }
-  return node;
+export function valuesAt(parts: ReadonlyMap<string, JsonText>, fields: readonly FieldPath[]): (JsonText | undefined)[] {
+  return fields.map(({ name, steps }) => {
+    const whole = parts.get(name);
+    if (whole !== undefined || steps.length === 1) return whole;
+    let value = parts.get(steps[0] ?? "");
+    for (const step of steps.slice(1)) value = value?.parts().get(step);
+    return value;
+  });
 }
 
 /**
  * An object of exactly the fields asked for, in the order asked for, each under the path as typed; a field that is
  * missing is `null`. Values keep their text. Of an array each element.
- * @param fields without them the text stays as it came
+ * @param fields without them the value stays as it came
  * @returns compact JSON text
  */
-export function projected(text: string, fields: readonly FieldPath[] | undefined): string {
-  if (fields === undefined) return text;
-  const tree = parseJson(text);
-  const chosen = (root: JsonNode): string => {
-    const parts = fields.map((field) => {
-      const node = valueAt(root, field);
-      return `${JSON.stringify(field.name)}:${node === undefined ? "null" : printNode(tree, node, compact)}`;
-    });
-    return `{${parts.join(",")}}`;
-  };
-  return tree.root.kind === "array" ? `[${tree.root.items.map(chosen).join(",")}]` : chosen(tree.root);
+export function projected(root: JsonText, fields: readonly FieldPath[] | undefined): string {
+  if (fields === undefined) return root.compact();
+  return root.isArray
+    ? `[${root
+        .items()
+        .map((item) => projected(item, fields))
+        .join(",")}]`
+    : objectOf(fields, valuesAt(root.parts(), fields));
 }
 
-const compact = { indent: 0, level: 0 } as const;
+function objectOf(fields: readonly FieldPath[], values: readonly (JsonText | undefined)[]): string {
+  const members = fields.map(({ name }, index) => `${JSON.stringify(name)}:${values[index]?.compact() ?? "null"}`);
+  return `{${members.join(",")}}`;
+}
 
 export function noSuchField(what: string): Failure {
   return new Failure("usage", what, {
@@ -102,29 +102,29 @@ export class ChosenFields {
     return this.#unseen;
   }
 
-  /** Takes note of rows that were looked at elsewhere, and of a field that they have. */
-  count(rows: number): void {
-    this.#rows += rows;
-  }
-
-  found(field: FieldPath): void {
-    this.#unseen.delete(field);
-  }
-
-  /** A row with only the fields asked for, or as it came if none were. */
-  of(row: string): string {
-    this.see(() => parseJson(row));
+  /** A row with only the fields asked for, or as it came if none were; compact. */
+  of(row: JsonText): string {
+    this.see(row);
     return projected(row, this.#fields);
   }
 
-  /** Takes note of a row; costs nothing once every field was seen. @param tree the row, read when needed */
-  see(tree: () => JsonTree): void {
+  /** The values of the fields in a row. Call it if fields were asked for. */
+  valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
+    const values = valuesAt(row.parts(), this.#fields ?? []);
+    this.#rows += 1;
+    for (const [index, field] of (this.#fields ?? []).entries())
+      if (values[index] !== undefined) this.#unseen.delete(field);
+    return values;
+  }
+
+  /** Takes note of a row; costs nothing once every field was seen. */
+  see(row: JsonText): void {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;
-    const { root } = tree();
-    const objects = root.kind === "array" ? root.items : [root];
-    for (const field of this.#unseen)
-      if (objects.some((object) => valueAt(object, field) !== undefined)) this.#unseen.delete(field);
+    const unseen = [...this.#unseen];
+    for (const object of row.isArray ? row.items() : [row])
+      for (const [index, value] of valuesAt(object.parts(), unseen).entries())
+        if (value !== undefined) this.#unseen.delete(unseen[index]!);
   }
 
   /** @throws Failure `usage` if nothing that was looked at has a field that was asked for */

@@ -1,6 +1,7 @@
 // Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
 // standard error. A format's module is loaded when there is something to write in it.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
+import { JsonText } from "../api/json/json-text.ts";
 import { ChosenFields, fieldPaths, noSuchField } from "./fields.ts";
 import type {
   Format,
@@ -15,10 +16,9 @@ import type {
   ShownResource,
   Sink,
 } from "./formats/format.ts";
-import { parseJson, withNulls } from "./json-text.ts";
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
-import { type RowPage, rowCount, rowText } from "./row-page.ts";
+import type { RowPage } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
@@ -164,9 +164,9 @@ function createPrinting(
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
     const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
     const chosen = new ChosenFields(target.fields);
-    chosen.see(() => parseJson(text));
+    chosen.see(JsonText.of(text));
     if (view.isRead) chosen.assertAny();
-    await print(view.nulls?.length ? withNulls(text, view.nulls) : text, shown);
+    await print(view.nulls?.length ? JsonText.of(text).withNulls(view.nulls) : text, shown);
     chosen.tellMissing(undefined, target.tellMissing);
     if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
   };
@@ -257,21 +257,17 @@ class LazyList implements ListWriter {
     await target.sink.write(await receipt(text, { view, target: { ...target, receiptsBefore } }));
   }
 
-  get isVerbatim(): boolean {
-    return this.#writer?.isVerbatim === true;
-  }
-
   async page(page: RowPage): Promise<void> {
     if (this.rowsWritten === 0 && this.#options.isRead) this.#assertFields(page);
     if (this.#writer === undefined && this.#lacksColumns()) {
-      if (rowCount(page) === 0) return;
+      if (page.length === 0) return;
       const { keysOf } = await import("./formats/cells.ts");
       const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true, isDetail: true }));
       this.#writer = await this.#begin({ ...this.#view, columns });
     }
     this.#writer ??= await this.#begin(this.#view);
     await this.#writer.page(page);
-    this.rowsWritten += rowCount(page);
+    this.rowsWritten += page.length;
   }
 
   /** A documented field, or a part of one, may be in a later page. */
@@ -279,10 +275,9 @@ class LazyList implements ListWriter {
     const { fields } = this.#options.target;
     const documented = new Set(this.#view.columns.map(({ path }) => path.split(".")[0]));
     const isKnown = fields?.some(({ name }) => documented.has(name.split(".")[0]));
-    if (fields === undefined || isKnown || rowCount(page) === 0) return;
+    if (fields === undefined || isKnown || page.length === 0) return;
     const chosen = new ChosenFields(fields);
-    for (let row = 0; row < rowCount(page) && chosen.unseen.size === fields.length; row += 1)
-      chosen.see(() => parseJson(rowText(page, row)));
+    for (const row of page) if (chosen.unseen.size === fields.length) chosen.see(row);
     chosen.assertAny(this.#view.singular);
   }
 

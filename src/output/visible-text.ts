@@ -36,7 +36,9 @@ export function visibleJson(json: string): string {
 
 /** A text in double quotes as YAML reads it: JSON's escapes, and `\U` if JSON needs two. */
 export function visibleYaml(text: string): string {
-  return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
+  const json = JSON.stringify(text);
+  if (plain.test(json)) return json;
+  return json.replace(unsafeCharacters(), (character) =>
     character.length === 1
       ? escapeJson(character)
       : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,

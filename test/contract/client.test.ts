@@ -135,9 +135,7 @@ function expectValue(
     case "members": {
       const page = checkPage(value as RawPage, { what: call.operation });
       expect(page.nextPageToken, place).toBe(body.next_page_token);
-      const rows = Array.from({ length: page.count }, (_, n): unknown =>
-        JSON.parse(page.body.toString("utf8", page.spans[2 * n], page.spans[2 * n + 1])),
-      );
+      const rows = page.rows.map((row): unknown => JSON.parse(row.text));
       expect(page.hasMore, place).toBe(body.has_more);
       expect(rows, place).toEqual(body.data);
       return;

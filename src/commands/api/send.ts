@@ -8,8 +8,7 @@ import { printList } from "../running/list-walk.ts";
 import { whereOf, read, readAnswer } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { parseJson, printNode } from "../../output/json-text.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../../output/visible-text.ts";
 import { quotedWord } from "../../next-step.ts";
 
@@ -132,11 +131,9 @@ function isObject(value: unknown): boolean {
 }
 
 async function printArray({ output }: Context, text: string, isRead: boolean): Promise<void> {
-  const tree = parseJson(text);
-  const items = tree.root.kind === "array" ? tree.root.items : [];
   const view = { columns: [], singular: "row", plural: "rows" };
   const writer = isRead ? output.list(view) : output.report(view).list;
-  await writer.page(pageOf(items.map((item) => printNode(tree, item, { indent: 0, level: 0 }))));
+  await writer.page(JsonText.of(text).items());
   await writer.end({ nextPageToken: null, hasMore: false });
 }
 

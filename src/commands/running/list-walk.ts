@@ -125,7 +125,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
-      await writer.page(unique ? unique.of(page) : page);
+      await writer.page(unique ? unique.of(page.rows) : page.rows);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
       progress.update(walked(walk, context.clock.elapsed() - began));
@@ -149,8 +149,8 @@ function walked({ view, writer: { rowsWritten: rows } }: Walk, ms: number): stri
 
 /** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
-  if (plan.max === undefined || page.count <= plan.max - writer.rowsWritten) return;
-  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were requested.`, {
+  if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
+  throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
     hint: "Report it to the service's operator, or leave --max out.",
   });
 }

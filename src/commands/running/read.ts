@@ -99,16 +99,12 @@ export async function printRows(
   for (const { value } of rows.rows) if (first.push(value) === sample) break;
   const columns = columnsFor(first, view.columns);
   const writer = context.output.list({ ...view, columns });
-  for await (const page of inPages(textsOf(rows.rows))) await writer.page(pageOf(page));
+  for await (const page of inPages(rows.rows)) await writer.page(pageOf(page.map(({ text }) => text)));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
     context.output.warn(
       `The response says that more ${view.plural} exist: the API document shows no way to fetch them.`,
     );
-}
-
-function* textsOf(rows: Iterable<Row>): Iterable<string> {
-  for (const { text } of rows) yield text;
 }
 
 type Value = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
-import { Failure } from "../../errors.ts";
-import { type FieldPath, valueAt } from "../fields.ts";
-import { type JsonTree, parseJson, printNode, stringOf, textOf } from "../json-text.ts";
-import { type RowPage, isAdjacent, pageOf, rowCount, rowText, rowTexts } from "../row-page.ts";
+import type { JsonText } from "../../api/json/json-text.ts";
+import type { FieldPath } from "../fields.ts";
+import type { RowPage } from "../row-page.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Column } from "./format.ts";
 
@@ -9,88 +8,16 @@ import type { Column } from "./format.ts";
  * A value as a cell takes it: a string is text; null is `null`; undefined is a field that is not there. Anything else
  * keeps the text it came with.
  */
-export type Cell = string | null | undefined | Verbatim;
+export type Cell = string | null | undefined | JsonText;
 
-/** A number, `true`, `false`, or an array or object as compact JSON. */
-interface Verbatim {
-  readonly json: string;
-  /** For an array of plain values, these as texts. */
-  readonly items?: readonly string[];
-}
-
-/** A row, parsed the quick way, and the lossless way when something asks for it. */
-export class Row {
-  #tree: JsonTree | undefined;
-
-  readonly value: unknown;
-  readonly #place: { readonly page: RowPage; readonly row: number };
-
-  constructor(value: unknown, place: { readonly page: RowPage; readonly row: number }) {
-    this.value = value;
-    this.#place = place;
-  }
-
-  lossless(): JsonTree {
-    this.#tree ??= parseJson(rowText(this.#place.page, this.#place.row));
-    return this.#tree;
-  }
-}
-
-/** All rows of a page. @throws Failure `unreachable` if a row is not JSON */
-export function rowsOf(page: RowPage): Row[] {
-  const { body, spans } = page;
-  if (spans.length === 0) return [];
-  const all = isAdjacent(page) ? body.toString("utf8", spans[0], spans.at(-1)) : rowTexts(page).join(",");
-  const values = parsed(`[${all}]`);
-  if (values.length !== rowCount(page)) throw new Failure("unreachable", "the rows of a page are invalid");
-  return values.map((value, row) => new Row(value, { page, row }));
+export function cellOf(value: JsonText | undefined): Cell {
+  if (value?.isString) return value.string;
+  return value?.isNull ? null : value;
 }
 
 /** The top-level keys of a page's rows, in the order in which they are first met. */
 export function keysOf(page: RowPage): string[] {
-  return [...new Set(rowsOf(page).flatMap(({ value }) => (isObject(value) ? Object.keys(value) : [])))];
-}
-
-/** One row out of its own text. */
-export function rowOf(text: string): Row {
-  const page = pageOf([text]);
-  return new Row(parsed(`[${text}]`)[0], { page, row: 0 });
-}
-
-function parsed(text: string): unknown[] {
-  try {
-    const rows: unknown[] = JSON.parse(text);
-    return rows;
-  } catch (error) {
-    throw new Failure("unreachable", "the response is not valid JSON", { cause: error });
-  }
-}
-
-/** The value of a field. Strings, null and what is not there are read quickly; the rest without loss. */
-export function cellOf(row: Row, path: FieldPath): Cell {
-  const { value } = row;
-  if (path.steps.length === 1 && isObject(value)) {
-    const quick = value[path.name];
-    // An inherited member is never a string or null.
-    if (typeof quick === "string" || quick === null) return quick;
-    if (!Object.hasOwn(value, path.name)) return undefined;
-  }
-  const tree = row.lossless();
-  const node = valueAt(tree.root, path);
-  if (node === undefined) return undefined;
-  if (node.kind === "string") return stringOf(tree, node);
-  const json = printNode(tree, node, { indent: 0, level: 0 });
-  if (node.kind !== "array") return json === "null" ? null : { json };
-  const isPlain = node.items.every((item) => item.kind !== "array" && item.kind !== "object");
-  if (!isPlain) return { json };
-  return {
-    json,
-    items: node.items.map((item) => (item.kind === "string" ? stringOf(tree, item) : textOf(tree, item))),
-  };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return [...new Set(page.flatMap((row) => (row.isObject ? [...row.parts().keys()] : [])))];
 }
 
 /** A column, ready to be read: the path split, the heading for those who asked for fields by name. */
@@ -128,14 +55,17 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
 /** How a person reads a cell: visible on one line, `-` if there is nothing, `""` for an empty text. */
 export function personCell(
   cell: Cell,
-  shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string; readonly isPlain: boolean },
+  shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string },
 ): string {
-  if (typeof cell === "string") {
-    if (cell === "") return '""';
-    const text = shown.kind === "time" ? shown.time(cell) : cell;
-    return shown.isPlain ? text : visibleText(text);
-  }
   if (cell === null || cell === undefined) return "-";
-  if (cell.items?.length === 0) return "-";
-  return visibleText(cell.items?.join(", ") ?? cell.json);
+  if (typeof cell !== "string") return visibleText(listed(cell));
+  if (cell === "") return '""';
+  return visibleText(shown.kind === "time" ? shown.time(cell) : cell);
+}
+
+/** Plain values of an array beside each other; any other value as compact JSON. */
+function listed(value: JsonText): string {
+  const items = value.items();
+  if (!value.isArray || items.some((item) => item.isArray || item.isObject)) return value.compact();
+  return items.length === 0 ? "-" : items.map((item) => (item.isString ? item.string : item.text)).join(", ");
 }

@@ -1,9 +1,8 @@
 import { flags } from "../../next-step.ts";
-import { ChosenFields } from "../fields.ts";
+import { JsonText } from "../../api/json/json-text.ts";
+import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { shortened, visibleText } from "../visible-text.ts";
-import { hasMembers, type RowPage, rowCount } from "../row-page.ts";
-import { type Cell, type CellColumn, cellColumns, cellOf, type Row, rowOf, rowsOf } from "./cells.ts";
-import { CsvBytes } from "./csv-bytes.ts";
+import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** Begins a formula in a spreadsheet, also if a field starts with a tab, a line end or a full-width sign. */
@@ -13,18 +12,28 @@ const special = /[",\r\n]/;
 const mostExtras = 1000;
 const longestNote = 400;
 
-/**
- * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
- * values keep their JSON text. With `isExact` a text is never changed. A lone empty cell is quoted, for a reader would skip an empty line.
- */
-export function csvLine(cells: readonly Cell[], { isExact = false }: { readonly isExact?: boolean } = {}): string {
-  if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
-  return `${cells.map((cell) => csvCell(cell, isExact)).join(",")}\r\n`;
+/** How the texts of a line are written. */
+interface LineStyle {
+  /** A text is never changed. */
+  readonly isExact?: boolean;
+  /** What is invisible is spelt out. */
+  readonly isTerminal?: boolean;
 }
 
-function csvCell(cell: Cell, isExact: boolean): string {
+/**
+ * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
+ * values keep their JSON text. A lone empty cell is quoted, for a reader would skip an empty line.
+ */
+export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
+  if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
+  return `${cells.map((cell) => csvCell(cell, style)).join(",")}\r\n`;
+}
+
+function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle): string {
   if (cell === null || cell === undefined) return "";
-  const text = typeof cell !== "string" ? cell.json : formula.test(cell) && !isExact ? `'${cell}` : cell;
+  const came = typeof cell === "string" ? cell : cell.compact();
+  const shown = isTerminal ? visibleText(came) : came;
+  const text = typeof cell === "string" && !isExact && formula.test(shown) ? `'${shown}` : shown;
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -32,7 +41,7 @@ function csvCell(cell: Cell, isExact: boolean): string {
 export const csv: Formatter = {
   /** A header and a line; without documented fields, all the resource has. */
   resource(text, { view, target }) {
-    const row = rowOf(text);
+    const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
     const extras = new ExtraFields(documented);
     if (target.fields === undefined) extras.collect(row);
@@ -40,7 +49,9 @@ export const csv: Formatter = {
     const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
     // A receipt holds a one-time secret: one character more, and it opens nothing.
     const isExact = view.secretField !== undefined;
-    return headerLine(columns, target) + rowLine(row, { columns, target, isExact });
+    const { isTerminal } = target;
+    const cells = valuesAt(row, fieldsOf(columns)).map(cellOf);
+    return headerLine(columns, target) + csvLine(cells, { isExact, isTerminal });
   },
   list: csvList,
 };
@@ -51,32 +62,22 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   const chosen = new ChosenFields(target.fields);
   const extras = new ExtraFields(columns);
   let header = target.rowsBefore ? "" : headerLine(columns, target);
-  const bytes = new CsvBytes({
-    columns,
-    cellText: (cell) => csvCell(cell, false),
-    see(layout) {
-      if (target.fields === undefined) extras.add(layout.names);
-      else for (const { field } of columns) if (layout.slotOf(field.name) !== -1) chosen.found(field);
-    },
-    found: ({ field }) => chosen.found(field),
-  });
-  const lines = (page: RowPage): string => {
-    let text = header;
-    for (const row of rowsOf(page)) {
-      if (target.fields === undefined) extras.collect(row);
-      else chosen.see(() => row.lossless());
-      text += rowLine(row, { columns, target });
-    }
-    return text;
+  const documented = fieldsOf(columns);
+  const valuesOf = (row: JsonText): readonly (JsonText | undefined)[] => {
+    if (target.fields !== undefined) return chosen.valuesOf(row);
+    const parts = row.parts();
+    if (row.isObject) extras.collect(parts);
+    return valuesAt(parts, documented);
   };
   return {
     async page(page) {
       // The header waits for the first row: a run that continues after zero rows writes it.
-      if (rowCount(page) === 0) return;
-      if (hasMembers(page) && !target.isTerminal) {
-        chosen.count(rowCount(page));
-        await target.sink.write(bytes.of(page, header));
-      } else await target.sink.write(lines(page));
+      if (page.length === 0) return;
+      let text = header;
+      for (const row of page) {
+        text += csvLine(valuesOf(row).map(cellOf), { isTerminal: target.isTerminal });
+      }
+      await target.sink.write(text);
       header = "";
     },
     async end() {
@@ -96,20 +97,14 @@ function wholeKey(key: string): CellColumn {
 }
 
 function headerLine(columns: readonly CellColumn[], target: ListTarget): string {
-  return csvLine(columns.map(({ path }) => (target.isTerminal ? visibleText(path) : path)));
+  return csvLine(
+    columns.map(({ path }) => path),
+    { isTerminal: target.isTerminal },
+  );
 }
 
-/** On a terminal the text is made visible first; in a file it stays what it was. */
-function rowLine(
-  row: Row,
-  { columns, target, isExact }: { columns: readonly CellColumn[]; target: ListTarget; isExact?: boolean },
-): string {
-  const cells = columns.map(({ field }) => {
-    const cell = cellOf(row, field);
-    if (!target.isTerminal || cell === null || cell === undefined) return cell;
-    return typeof cell === "string" ? visibleText(cell) : { json: visibleText(cell.json) };
-  });
-  return csvLine(cells, { isExact });
+function fieldsOf(columns: readonly CellColumn[]): FieldPath[] {
+  return columns.map(({ field }) => field);
 }
 
 /** The top-level fields that rows have and no column shows. */
@@ -121,15 +116,13 @@ class ExtraFields {
     this.#known = new Set(columns.flatMap(({ field }) => [field.name, field.steps[0] ?? ""]));
   }
 
-  collect({ value }: Row): void {
-    if (typeof value === "object" && value !== null) this.add(Object.keys(value));
-  }
-
-  add(names: readonly string[]): void {
-    for (const key of names) {
+  collect(row: ReadonlyMap<string, JsonText>): void {
+    for (const key of row.keys()) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
-      this.#known.add(key);
-      this.names.push(key);
+      // A copy: the key itself would keep its page in memory.
+      const name = Buffer.from(key).toString();
+      this.#known.add(name);
+      this.names.push(name);
     }
   }
 

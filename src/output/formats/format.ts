@@ -38,9 +38,7 @@ export interface ListEnd {
 
 /** Prints the pages of a list in one format. Nothing of a page is kept after its promise resolves. */
 export interface PageWriter {
-  /** It writes rows as they came, and looks at none of them. */
-  readonly isVerbatim?: boolean;
-  /** Prints the rows of a page; their bytes may be overwritten. Resolves when they are written. */
+  /** Prints the rows of a page; the bytes between them may be overwritten. Resolves when they are written. */
   page(page: RowPage): Promise<void>;
   /** Closes the list. Called once, last. */
   end(state: ListEnd): Promise<void>;

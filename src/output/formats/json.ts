@@ -1,25 +1,24 @@
-// JSON and NDJSON: indented for a person, compact for a program. A program's NDJSON is the response's own bytes, one write
-// per page.
+// JSON and NDJSON: indented for a person, compact for a program. Without `--fields` a program gets the response's own bytes, one
+// write a page.
+import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
-import { compactJson, indentedJson } from "../json-text.ts";
-import { type RowPage, joinedRows, rowCount, rowLines, rowTexts } from "../row-page.ts";
-import type { PickedRows } from "../picked-rows.ts";
+import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** One document. A list is the envelope of §2.1, not closed before its end: what a broken walk leaves never parses. */
 export const json: Formatter = {
   resource(text, { target }) {
-    const chosen = projected(text, target.fields);
-    return `${target.isTerminal ? visibleJson(indentedJson(chosen)) : compactJson(chosen)}\n`;
+    const chosen = projected(JsonText.of(text), target.fields);
+    return `${target.isTerminal ? visibleJson(JsonText.of(chosen).indented()) : chosen}\n`;
   },
   receipt(text, { target }) {
-    const chosen = projected(text, target.fields);
+    const chosen = projected(JsonText.of(text), target.fields);
     const isFirst = target.receiptsBefore === 0;
-    if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + compactJson(chosen);
+    if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + chosen;
     // A terminal shows whole lines only: the comma comes with the next.
     const before = isFirst ? '{\n  "object": "list",\n  "receipts": [\n' : "    ,\n";
-    return `${before}${visibleJson(`    ${indentedJson(chosen, 2)}`)}\n`;
+    return `${before}${visibleJson(`    ${JsonText.of(chosen).indented(2)}`)}\n`;
   },
   list: (view, target) => (target.isTerminal ? indentedList : compactList)(view, target),
 };
@@ -27,32 +26,20 @@ export const json: Formatter = {
 /** One row or resource per line. */
 export const ndjson: Formatter = {
   resource(text, { target }) {
-    const line = target.fields === undefined ? compactJson(text) : projected(text, target.fields);
+    const line = projected(JsonText.of(text), target.fields);
     return `${target.isTerminal ? visibleJson(line) : line}\n`;
   },
   list: lineList,
 };
 
-/** Few lists have `--fields`. */
-async function pickedRows(chosen: ChosenFields, separator: "," | "\n"): Promise<PickedRows> {
-  return new (await import("../picked-rows.ts")).PickedRows(chosen, separator);
-}
-
 function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
-  let picked: PickedRows | undefined;
-  const lines = (page: RowPage): string => {
-    const rows = rowTexts(page).map((text) => (fields === undefined ? compactJson(text) : chosen.of(text)));
-    return visibleJson(`${rows.join("\n")}\n`);
-  };
   return {
-    isVerbatim: fields === undefined && !isTerminal,
     async page(page) {
-      if (rowCount(page) === 0) return;
-      if (isTerminal) return sink.write(lines(page));
-      if (fields === undefined) return sink.write(rowLines(page));
-      picked ??= await pickedRows(chosen, "\n");
-      await sink.write(picked.of(page));
+      if (page.length === 0) return;
+      if (fields === undefined && !isTerminal) return sink.write(joinedRows(page, "\n", "\n"));
+      const lines = page.map((row) => `${chosen.of(row)}\n`).join("");
+      await sink.write(isTerminal ? visibleJson(lines) : lines);
     },
     async end() {
       chosen.tellMissing(view.singular, tellMissing);
@@ -65,18 +52,14 @@ function compactList(
   { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
 ): PageWriter {
   const chosen = new ChosenFields(fields);
-  let picked: PickedRows | undefined;
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   let isFirst = rowsBefore === 0;
   return {
-    isVerbatim: fields === undefined,
     async page(page) {
-      if (rowCount(page) === 0) return;
+      if (page.length === 0) return;
       await sink.write(isFirst ? head : ",");
       isFirst = false;
-      if (fields === undefined) return sink.write(joinedRows(page, ","));
-      picked ??= await pickedRows(chosen, ",");
-      await sink.write(picked.of(page));
+      await sink.write(fields === undefined ? joinedRows(page, ",") : page.map((row) => chosen.of(row)).join(","));
     },
     async end(state) {
       await sink.write(`${isFirst ? head : ""}],${envelopeTail(state).join(",")}}\n`);
@@ -92,8 +75,8 @@ function indentedList(view: ListView, { sink, fields, receiptsBefore, tellMissin
   let waiting = "";
   return {
     async page(page) {
-      if (rowCount(page) === 0) return;
-      const rows = rowTexts(page).map((text) => visibleJson(`    ${indentedJson(chosen.of(text), 2)}`));
+      if (page.length === 0) return;
+      const rows = page.map((row) => visibleJson(`    ${JsonText.of(chosen.of(row)).indented(2)}`));
       const before = waiting === "" ? `${head}  "data": [\n` : `${waiting},\n`;
       waiting = rows.pop() ?? "";
       await sink.write(before + rows.map((row) => `${row},\n`).join(""));

@@ -1,10 +1,11 @@
 import { flags } from "../../next-step.ts";
 import type { ChalkInstance } from "chalk";
-import { ChosenFields } from "../fields.ts";
+import { JsonText } from "../../api/json/json-text.ts";
+import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
-import { type ReadPage, type RowPage, hasMembers, isPlain, rowCount, rowText } from "../row-page.ts";
+import type { RowPage } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
-import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
+import { type CellColumn, cellColumns, cellOf, type Cell, personCell } from "./cells.ts";
 import {
   gap,
   joinedWithin,
@@ -15,8 +16,7 @@ import {
   type Wish,
   wrapped,
 } from "./layout.ts";
-import type { TableBytes } from "./table-bytes.ts";
-import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
+import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
 /** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
@@ -36,14 +36,15 @@ class TableList implements PageWriter {
   readonly #columns: readonly CellColumn[];
   /** Those below the row. */
   readonly #below: readonly CellColumn[];
+  /** Of all columns, those below last. */
+  readonly #fields: readonly FieldPath[];
+  readonly #kinds: readonly CellColumn["kind"][];
   readonly #chosen: ChosenFields;
   #layout: Layout | undefined;
   #headings: readonly string[] = [];
   #measure = asciiWidth;
   #paint: ChalkInstance | undefined;
   #hasBlocks = false;
-  /** For a pipe, when the layout is fixed. */
-  #bytes: TableBytes | undefined;
 
   readonly #view: ListView;
   readonly #target: ListTarget;
@@ -55,66 +56,36 @@ class TableList implements PageWriter {
     const isBelow = ({ kind }: CellColumn): boolean => target.isTerminal && kind !== undefined && kind in below;
     this.#below = columns.some((column) => !isBelow(column)) ? columns.filter(isBelow) : [];
     this.#columns = columns.filter((column) => !this.#below.includes(column));
+    const all = [...this.#columns, ...this.#below];
+    this.#fields = all.map(({ field }) => field);
+    this.#kinds = all.map(({ kind }) => kind);
     this.#chosen = new ChosenFields(target.fields);
   }
 
   async page(page: RowPage): Promise<void> {
-    if (rowCount(page) === 0) return;
-    if (this.#layout?.kind === "rows" && !this.#target.isTerminal && hasMembers(page) && this.#paint === undefined)
-      return this.#writeBytes(page, this.#layout.widths);
-    const rows = rowsOf(page);
-    const isPlainPage = isPlain(page);
-    if (this.#target.fields !== undefined) for (const row of rows) this.#chosen.see(() => row.lossless());
-    const cells = rows.map((row) => this.#cells(row, { columns: this.#columns, isPlain: isPlainPage }));
-    const isAsciiText = isPlainPage || cells.every((row) => row.every(isAscii));
-    if (!isAsciiText && this.#measure === asciiWidth) this.#measure = await unicodeWidth();
-    let text = this.#layout === undefined ? await this.#begin(cells) : "";
-    const steps = rows.map((row) => this.#steps(row, isPlainPage));
+    if (page.length === 0) return;
+    if (this.#target.fields !== undefined) for (const row of page) this.#chosen.see(row);
+    const rows = page.map((row) => this.#cells(row));
+    if (this.#measure === asciiWidth && !rows.every((cells) => cells.every(isAscii)))
+      this.#measure = await unicodeWidth();
+    let text = this.#layout === undefined ? await this.#begin(rows) : "";
+    const steps = rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
     // Rows that follow each other with the same step have it once, below the last.
-    for (const [index, row] of cells.entries())
-      text += this.#shown(row) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
-    // One byte per character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
-    const isOneByte = this.#measure === asciiWidth && !this.#target.isTerminal;
-    await this.#target.sink.write(isOneByte ? Buffer.from(text, "latin1") : text);
+    for (const [index, cells] of rows.entries())
+      text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
+    await this.#target.sink.write(text);
   }
 
-  async #writeBytes(page: ReadPage, widths: readonly number[]): Promise<void> {
-    const { fields, sink } = this.#target;
-    if (this.#measure === asciiWidth && !isPlain(page)) this.#measure = await unicodeWidth();
-    this.#bytes ??= await this.#newBytes(widths);
-    if (fields !== undefined) this.#chosen.count(rowCount(page));
-    await sink.write(this.#bytes.of(page));
-  }
-
-  async #newBytes(widths: readonly number[]): Promise<TableBytes> {
-    const { TableBytes } = await import("./table-bytes.ts");
-    return new TableBytes({
-      columns: this.#columns,
-      widths,
-      see: (layout) => {
-        for (const { field } of this.#columns) if (layout.slotOf(field.name) !== -1) this.#chosen.found(field);
-      },
-      cellText: (page, row, column) => {
-        const read = rowOf(rowText(page, row));
-        if (column.field.steps.length > 1) this.#chosen.see(() => read.lossless());
-        return this.#cells(read, { columns: [column], isPlain: false })[0] ?? "-";
-      },
-      measure: (text) => this.#measure.of(text),
-      characterWidth: (unit) => this.#measure.ofCharacter(unit),
-    });
-  }
-
-  #cells(row: Row, shown: { readonly columns: readonly CellColumn[]; readonly isPlain: boolean }): string[] {
+  /** The cells of the columns beside each other, then of those below the row. */
+  #cells(row: JsonText): string[] {
     const target = this.#target;
     const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
-    return shown.columns.map(({ field, kind }) =>
-      personCell(cellOf(row, field), { kind, time, isPlain: shown.isPlain }),
-    );
+    const values = valuesAt(row.parts(), this.#fields);
+    return values.map((value, index) => personCell(cellOf(value), { kind: this.#kinds[index], time }));
   }
 
   /** What to do about a row: a command is one line, however long. */
-  #steps(row: Row, isPlainPage: boolean): string {
-    const cells = this.#cells(row, { columns: this.#below, isPlain: isPlainPage });
+  #steps(cells: readonly string[]): string {
     let text = "";
     for (const [index, { kind }] of this.#below.entries()) {
       const cell = cells[index] ?? "-";
@@ -267,10 +238,13 @@ function isWhole(kind: CellColumn["kind"]): boolean {
  * @param text JSON object
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
-  const row = rowOf(text);
-  const isShown = ({ field }: CellColumn): boolean =>
-    target.fields !== undefined || field.name !== view.secretField || (cellOf(row, field) ?? "") !== "";
-  const columns = [...cellColumns(view.columns, target.fields), ...otherColumns(row, { view, target })].filter(isShown);
+  const row = JsonText.of(text);
+  const parts = row.parts();
+  const cell = ({ field }: CellColumn): Cell => cellOf(valuesAt(parts, [field])[0]);
+  const isShown = (column: CellColumn): boolean =>
+    target.fields !== undefined || column.field.name !== view.secretField || (cell(column) ?? "") !== "";
+  const others = row.isObject && target.fields === undefined ? otherColumns([...parts.keys()], view) : [];
+  const columns = [...cellColumns(view.columns, target.fields), ...others].filter(isShown);
   const paint = await painter(target.colour);
   const headings = columns.map(({ heading }) => visibleText(heading));
   const measure: DisplayWidth = headings.every(isAscii) ? asciiWidth : await unicodeWidth();
@@ -279,20 +253,19 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
     const relative = relativeTime(iso, target.now());
     return target.isTerminal && relative !== iso ? `${relative} (${iso})` : iso;
   };
-  const lines = columns.map(({ field, kind }, index) => {
+  const lines = columns.map((column, index) => {
     const heading = headings[index] ?? "";
-    const value = personCell(cellOf(row, field), { kind, time, isPlain: false });
-    const shown = paint !== undefined && kind === "status" ? paintStatus(value, paint) : value;
+    const value = personCell(cell(column), { kind: column.kind, time });
+    const shown = paint !== undefined && column.kind === "status" ? paintStatus(value, paint) : value;
     return (paint?.bold(heading) ?? heading) + " ".repeat(width - measure.of(heading) + gap) + shown;
   });
   if (view.title !== undefined && target.isTerminal) lines.unshift(visibleText(view.title));
   return `${lines.join("\n")}\n`;
 }
 
-function otherColumns(row: Row, { view, target }: ShownResource): CellColumn[] {
-  if (target.fields !== undefined || typeof row.value !== "object" || row.value === null) return [];
-  return Object.keys(row.value)
-    .filter((key) => !view.columns.some(({ path }) => path === key || path.startsWith(`${key}.`)))
+function otherColumns(keys: readonly string[], { columns }: ResourceView): CellColumn[] {
+  return keys
+    .filter((key) => !columns.some(({ path }) => path === key || path.startsWith(`${key}.`)))
     .map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
 }
 

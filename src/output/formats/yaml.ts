@@ -1,18 +1,21 @@
+// JSON as YAML, block style, numbers as they came. Own code: the `yaml` package reads numbers into JavaScript's own, leaves
+// texts without quotes that other readers take for something else (`=`, `<<`, `0o7`), and takes 100 times as long.
+import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
-import { hasMembers, rowCount, rowTexts } from "../row-page.ts";
-import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
-import { YamlBytes } from "./yaml-bytes.ts";
-import { scalar, yamlText } from "./yaml-text.ts";
+import { visibleYaml } from "../visible-text.ts";
+import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
-/** Block style out of JSON text, numbers as they came. */
-export const yaml: Formatter = {
-  resource: (text, { target }) => `${yamlText(projected(text, target.fields))}\n`,
-  receipt(text, { target }) {
+export const yaml = {
+  resource: (text: string, { target }: ShownResource) =>
+    `${block(JsonText.of(projected(JsonText.of(text), target.fields)))}\n`,
+  receipt(text: string, { target }: ShownResource) {
     const head = target.receiptsBefore === 0 ? "object: list\nreceipts:\n" : "";
-    return `${head}  - ${yamlText(projected(text, target.fields), "    ")}\n`;
+    return `${head}  - ${block(JsonText.of(projected(JsonText.of(text), target.fields)), rowMargin)}\n`;
   },
   list: yamlList,
-};
+} satisfies Formatter;
+
+const rowMargin = "    ";
 
 /** A list as the envelope of §2.1 in YAML, its rows as they come; a broken walk leaves it without its last two keys. */
 function yamlList(
@@ -21,16 +24,15 @@ function yamlList(
 ): PageWriter {
   const chosen = new ChosenFields(fields);
   const opening = receiptsBefore ? "" : "object: list\n";
-  const bytes = new YamlBytes(chosen);
   let isFirst = rowsBefore === 0;
   return {
     async page(page) {
-      if (rowCount(page) === 0) return;
-      const head = isFirst ? `${opening}data:\n` : "";
+      if (page.length === 0) return;
+      let text = isFirst ? `${opening}data:\n` : "";
       isFirst = false;
-      if (hasMembers(page)) return sink.write(bytes.of(page, head));
-      const rows = rowTexts(page).map((text) => `  - ${yamlText(chosen.of(text), "    ")}\n`);
-      await sink.write(head + rows.join(""));
+      for (const row of page)
+        text += `  - ${block(fields === undefined ? row : JsonText.of(chosen.of(row)), rowMargin)}\n`;
+      await sink.write(text);
     },
     async end({ nextPageToken, hasMore }) {
       const head = isFirst ? `${opening}data: []\n` : "";
@@ -39,4 +41,31 @@ function yamlList(
       chosen.tellMissing(view.singular, tellMissing);
     },
   };
+}
+
+/** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
+function block(value: JsonText, margin = ""): string {
+  if (value.isString) return scalar(value.string);
+  const parts = value.parts();
+  if (parts.size === 0) return value.compact();
+  const lines = value.isArray
+    ? [...parts.values()].map((item) => `- ${block(item, `${margin}  `)}`)
+    : [...parts].map(([key, member]) => `${scalar(key)}:${entry(member, margin)}`);
+  return lines.join(`\n${margin}`);
+}
+
+/** A value behind its key: on the same line, or below it and further in. */
+function entry(value: JsonText, margin: string): string {
+  const isBelow = (value.isObject || value.isArray) && value.end - value.start > 2 && value.parts().size > 0;
+  const inner = `${margin}  `;
+  return isBelow ? `\n${inner}${block(value, inner)}` : ` ${block(value, margin)}`;
+}
+
+/** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
+const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
+const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
+
+/** A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape. */
+function scalar(text: string): string {
+  return plain.test(text) && !reserved.test(text) ? text : visibleYaml(text);
 }

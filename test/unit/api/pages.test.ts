@@ -17,11 +17,8 @@ function body(rows: number, next: string | null, from = 0): Buffer {
   return Buffer.from(JSON.stringify({ object: "list", data, next_page_token: next, has_more: next !== null }));
 }
 
-function idsOf({ body, spans, count }: Page): string[] {
-  return Array.from(
-    { length: count },
-    (_, i) => (JSON.parse(body.toString("utf8", spans[2 * i], spans[2 * i + 1])) as { id: string }).id,
-  );
+function idsOf({ rows }: Page): string[] {
+  return rows.map(({ text }) => (JSON.parse(text) as { id: string }).id);
 }
 
 /** A service of so many rows, its tokens offsets; `shorten` makes pages shorter than asked for. */
@@ -74,7 +71,7 @@ describe("walk", () => {
     const service = serviceOf(50);
     const asked: number[] = [];
     for await (const page of walk(service.fetchPage, { ...what, limit: 10 }))
-      asked.push(page.count && service.asked.length);
+      asked.push(page.rows.length && service.asked.length);
     expect(asked).toEqual([2, 3, 4, 5, 5]);
   });
 
@@ -211,7 +208,8 @@ describe("walk", () => {
     test.each([1, 9, 10, 11, 20, 21, 35])("of %d rows at most, none is said that may be too many", async (max) => {
       const { requested: asked, told, receive } = receiving(50);
       let taken = 0;
-      for await (const page of walk(receive, { ...what, limit: 10, left: () => max - taken })) taken += page.count;
+      for await (const page of walk(receive, { ...what, limit: 10, left: () => max - taken }))
+        taken += page.rows.length;
       expect(taken).toBe(max);
       for (const page of [...asked, ...told])
         if (page) expect(Number(page.pageToken ?? 0) + page.limit!).toBeLessThanOrEqual(max);
@@ -329,7 +327,7 @@ describe("walk", () => {
       ...what,
       limit: 10,
     }))
-      if (page.count > 0) break;
+      if (page.rows.length > 0) break;
     expect(signals).toHaveLength(2);
     expect(signals.every((signal) => signal.aborted)).toBe(true);
   });
@@ -341,7 +339,7 @@ describe("walk", () => {
       let taken = 0;
       let token: string | null = null;
       for await (const page of walk(service.fetchPage, { ...what, limit: 10, left: () => max - taken })) {
-        taken += page.count;
+        taken += page.rows.length;
         token = page.nextPageToken;
       }
       expect(taken).toBe(Math.min(max, 50));

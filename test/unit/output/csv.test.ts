@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { anyCharacter } from "../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
+import { JsonText } from "../../../src/api/json/json-text.ts";
 import type { Cell } from "../../../src/output/formats/cells.ts";
 import { stage } from "./streams.ts";
 import { csvLine } from "../../../src/output/formats/csv.ts";
@@ -57,7 +58,7 @@ describe("CSV", () => {
   });
 
   it("leaves numbers and nested values alone", () => {
-    const cells: Cell[] = [{ json: "-1.50" }, { json: '["=1+1","a"]' }, { json: "true" }, null, undefined, ""];
+    const cells: Cell[] = [...["-1.50", '["=1+1","a"]', "true"].map(JsonText.of), null, undefined, ""];
     expect(csvLine(cells)).toBe('-1.50,"[""=1+1"",""a""]",true,,,\r\n');
   });
 

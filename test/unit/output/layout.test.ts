@@ -1,10 +1,7 @@
-// Small pure rules: layouts of tables, relative times, YAML text.
+// Small pure rules: layouts of tables, relative times.
 import * as fc from "fast-check";
-import { anyCharacter } from "../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
-import { parse } from "yaml";
 import { gap, layoutOf } from "../../../src/output/formats/layout.ts";
-import { yamlText } from "../../../src/output/formats/yaml-text.ts";
 import { relativeTime, relativeTimeWidth, timeAhead } from "../../../src/output/relative-time.ts";
 import { now } from "./streams.ts";
 import { sampled } from "../../support/sample.ts";
@@ -113,46 +110,5 @@ describe("relative times", () => {
       }),
       { numRuns: sampled(1000) },
     );
-  });
-});
-
-describe("YAML", () => {
-  it("reads back as the JSON it came from", () => {
-    const key = fc.oneof(
-      fc.string({ unit: anyCharacter, maxLength: 6 }),
-      fc.constantFrom("yes", "n", "1", "-", "a b", "#x"),
-    );
-    const { value: anyValue } = fc.letrec((tie) => ({
-      value: fc.oneof(
-        { depthSize: "small" },
-        fc.oneof(
-          key,
-          fc.integer(),
-          fc.boolean(),
-          fc.constant(null),
-          fc.double({ noNaN: true, noDefaultInfinity: true }),
-        ),
-        fc.array(tie("value"), { maxLength: 3 }),
-        fc.dictionary(key, tie("value"), { maxKeys: 3 }),
-      ),
-    }));
-    fc.assert(
-      fc.property(anyValue, (value) => {
-        const json = JSON.stringify(value);
-        fc.pre(!/\\ud[89a-f]/.test(json));
-        expect(parse(yamlText(json))).toEqual(JSON.parse(json));
-        expect(parse(yamlText(json), { version: "1.1" })).toEqual(JSON.parse(json));
-      }),
-      { numRuns: sampled(2000) },
-    );
-  });
-
-  it("spells what cannot be seen as YAML does", () => {
-    expect(yamlText(JSON.stringify("a\u{e0041}\u202e"))).toBe('"a\\U000e0041\\u202e"');
-  });
-
-  it("keeps digits, and the last of duplicate keys", () => {
-    expect(yamlText('{"a":12345678901234567890,"b":1.10,"a":2.50}')).toBe("a: 2.50\nb: 1.10");
-    expect(yamlText('[[1,[]],{"a":[{"b":{}}]}]')).toBe("- - 1\n  - []\n- a:\n    - b: {}");
   });
 });

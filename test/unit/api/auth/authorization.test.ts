@@ -149,7 +149,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
-    for await (const page of walk(pagesOf(entities), { what: "list entities" })) count += page.count;
+    for await (const page of walk(pagesOf(entities), { what: "list entities" })) count += page.rows.length;
     expect(count).toBe(last + 1);
     expect(api.received).toHaveLength(last + 1);
     expect(tokens.received).toHaveLength(5);
@@ -188,7 +188,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
     let rows = 0;
-    for await (const page of walk(pagesOf(entities), { what: "list entities" })) rows += page.count;
+    for await (const page of walk(pagesOf(entities), { what: "list entities" })) rows += page.rows.length;
     expect([rows, tokens.received.length, api.received.length]).toEqual([7, 2, 8]);
   });
 

@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import stringWidth from "string-width";
+import { describe, expect, it } from "vitest";
+import { quickWidth } from "../../../src/output/character-width.ts";
+import { visibleText } from "../../../src/output/visible-text.ts";
+import { anyCharacter } from "../../support/any-text.ts";
+import { sampled } from "../../support/sample.ts";
+
+describe("characters that stand alone", () => {
+  it("are as wide together as string-width says", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 12 }), (given) => {
+        const width = quickWidth(given, stringWidth);
+        if (width === undefined) return;
+        expect(width).toBe(stringWidth(given));
+        expect(visibleText(given)).toBe(given);
+      }),
+      { numRuns: sampled(20_000) },
+    );
+  });
+
+  it("are letters of every script that does not join them, and nothing that is not shown", () => {
+    for (const sure of ["Zoë Ångström", "Łukasz Żółć", "山田 太郎", "Дмитрий Орлов", "Ανδρέας Παππάς", "ﾊﾝｶｸ", "「」"])
+      expect(quickWidth(sure, stringWidth), sure).toBe(stringWidth(sure));
+    for (const unsure of ["e\u0301", "\u200b", "\u202e", "🙂", "\u3164", "\ufe0f", "한\u11a8", "\u00ad", "©\ufe0f"])
+      expect(quickWidth(unsure, stringWidth), unsure).toBeUndefined();
+  });
+});
