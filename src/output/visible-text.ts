@@ -69,8 +69,6 @@ export interface DisplayWidth {
   of(text: string): number;
   /** At most `columns` wide, `…` at the end if something was cut. */
   fit(text: string, columns: number): string;
-  /** Columns of a UTF-16 unit beyond ASCII that stands alone; 0 if its neighbours matter, or it must not be shown as it is. */
-  ofCharacter(unit: number): number;
 }
 
 export function isAscii(text: string): boolean {
@@ -81,5 +79,4 @@ export function isAscii(text: string): boolean {
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),
-  ofCharacter: () => 0,
 };

@@ -39,19 +39,19 @@ export class JsonText {
   /** No white space is in it outside of strings. */
   readonly isCompact: boolean;
 
-  constructor(source: Source, place: { readonly start: number; readonly end: number; readonly isCompact: boolean }) {
+  constructor(source: Source, start: number, end: number, isCompact: boolean) {
     this.source = source;
-    this.start = place.start;
-    this.end = place.end;
-    this.isCompact = place.isCompact;
+    this.start = start;
+    this.end = end;
+    this.isCompact = isCompact;
   }
 
   /** @throws BrokenBody for anything but one JSON text in UTF-8, nested no deeper than 200 */
   static of(text: string | Buffer): JsonText {
     const body = typeof text === "string" ? Buffer.from(text) : text;
     const scanner = new Scanner(body);
-    const place = scanner.whole();
-    return new JsonText(new Source(body), { ...place, isCompact: scanner.spaces === 0 });
+    const { start, end } = scanner.whole();
+    return new JsonText(new Source(body), start, end, scanner.spaces === 0);
   }
 
   get isObject(): boolean {
@@ -103,7 +103,7 @@ export class JsonText {
     const scanner = this.#scanner();
     scanner.object(this.start, 1, (name, nameEnd, start) => {
       const end = scanner.value(start, 1);
-      see(decoded(source, name, nameEnd), new JsonText(source, { start, end, isCompact }));
+      see(decoded(source, name, nameEnd), new JsonText(source, start, end, isCompact));
       return end;
     });
   }
@@ -116,7 +116,7 @@ export class JsonText {
     const scanner = this.#scanner();
     scanner.array(this.start, 1, (start) => {
       const end = scanner.value(start, 1);
-      items.push(new JsonText(source, { start, end, isCompact }));
+      items.push(new JsonText(source, start, end, isCompact));
       return end;
     });
     return items;

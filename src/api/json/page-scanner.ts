@@ -53,7 +53,7 @@ function scanRows(
     if (body[start] !== openBrace) throw new BrokenBody(`row ${rows.length + 1} of the page is not an object`);
     const spacesBefore = scanner.spaces;
     const rowEnd = scanner.object(start, 3);
-    rows.push(new JsonText(source, { start, end: rowEnd, isCompact: scanner.spaces === spacesBefore }));
+    rows.push(new JsonText(source, start, rowEnd, scanner.spaces === spacesBefore));
     return rowEnd;
   });
   return { rows, end };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { quickWidth } from "../../../src/output/character-width.ts";
+import { quickWidth } from "../../../src/output/unicode-width.ts";
 import { visibleText } from "../../../src/output/visible-text.ts";
 import { anyCharacter } from "../../support/any-text.ts";
 import { sampled } from "../../support/sample.ts";
