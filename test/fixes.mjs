@@ -226,7 +226,7 @@ export const fixes = [
     ["changes/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
   ],
   ["53", "unit/changes/recover-dimensions", ["changes/workbench.ts", "place !== here", "false"]],
-  ["54", "unit/output/csv", ["output/formats/csv.ts", "formula.test(cell) && !isExact", "formula.test(cell)"]],
+  ["54", "unit/output/csv", ["output/formats/csv.ts", "&& !isExact && formula", "&& formula"]],
   [
     "55",
     "e2e/interruption: suspended past the time limit",
