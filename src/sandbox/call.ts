@@ -54,7 +54,8 @@ export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
 
-export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Promise<Answer>;
+/** A refusal that is thrown leaves the state as it was; one that is returned keeps what the operation changed. */
+export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
 /** A header's only value. */
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {

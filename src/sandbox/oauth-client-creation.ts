@@ -51,19 +51,20 @@ function conflict(detail: string, param?: string): Problem {
  * @assumed a target that does not exist is 404 (§7 "resource not owned by the caller"); a scope that §5.1 rule 6 does not show is a
  * permission that no one holds
  */
-function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }): void {
+function refusalOfTarget(call: Call, given: { caller: V1Caller; identity: Identity }): Problem | undefined {
   const { caller, identity } = given;
   const id = identity.serviceAccountId;
   const target = call.here.serviceAccounts.by("id", id);
-  if (!target || !isOwn(call, { caller, id })) throw notFound("No service account of this organization has this id.");
-  if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
+  if (!target || !isOwn(call, { caller, id })) return notFound("No service account of this organization has this id.");
+  if (target.status !== "active") return conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
   if (missing.length > 0) {
     const granted = target.permissions.join(", ") || "no permission";
-    throw conflict(`The service account does not have ${missing.join(", ")}. It has ${granted}.`, "scopes");
+    return conflict(`The service account does not have ${missing.join(", ")}. It has ${granted}.`, "scopes");
   }
   if (slotsHeld(call.here, { serviceAccountId: id, now: call.now }) >= mostClients)
-    throw conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
+    return conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
+  return undefined;
 }
 
 function make(call: Call, identity: Identity): { client: OAuthClientRecord; secret: string | null } {
@@ -89,8 +90,12 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
   return { client, secret: secret === "withheld" ? null : made };
 }
 
-/** POST /v1/oauth_clients. Always 201, also for a recovered receipt. */
-export function createOAuthClient(call: Call, caller: V1Caller): Answer {
+/**
+ * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
+ * @assumed which refusals leave the key to the attempt (§3.1 says it of a create that failed before provider work began, §4.2 not
+ * of which): those that look at the target account. A request that is malformed or not permitted is no attempt to create.
+ */
+export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);
   const identity = identityOf(call, caller);
   requirePermission(caller, management);
@@ -103,11 +108,12 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer {
     throw new Problem(409, "idempotency_key_reuse", "This Idempotency-Key was used for another request.");
   const existing = oauthClients.by("id", receipt?.oauthClientId);
   if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
-  checkTarget(call, { caller, identity });
   if (!receipt) {
     receipt = { ...identity, oauthClientId: null };
     receipts.push(receipt);
   }
+  const refusal = refusalOfTarget(call, { caller, identity });
+  if (refusal !== undefined) return refusal;
   if (call.wishes.effect === "abandoned") {
     // The reservation is given up before provider work began: its slot is free, the key still belongs to it (§3.1).
     return { status: 503 };

@@ -55,16 +55,18 @@ export class Service {
     const { store } = this.#settings;
     const call = this.#callOf(request, { state: await store.current(), parts });
     const changes = typeof route.changes === "function" ? route.changes(call) : route.changes;
-    if (!changes) return await run(call);
-    return await store.change((state) => {
-      const answer = run(this.#callOf(request, { state, parts }));
-      if (answer instanceof Promise) throw new Error("A change of the state must be made in one step.");
-      return answer;
-    });
+    const answer = changes
+      ? await store.change((state) => {
+          const made = run(this.#callOf(request, { state, parts }));
+          if (made instanceof Promise) throw new Error("A change of the state must be made in one step.");
+          return made;
+        })
+      : await run(call);
+    return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
   /** The operation with everything before it that must see the same state: credential, rate, query. */
-  async #prepared(route: Route): Promise<(call: Call) => Answer | Promise<Answer>> {
+  async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {
         const caller = authenticate(call);
