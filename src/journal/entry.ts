@@ -113,6 +113,8 @@ interface EntryDetails {
     readonly client_id?: string | null;
     /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
     readonly own_key?: boolean;
+    /** The credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
+    readonly sent_as?: string;
     /** The key was given by hand: someone else may have made the client, and have its secret. */
     readonly made_before?: boolean;
     /** A request to revoke the client, whose secret is lost, has left. */

@@ -71,6 +71,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   differs: "text",
   client_id: "text or null",
   own_key: "flag",
+  sent_as: "text",
   made_before: "flag",
   put_off: "flag",
   put_off_until: "text",

@@ -159,3 +159,21 @@ it("asks again only once for a credential that the service does not accept", asy
   expect(sent).toBeLessThanOrEqual(names.length + 4);
   expect((await tokens()) - tokensBefore).toBeLessThanOrEqual(names.length);
 });
+
+it("says that the credential changed since, and how to finish, if another service account's takes its place (§4.2 rule 2)", async () => {
+  const { api_key, second_api_key, other_account_api_key, base_url } = service.us;
+  const place = { INTEG_BASE_URL: base_url, INTEG_REGION: "us" };
+  const as = (key: string): { env: Record<string, string> } => ({ env: { ...place, INTEG_API_KEY: key } });
+  await service.fault("POST /v1/oauth_clients effect=abandoned times=1");
+  const first = await home.integ([...creation("made"), "--retry-for", "0"], as(api_key));
+  expect(first.code, first.stderr).toBe(7);
+  const other = await home.integ(["journal", "recover"], as(other_account_api_key));
+  expect(other.code, other.stderr).toBe(7);
+  expect(other.stderr).toContain("has another credential than at the first attempt");
+  expect(other.stderr).toMatch(/Fix: Give profile env the credential of the first attempt again.*changed since/s);
+  expect(other.stderr).not.toContain("--idempotency-key");
+  // A second key of the same account is the same principal: said, and finished.
+  const same = await home.integ(["journal", "recover"], as(second_api_key));
+  expect(same.code, same.stderr).toBe(0);
+  expect(readFileSync(home.path("made"), "utf8")).not.toBe("");
+});

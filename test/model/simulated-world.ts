@@ -233,6 +233,7 @@ export class World {
     const account = await accountOf(context as unknown as Context, entry);
     return {
       ...account,
+      credentialDigest: async (text) => text,
       proveClient: async ({ secret }, at) => {
         if (at.token_endpoint !== endpoint) this.broken.push(`a new secret went to ${at.token_endpoint}`);
         const answer = await account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });

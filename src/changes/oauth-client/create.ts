@@ -151,6 +151,11 @@ export function finishCreation(bench: Workbench, lease: EntryLease, options: Cre
   return new CreationRun(bench, lease, options).finish();
 }
 
+const creating = { what: "create the OAuth client", change: true } as const;
+
+/** Of a credential that cannot be had. */
+const unsendable = { kind: "not_sent", reason: "unsendable", detail: "there is no credential" } as const;
+
 /** One attempt to finish a creation: what it knows of earlier attempts, and when it started. */
 class CreationRun {
   readonly #work: SecretDelivery;
@@ -160,6 +165,8 @@ class CreationRun {
   /** Clients that existed before: a receipt that shows one of them is not of a new client. */
   #formerIds: readonly string[] = [];
   readonly #startedAt: number;
+  /** The key was typed with this command. */
+  readonly #isKeyTyped: boolean;
   /** The entry was settled before: a key given again. What the journal says of it does not change. */
   readonly #settledBefore: boolean;
   /** An attempt of this or an earlier process may have made the client. */
@@ -169,6 +176,8 @@ class CreationRun {
   #attempt = 0;
   /** `Request-Id` of the response to the last POST, if that showed the client. */
   #requestId: string | undefined;
+  /** An earlier attempt was made with another credential: to the service that may be another request (§4.2 rule 2). */
+  #isOtherCredential = false;
   /** The secret could neither be delivered nor kept: it may be whole in what was reserved, and recovery looks there. */
   #leaveReserve = false;
 
@@ -179,6 +188,7 @@ class CreationRun {
     this.#lease = lease;
     this.#waitMs = options.waitMs;
     this.#startedAt = bench.clock.elapsed();
+    this.#isKeyTyped = options.key !== undefined;
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
     this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
   }
@@ -238,11 +248,10 @@ class CreationRun {
         if (decision.secret !== undefined && !this.#settledBefore) await this.#keepSalvage(decision.secret);
         return this.#againLater(answer, this.#settledBefore ? this.#entry.state : "unknown");
       case "key_reuse":
+        throw await this.#giveUp(this.#keyReuse(answer));
       case "refused": {
-        const refusal = await this.#giveUp(failureOf(answer, { what: "create the OAuth client", change: true }));
-        throw decision.kind === "refused"
-          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#formerIds })
-          : refusal;
+        const refusal = await this.#giveUp(failureOf(answer, creating));
+        throw await noSlot(this.#bench, this.#entry, { refusal, keep: this.#formerIds });
       }
       case "wait":
       case "not_sent":
@@ -261,13 +270,50 @@ class CreationRun {
     const isKept = this.#entry.destination?.kind === "several" && this.#bench.secrets.isKept(this.#entry.id);
     const record = isOver ? undefined : await reserveDestination(this.#bench, this.#lease, { destination: to, isKept });
     await this.#bench.secrets.reserve(this.#entry.id);
+    const sent_as = await this.#credentialOfAttempt();
     const { state, destination } = this.#entry;
     await this.#lease.record({
       attempts: this.#entry.attempts + 1,
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome no one knows.
-      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
+      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false, sent_as },
+    });
+  }
+
+  /** What the entry keeps of the credential: that of the first attempt which the service may have stored. */
+  async #credentialOfAttempt(): Promise<string> {
+    const { account, tell } = this.#bench;
+    const { id, detail } = this.#entry;
+    const now = await account.credentialDigest(id).catch((error: unknown) => {
+      const isFailure = error instanceof Failure;
+      throw isFailure ? failureOf({ ...unsendable, failure: error }, creating) : error;
+    });
+    const first = detail.put_off === true ? undefined : detail.sent_as;
+    if (first !== undefined && first !== now && !this.#isOtherCredential) {
+      this.#isOtherCredential = true;
+      tell.note(
+        `Profile ${account.profile} has another credential than at the first attempt of ${id}. The service continues the creation if both belong to one service account.`,
+      );
+    }
+    return first ?? now;
+  }
+
+  /** The failure of a key that the service knows with another request (§4.2), with what a person can do about it. */
+  #keyReuse(answer: Attempt<OAuthClient>): Failure {
+    if (this.#isOtherCredential)
+      return failureOf(answer, {
+        ...creating,
+        step: {
+          hint: `Give profile ${this.#bench.account.profile} the credential of the first attempt again, or another one of the same service account: the credential changed since.`,
+        },
+      });
+    if (this.#isKeyTyped) return failureOf(answer, creating);
+    return failureOf(answer, {
+      ...creating,
+      step: {
+        hint: "Check that the credential belongs to the service account that first sent this request, in the same region.",
+      },
     });
   }
 
@@ -354,7 +400,7 @@ class CreationRun {
   /** The same request again, when it is due. */
   async #againLater(answer: Attempt<OAuthClient>, state: Entry["state"]): Promise<undefined> {
     const { interruption } = this.#bench.clock;
-    const failure = failureOf(answer, { what: "create the OAuth client", change: true });
+    const failure = failureOf(answer, creating);
     await this.#noteError(failure, state);
     const because = (): Failure =>
       interruption.aborted && interruption.reason instanceof Failure ? interruption.reason : failure;

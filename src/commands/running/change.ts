@@ -1,4 +1,6 @@
 // What every command that changes something does around the change: its workbench, what is printed before, what is shown after.
+import { createHmac } from "node:crypto";
+import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/http/request-rules.ts";
 import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
@@ -33,12 +35,19 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
     serviceVersion:
       entry?.service_version ?? context.settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
     service,
+    credentialDigest: async (text) => digestUnder(await profile.credential(), text),
     keyId: profile.keyId,
     proof: proofOf(profile),
     keyExchange: keyExchangeOf(profile),
     exchangeKey: async (secret, way) => exchangeKey({ profile, service }, secret, way),
     proveClient: (client, at) => prove(context, { profile, service, client, at }),
   };
+}
+
+/** A client keeps its id when its secret is renewed. */
+function digestUnder(credential: Credential, text: string): string {
+  const key = credential.kind === "api_key" ? credential.key : credential.clientId;
+  return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
 /** The sandbox inside this process listens somewhere else each time: its token endpoint is remembered as its own. */

@@ -236,6 +236,7 @@ export class AWorld {
         keyId: "ak_own",
         proof: proves ? { token_endpoint: "https://tokens.example/token", client_auth: "client_secret_basic" } : null,
         keyExchange: { kind: "endpoint", url: "https://api.example/exchange" },
+        credentialDigest: async (text) => `${this.account.credential} ${text}`,
         exchangeKey: (secret, way) => this.#exchangeKey(secret, way),
         proveClient: (client, at) => this.#proveClient(client.secret, at.token_endpoint),
       },
@@ -538,7 +539,7 @@ function aboutOf(intent: Intent): string {
 function changesOf(entry: Entry, before: Entry): string {
   const partsOf = ({ detail, destination, ...rest }: Entry): Readonly<Record<string, unknown>> => {
     const places = destination?.kind === "several" ? destination.places.map(({ state }) => state) : destination;
-    return { ...rest, ...detail, destination: places, updated_at: undefined };
+    return { ...rest, ...detail, destination: places, updated_at: undefined, sent_as: undefined };
   };
   const [now, then] = [partsOf(entry), partsOf(before)];
   const names = Object.keys({ ...then, ...now }).filter(

@@ -29,6 +29,8 @@ export interface Made {
   readonly createdAt: string;
   secret: string;
   status: string;
+  /** Whose request made it (§4.2 rule 2). */
+  readonly credential: string;
   /** The one-time secret was in an answer, whether that arrived or not. */
   isGiven: boolean;
   lastUsedAt: string | null;
@@ -47,6 +49,8 @@ export class AnAccount {
   /** Looked at before a request takes effect: what must be true on disk by then. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
+  /** Which credential the requests are sent with: of each another service account. */
+  credential = "first";
   /** How far its clock is ahead of the other machine's. */
   aheadMs = 0;
   /** Fields of the receipt of a POST that are not what was asked for. */
@@ -134,6 +138,7 @@ export class AnAccount {
       createdAt: new Date(about.at ?? this.now() + this.aheadMs).toISOString(),
       secret: `s3cr3t-${kind}-${number}`,
       status: "active",
+      credential: this.credential,
       isGiven: false,
       lastUsedAt: null,
     };
@@ -143,7 +148,8 @@ export class AnAccount {
 
   #createClient(body: string, key: string, fate: Fate | undefined): Attempt<OAuthClient> {
     const made = this.clients.find((one) => one.key === key) ?? this.#make("client", { body, key });
-    if (made.body !== body) return refusal(409, { code: "idempotency_key_reuse" });
+    if (made.body !== body || made.credential !== this.credential)
+      return refusal(409, { code: "idempotency_key_reuse" });
     // Nothing brings a revoked client back.
     const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
     if (made.status !== "revoked") made.status = becomes;

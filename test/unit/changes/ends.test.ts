@@ -112,7 +112,16 @@ class Sayings {
 type Shown = Readonly<Record<string, unknown>>;
 
 function shownOf({ id, operation, state, attempts, resource_id, last_error, detail, destination }: Entry): Shown {
-  return { name: `${id} ${operation}`, state, attempts, resource_id, error: last_error?.kind, ...detail, destination };
+  return {
+    name: `${id} ${operation}`,
+    state,
+    attempts,
+    resource_id,
+    error: last_error?.kind,
+    ...detail,
+    sent_as: undefined,
+    destination,
+  };
 }
 
 function changesOf(entry: Shown, before: Shown = {}): string[] {

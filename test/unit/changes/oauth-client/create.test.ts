@@ -148,6 +148,47 @@ describe("the same creation again", () => {
   });
 });
 
+describe("a credential that changed since the first attempt (§4.2 rule 2)", () => {
+  const lost = (): AWorld => new AWorld({ fates: { create: ["lost after"] }, retryForMs: 0 });
+
+  it("is told before the request leaves, and named when the service takes it for another request", async () => {
+    const world = lost();
+    expect((await create(world)).kind).toBe("outcome_unknown");
+    world.account.credential = "second";
+    const failure = (await world.recover()).value![0]!.failure!;
+    expect(world.told.join()).toContain("another credential than at the first attempt");
+    expect([failure.kind, failure.details.hint]).toEqual([
+      "outcome_unknown",
+      expect.stringMatching(
+        /^Give profile p the credential of the first attempt .* changed since. Then run integ journal/,
+      ),
+    ]);
+    expect(JSON.stringify(failure.details)).not.toContain("--idempotency-key");
+    world.account.credential = "first";
+    expect((await world.recover()).kind).toBe("done");
+    expect(world.account.clients.filter(({ status }) => status === "active").length).toBeLessThanOrEqual(1);
+  });
+
+  it("is not told of one that is the same, nor of an attempt that the service put off", async () => {
+    const same = lost();
+    await create(same);
+    await same.recover();
+    const early = new AWorld({ fates: { create: [{ refused: 429 }] }, retryForMs: 0 });
+    await create(early);
+    early.account.credential = "second";
+    expect((await create(early)).value).toBe("delivered");
+    expect([...same.told, ...early.told].join()).not.toContain("another credential");
+  });
+
+  it("is not blamed for a key that was given by hand", async () => {
+    const reuse = { refused: 409, code: "idempotency_key_reuse" } as const;
+    const typed = new AWorld({ fates: { create: [reuse] } });
+    expect((await create(typed, { key: "k" })).failure!.details.hint).toContain("--idempotency-key");
+    const own = new AWorld({ fates: { create: [reuse] } });
+    expect((await create(own)).failure!.details.hint).not.toContain("--");
+  });
+});
+
 describe("wherever a step fails", () => {
   it.each(["check", "prepare", "reserve", "admit", "record 1"])("%s: nothing is sent", async (step) => {
     const world = new AWorld({ failing: [step] });
