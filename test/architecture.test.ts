@@ -265,13 +265,6 @@ describe("the house", () => {
     expect(kept.filter((name) => !existsSync(join(root, "test", name)))).toEqual([]);
   });
 
-  it("has no file that a reader has to scroll through: 400 lines at the most", () => {
-    const long = files
-      .map((file) => ({ file: relative(source, file), lines: readFileSync(file, "utf8").split("\n").length - 1 }))
-      .filter(({ lines }) => lines > 400);
-    expect(long).toEqual([]);
-  });
-
   it("has no room without a name of its own", () => {
     const nameless = files.filter((file) => /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file));
     expect(nameless).toEqual([]);

@@ -112,7 +112,7 @@ export const fixes = [
   [
     "22",
     "e2e/rotation: at 20 of 20 slots",
-    ["changes/oauth-client/create.ts", 'throw decision.kind === "refused"', "throw false"],
+    ["changes/oauth-client/create.ts", "throw await noSlot(this.#bench, this.#entry,", "throw ((..._) => refusal)("],
   ],
   ["23", "unit/profiles/address", ["profiles/address.ts", "named[0] === region ||", "named[0] !== region ||"]],
   [
