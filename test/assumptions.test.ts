@@ -77,6 +77,18 @@ const easilyForgotten: readonly (readonly [side: Side, section: string, what: Re
   ["sandbox", "7", /403|statuses/],
   ["sandbox", "9", /stages/],
   ["client", "4.4", /list shows a key this long/],
+  ["client", "4.4", /processed for this long/],
+  ["client", "4.4", /`createdAt` is the time of the request/],
+  ["client", "4.4", /expiry lies in the future/],
+  ["client", "5.2", /goes out as `Bearer`/],
+  ["client", "7", /404 .* made-up client/],
+  ["sandbox", "4.2", /which refusals leave the key/],
+  ["sandbox", "4.2", /caller's account limits a client/],
+  ["sandbox", "4.3", /parameters of single resources/],
+  ["sandbox", "4.4", /without seconds/],
+  ["sandbox", "4.4", /expiry in the past/],
+  ["sandbox", "5.2", /audience that is not this service's/],
+  ["sandbox", "7", /permission is looked at first/],
 ];
 
 it.each(easilyForgotten)("the %s marks what it made up of §%s: %s", (side, section, what) => {

@@ -1,9 +1,9 @@
 // Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
-/** A request whose connection broke may still be processed for this long at most. */
+/** @assumed a request whose connection broke is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
-/** No clock is wrong by more: a key made so long before or after cannot be ours. */
+/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key made so long before or after cannot be ours */
 const farAwayMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 "not shown") */
 export const settleMs = 15_000;

@@ -51,6 +51,7 @@ function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
   };
 }
 
+/** @assumed an expiry in the past is refused, and an expired key keeps the status `active` (§3.2 has no other, §4.4 "not shown") */
 function expiryOf(call: Call, given: string | null | undefined): number | null {
   if (given === null || given === undefined) return null;
   const expiresAt = Date.parse(given);

@@ -151,6 +151,8 @@ function byOAuthToken(call: Call, token: string | undefined): Known {
     throw unauthenticated(
       `The OAuth client of this token is ${client?.status === "active" ? "not enabled" : (client?.status ?? "unknown")}.`,
     );
+  // @assumed the caller's account limits a client when it is made; later only the client's own does (§4.2 rule 4 says that a
+  // client never exceeds either, §5.2 rule 4 names the permissions of its own account)
   const account = accountOf(call.here, client.serviceAccountId);
   return { account, permissions: meet(account.permissions, facts.scopes) };
 }
@@ -169,6 +171,10 @@ function contractVersion(call: Call, account: ServiceAccount): string {
   return pinned;
 }
 
+/**
+ * @assumed 403 says that a permission is missing, 404 that there is no such resource or that it is another organization's (§7 "not
+ * shown beyond status"): the permission is looked at first, so that 404 is never the response to a caller without it
+ */
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;
   const granted = [...caller.permissions].sort().join(", ") || "no permission";

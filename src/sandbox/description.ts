@@ -1,7 +1,8 @@
 import { legacyToken } from "./credentials.ts";
 import { cohortIds } from "./entities.ts";
 import { controlPrefix } from "./host.ts";
-import { accessTokenPath, tokenPath } from "./routes.ts";
+import { accessTokenPath } from "./routes.ts";
+import { audienceOf, tokenPath } from "./token-endpoint.ts";
 import type { AccessKeyRecord, Region, RegionState, State } from "./state.ts";
 
 export interface Addresses {
@@ -28,6 +29,8 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     base_url: address,
     organization_id: here.organizationId,
     token_endpoint: at(tokenPath),
+    issuer: address,
+    audience: audienceOf(region),
     access_token_endpoint: at(accessTokenPath),
     /** May be granted every permission. */
     service_account_id: `sa_${region}_automation`,

@@ -5,10 +5,11 @@ import { hashOf, randomName } from "./credentials.ts";
 import { deliver, spoiled } from "./delivery.ts";
 import { FaultPlan } from "./fault-plan.ts";
 import type { FaultEffects } from "./fault.ts";
-import { accessTokenPath, tokenPath } from "./routes.ts";
+import { accessTokenPath } from "./routes.ts";
 import { Service, type ServiceRequest, type ServiceSettings } from "./service.ts";
 import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
+import { tokenPath } from "./token-endpoint.ts";
 
 /** The greatest body that a request may have, in bytes. */
 const mostBodyBytes = 1_048_576;

@@ -22,7 +22,11 @@ export const OAuthClientCreation = z.strictObject({
     ),
 });
 
-/** Body of POST /access-keys (§2.4). */
+/**
+ * Body of POST /access-keys (§2.4).
+ * @assumed refused: a time without seconds or without its offset (milliseconds may be missing), no scope, more than two (§4.4 shows
+ * no refusal); a scope that is given twice counts once
+ */
 export const AccessKeyCreation = z.strictObject({
   name: z.string().check(z.minLength(1), z.maxLength(255)),
   expiresAt: z.optional(z.nullable(z.iso.datetime({ offset: true }))),

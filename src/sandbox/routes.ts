@@ -1,7 +1,7 @@
 import { type Call, type Handler, type LegacyCaller, Problem, type V1Caller, notFound } from "./call.ts";
 import { listEntities, listMembers } from "./entities.ts";
 import { getOAuthClient, retrievalChanges, revokeOAuthClient } from "./oauth-clients.ts";
-import { issueToken } from "./token-endpoint.ts";
+import { issueToken, issuerPath, publishIssuer, tokenPath } from "./token-endpoint.ts";
 
 interface RouteFacts {
   readonly method: string;
@@ -19,7 +19,6 @@ export type Route = RouteFacts &
     | { readonly scheme: "none"; readonly open: () => Handler<void> | Promise<Handler<void>> }
   );
 
-export const tokenPath = "/oauth/token";
 export const accessTokenPath = "/api/v1/access-tokens";
 
 const keys = <Name extends keyof typeof import("./access-keys.ts")>(name: Name) => {
@@ -47,6 +46,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: client, changes: retrievalChanges, scheme: "v1", open: () => getOAuthClient },
   { method: "DELETE", path: client, changes: true, scheme: "v1", open: () => revokeOAuthClient },
   { method: "POST", path: tokenPath, scheme: "none", open: () => issueToken },
+  { method: "GET", path: issuerPath, scheme: "none", open: () => publishIssuer },
 
   { method: "POST", path: "/api/v1/access-keys", changes: true, scheme: "legacy", open: keys("createAccessKey") },
   { method: "GET", path: "/api/v1/access-keys", scheme: "legacy", open: keys("listAccessKeys") },

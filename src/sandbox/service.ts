@@ -22,7 +22,10 @@ export interface ServiceSettings {
   readonly now: () => number;
 }
 
-/** An unknown or repeated query parameter is refused by its name (§4.3 rule 3). */
+/**
+ * An unknown or repeated query parameter is refused by its name (§4.3 rule 3).
+ * @assumed parameters of single resources too (§4.3 names list endpoints), and one that is given twice (§7 "not shown")
+ */
 function checkQuery(call: Call, route: Route): void {
   const seen = new Set<string>();
   for (const name of call.query.keys()) {

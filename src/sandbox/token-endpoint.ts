@@ -1,10 +1,19 @@
 import { type Answer, type Call, headerOf, jsonAnswer } from "./call.ts";
 import { basicPair, hashOf, lifetimeOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
-import type { OAuthClientRecord } from "./state.ts";
+import type { OAuthClientRecord, Region } from "./state.ts";
 
-// @assumed the whole exchange (§5.2 rule 7 "not shown")
+// @assumed the whole exchange (§5.2 rule 7 "not shown"), and where the issuer publishes what organization setup supplies (§5.2
+// rule 3): RFC 8414. An audience that is not this service's is refused, one that is left out is taken for it.
 
+/** The audience of this region's access tokens (§5.2 rule 3). */
+export function audienceOf(region: Region): string {
+  return `urn:integ-sandbox:${region}`;
+}
+
+export const tokenPath = "/oauth/token";
+/** RFC 8414 §3, of an issuer that is the base URL. */
+export const issuerPath = "/.well-known/oauth-authorization-server";
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
 /** RFC 6749 §5.2 */
@@ -75,6 +84,8 @@ function exchange(call: Call): Answer {
   const grant = form.get("grant_type");
   if (grant === null) throw new Refusal("invalid_request", "grant_type must be given.");
   const client = clientOf(call, credentialsOf(call, form));
+  const audience = form.get("audience") ?? audienceOf(call.region);
+  if (audience !== audienceOf(call.region)) throw new Refusal("invalid_target", "The audience is not this service's.");
   if (grant !== "client_credentials")
     throw new Refusal("unsupported_grant_type", "Only client_credentials is offered.");
   const scopes = grantedScopes(call, { client, asked: form.get("scope") });
@@ -85,6 +96,18 @@ function exchange(call: Call): Answer {
     scope: scopes.join(" "),
   };
   return jsonAnswer(200, token, noStore);
+}
+
+/** GET /.well-known/oauth-authorization-server (RFC 8414). @throws Problem 404 if OAuth is not enabled */
+export function publishIssuer(call: Call): Answer {
+  requireOAuth(call);
+  return jsonAnswer(200, {
+    issuer: call.baseUrl,
+    token_endpoint: `${call.baseUrl}${tokenPath}`,
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+    grant_types_supported: ["client_credentials"],
+    response_types_supported: [],
+  });
 }
 
 /** POST /oauth/token. Errors are those of RFC 6749 §5.2. @throws Problem 404 if OAuth is not enabled */

@@ -1,11 +1,13 @@
-// The tables of docs/design/contract-coverage.md: § → cases and who drives them, made from the cases and from the lists that
-// client.test.ts and command-line.test.ts keep of what they leave out.
-import { readFileSync } from "node:fs";
+// The tables of docs/design/contract-coverage.md: each sentence of the API document and what holds it, made from sentences.json,
+// the cases and the lists that client.test.ts and command-line.test.ts keep of what they leave out.
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContractCase, readCases } from "./case.ts";
+import type { Sentence } from "./document-sentences.ts";
 
 /** Every § of the API document, with what it is about. */
 const sections: readonly (readonly [section: string, about: string])[] = [
+  ["0", "two contracts, two regions"],
   ["1", "what the service does: regions, two contracts"],
   ["2.1", "list envelope"],
   ["2.2", "entity"],
@@ -14,6 +16,7 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["2.5", "error object"],
   ["3.1", "states of an OAuth client"],
   ["3.2", "states of an API access key"],
+  ["4", "path prefixes"],
   ["4.1", "common headers"],
   ["4.2", "OAuth clients"],
   ["4.3", "lists"],
@@ -28,42 +31,53 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["9", "versioning"],
 ];
 
-/** Sentences that no request can check, and what becomes of them. */
-const beyond: readonly (readonly [section: string, says: string, why: string])[] = [
-  ["1", "Domain meaning of entities and cohorts: not shown.", "nothing is stated"],
-  ["2.5", "See section 7.", "§7 below"],
-  ["3.1", "already-accepted work is not cancelled", "no operation accepts work that goes on"],
-  ["3.1", "Transitions into `disabled` and `expired`: not shown.", "the control address makes them; docs/sandbox.md"],
-  [
-    "4.2 rule 1",
-    "It is chosen and stored by the caller before the first send.",
-    "the caller's part: the journal's tests",
-  ],
-  [
-    "4.2 decision table",
-    "Required caller action",
-    "the caller's part: tests of `src/changes`; the answers it decides on are above",
-  ],
-  ["5.1 rule 3", "Redirects are not to be followed by clients.", "the client's part; the fault `redirect` makes one"],
-  ["5.1 rule 4", "Credentials belong on the host of the matching region.", "the client's part; the service's is §1"],
-  ["5.2 rule 3", "are supplied by organization setup", "the description of `sandbox start` supplies the endpoint"],
-  ["5.2 rule 6", "Secrets and tokens must be kept server-side", "the client's part"],
-  ["6", "Events, webhooks or notifications: not shown.", "nothing is stated"],
-  [
-    "8",
-    "Replay window of general idempotent replay",
-    "no operation of the document uses it; §4.2 rule 3 says which does not",
-  ],
-  ["9 rule 2", "each operation declares `x-lifecycle-stage`", "contract.test.ts, over the published documents"],
-  ["9 rules 3, 6, 7", "how versions are issued", "about what is to come"],
-];
+/** A sentence of the API document, and what holds it: cases by name, tests as `file: words of its title`. */
+interface Row extends Sentence {
+  readonly by?: readonly string[];
+  /** Why the sentence is not normative. */
+  readonly why?: string;
+}
+
+export function sentenceRows(): readonly Row[] {
+  return JSON.parse(readFileSync(join(import.meta.dirname, "sentences.json"), "utf8"));
+}
+
+/** The API document, if this checkout has it beside it. */
+export function apiDocument(): string | undefined {
+  const beside = ["../../../shared", "../../../../shared"].map((path) =>
+    join(import.meta.dirname, path, "spec/integration-api.md"),
+  );
+  const path = beside.find((one) => existsSync(one));
+  return path && readFileSync(path, "utf8");
+}
+
+/** What is wrong with the rows: a case or test that does not exist, a case that holds no sentence or other words than its own. */
+export function rowDefects(): string[] {
+  const rows = sentenceRows();
+  const cases = readCases().flatMap((file) => file.cases);
+  const held = rows.flatMap(({ says, by = [] }) => by.map((name) => ({ says, name })));
+  const all = rows.map(({ says }) => says).join(" ");
+  return [
+    ...rows.filter(({ by, why }) => !by?.length && !why).map(({ says }) => `nothing holds: ${says}`),
+    ...held
+      .filter(({ name }) => !isHeld(name, cases))
+      .map(({ says, name }) => `no such case or test: ${name} (${says})`),
+    ...cases.flatMap(({ name, says }) => {
+      if (!held.some((one) => one.name === name)) return [`the case holds no sentence: ${name}`];
+      const isTheDocuments = says.split(/[.;]\s*/).every((words) => all.includes(words));
+      return isTheDocuments ? [] : [`other words than the document's: ${name}`];
+    }),
+  ];
+}
+
+function isHeld(name: string, cases: readonly ContractCase[]): boolean {
+  const [, file, title] = /^(test\/\S+): ?(.*)$/.exec(name) ?? [];
+  if (file === undefined || title === undefined) return cases.some((one) => one.name === name);
+  const path = join(import.meta.dirname, "../..", file);
+  return existsSync(path) && readFileSync(path, "utf8").includes(title);
+}
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
-
-/** Numbers in order, `4.10` after `4.9`. */
-function bySection(a: string, b: string): number {
-  return a.localeCompare(b, "en", { numeric: true });
-}
 
 /** A case with how many of its requests each way leaves out. */
 interface Covered extends ContractCase {
@@ -102,62 +116,54 @@ function coveredCases(): Covered[] {
   return covered;
 }
 
-/** `yes`, `2 of 3`, `no`: of the requests of a case. */
-function share(all: number, leftOut: number): string {
-  if (leftOut === 0) return "yes";
-  return leftOut < all ? `${all - leftOut} of ${all}` : "no";
-}
-
 function belongsTo(section: string, one: string): boolean {
   return one === section || (one.startsWith(section) && !/^[0-9.]/.test(one.slice(section.length)));
 }
 
-/** A row of § → counts. @throws Error where nothing speaks for the § */
 function summaryOf(cases: readonly Covered[], [section, about]: (typeof sections)[number]): string {
   const own = cases.filter((one) => belongsTo(section, one.section));
-  const told = beyond.filter(([one]) => belongsTo(section, one.replace(/^(9) rules .*/, "$1"))).length;
-  if (own.length === 0 && told === 0)
-    throw new Error(`§${section} has no case, and resume information is missing why.`);
+  const rows = sentenceRows().filter((one) => belongsTo(section, one.section));
+  const normative = rows.filter(({ why }) => why === undefined).length;
   const requests = own.reduce((sum, one) => sum + one.requests, 0);
   const part = (leftOut: "unread" | "untyped"): number => requests - own.reduce((sum, one) => sum + one[leftOut], 0);
-  return `| ${section} | ${about} | ${own.length} | ${requests} | ${part("unread")} | ${part("untyped")} | ${told} |`;
+  return `| ${section} | ${about} | ${normative} of ${rows.length} | ${own.length} | ${requests} | ${part("unread")} | ${part("untyped")} |`;
 }
 
 export function coverageDocument(): string {
   const cases = coveredCases();
-  const known = [...new Set(cases.map((one) => one.section))].toSorted(bySection);
-  const rows = known.flatMap((section) =>
-    cases
-      .filter((one) => one.section === section)
-      .map(
-        (one) =>
-          `| ${section} | ${bare(one.says)} | ${one.name} (\`${one.file}\`) | ${share(one.requests, one.unread)} | ${share(one.requests, one.untyped)} |`,
-      ),
-  );
+  const files = new Map(cases.map(({ name, file }) => [name, file]));
+  const rows = sentenceRows();
+  const normative = rows.filter(({ why }) => why === undefined);
+  const holder = (name: string): string => (files.has(name) ? `${name} (\`${files.get(name)}\`)` : `\`${name}\``);
   return [
     "# Which sentence of the API document is checked by which case",
     "",
-    "Made from `test/contract/cases/*.json` by the tests (`npx vitest run test/contract -u` writes it). Every case is driven three ways:",
+    "Made from `test/contract/sentences.json` and `test/contract/cases/*.json` by the tests (`npx vitest run test/contract -u` writes it).",
+    `The document has ${rows.length} sentences and clauses, ${normative.length} of them normative. Every case is driven three ways:`,
     "",
     "- played raw over HTTP against the sandbox, and every answer held against the OpenAPI document that the sandbox publishes: all of them;",
     "- its answers read by the client (`client.test.ts`); what the client has no words for is listed in `client-unread.txt`;",
     "- typed at the built program, against a sandbox (`command-line.test.ts`); what nobody can type is listed in `command-line-untyped.txt`.",
     "",
-    "| § | about | cases | requests played raw | of them read by the client | driven through the command line | sentences not to be checked from outside |",
+    "| § | about | normative sentences | cases | requests played raw | of them read by the client | driven through the command line |",
     "|---|---|---|---|---|---|---|",
     ...sections.map((section) => summaryOf(cases, section)),
     "",
-    "## Case by case",
+    "## Sentence by sentence",
     "",
-    "| § | the document says | case, played raw | read by the client | typed |",
-    "|---|---|---|---|---|",
-    ...rows,
+    "| § | the document says | held by |",
+    "|---|---|---|",
+    ...normative.map(
+      ({ section, says, by = [] }) => `| ${section} | ${bare(says)} | ${bare(by.map(holder).join("; "))} |`,
+    ),
     "",
-    "## Not to be checked from outside",
+    "## Not normative",
     "",
     "| § | the document says | why |",
     "|---|---|---|",
-    ...beyond.map(([section, says, why]) => `| ${section} | ${bare(says)} | ${bare(why)} |`),
+    ...rows.flatMap(({ section, says, why }) =>
+      why === undefined ? [] : [`| ${section} | ${bare(says)} | ${bare(why)} |`],
+    ),
     "",
   ].join("\n");
 }

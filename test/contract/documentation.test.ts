@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { faultKeys, parseFault } from "../../src/sandbox/fault.ts";
-import { coverageDocument } from "./coverage.ts";
+import { apiDocument, coverageDocument, rowDefects, sentenceRows } from "./coverage.ts";
+import { sentencesOf } from "./document-sentences.ts";
 import { readDocuments } from "./openapi-check.ts";
 import { startWorld } from "./world.ts";
 
@@ -21,6 +22,19 @@ function choicesIn(value: unknown): string[] {
 describe("docs/design/contract-coverage.md", () => {
   it("is what the cases say", async () => {
     await expect(coverageDocument()).toMatchFileSnapshot(join(docs, "design", "contract-coverage.md"));
+  });
+});
+
+describe("the sentences of the API document", () => {
+  it("are each held by a case or a test that exists, or are not normative for a reason", () => {
+    expect(rowDefects()).toEqual([]);
+  });
+
+  // The document is published elsewhere: a checkout without it compares nothing.
+  const document = apiDocument();
+  it.skipIf(document === undefined)("are those of the document, none left out", () => {
+    const plain = ({ section, says }: { section: string; says: string }): string => `§${section}: ${says}`;
+    expect(sentenceRows().map(plain)).toEqual(sentencesOf(document ?? "").map(plain));
   });
 });
 

@@ -16,6 +16,8 @@ export interface RegionDescription {
   readonly base_url: string;
   readonly organization_id: string;
   readonly token_endpoint: string;
+  readonly issuer: string;
+  readonly audience: string;
   readonly access_token_endpoint: string;
   readonly service_account_id: string;
   readonly caller_service_account_id: string;

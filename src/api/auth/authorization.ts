@@ -26,7 +26,8 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 }
 
 /**
- * Who /v1 requests are sent as. The credential is requested once, when the first request needs it.
+ * Who /v1 requests are sent as. @assumed the access token of an OAuth client goes out as `Bearer` (RFC 6750): §4.1 names Basic
+ * only, and §5.2 rule 7 does not show how a token is used. The credential is requested once, when the first request needs it.
  * @param credential throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {

@@ -8,6 +8,7 @@ const names = [
   ["organization", "organization_id"],
   ["service account, elsewhere", "other_organization_service_account_id"],
   ["organization, elsewhere", "other_organization_id"],
+  ["audience of OAuth tokens", "audience"],
   ["access key", "access_key_id"],
   ["API key", "api_key"],
   ["API key, second", "second_api_key"],

@@ -14,6 +14,7 @@ import {
 } from "./schemas.ts";
 import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request-bodies.ts";
 import * as schemas from "./schemas.ts";
+import { issuerPath } from "../token-endpoint.ts";
 
 /** §9 rule 4: the label of the contract and its information version. */
 const label = "2026-08-05";
@@ -184,13 +185,30 @@ export function tokenDocument(baseUrl: string): JsonObject {
         post: aboutTokens({
           operationId: "issueToken",
           summary: "Exchange client credentials for an access token",
-          requestBody: form({ grant_type: string, scope: string, client_id: string, client_secret: string }),
+          requestBody: form({
+            grant_type: string,
+            scope: string,
+            audience: string,
+            client_id: string,
+            client_secret: string,
+          }),
           success: [200, schemas.token],
           headers: noStore,
           refusals: [404, 429, 500, 503],
           responses: { "400": refused(400), "401": refused(401) },
           security: [{ clientSecretBasic: [] }, {}],
-          choice: "The exchange is not shown: RFC 6749, section 4.4, with client_secret_basic or client_secret_post.",
+          choice:
+            "The exchange is not shown: RFC 6749, section 4.4, with client_secret_basic or client_secret_post. " +
+            "An audience that is not this service's is invalid_target; unknown parameters are ignored.",
+        }),
+      },
+      [issuerPath]: {
+        get: aboutTokens({
+          operationId: "getIssuer",
+          summary: "Metadata of the issuer of the tokens (RFC 8414)",
+          success: [200, schemas.issuer],
+          refusals: [400, 404, 429, 500, 503],
+          security: [{}],
         }),
       },
     },

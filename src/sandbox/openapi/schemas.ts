@@ -154,11 +154,22 @@ export const token: JsonObject = exactly({
   scope: text,
 });
 
-/** RFC 6749 §5.2 */
+const texts: JsonObject = { type: "array", items: text };
+
+/** RFC 8414 §2 */
+export const issuer: JsonObject = exactly({
+  issuer: { ...text, format: "uri" },
+  token_endpoint: { ...text, format: "uri" },
+  token_endpoint_auth_methods_supported: texts,
+  grant_types_supported: texts,
+  response_types_supported: texts,
+});
+
+/** RFC 6749 §5.2, RFC 8707 §2 */
 export const tokenError: JsonObject = exactly({
   error: {
     ...text,
-    enum: ["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope"],
+    enum: ["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope", "invalid_target"],
   },
   error_description: text,
 });

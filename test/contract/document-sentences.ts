@@ -1,0 +1,40 @@
+// The API document cut into its sentences, in its order: a sentence or clause of a paragraph, and of each row of a table.
+
+export interface Sentence {
+  /** `4.3 rule 2`: § and, in a numbered list, which of its rules. */
+  readonly section: string;
+  readonly says: string;
+}
+
+const clause = /(?<=[.;])\s+(?=[A-Za-z`])/;
+
+/** @param document the whole text, as Markdown */
+export function sentencesOf(document: string): Sentence[] {
+  const lines = document.split("\n");
+  const found: Sentence[] = [];
+  let section = "0";
+  lines.forEach((line, index) => {
+    const heading = /^##+ ([\d.]*\d)/.exec(line);
+    if (heading) section = heading[1]!;
+    else if (line.startsWith("#") || line.trim() === "" || isTableHead(line, lines[index + 1])) return;
+    else if (line.startsWith("|")) found.push(...ofRow(section, line));
+    else {
+      const rule = /^(\d+)\. /.exec(line)?.[1];
+      const of = rule === undefined ? section : `${section} rule ${rule}`;
+      const text = line.replace(/^\s*(?:- |\d+\. )/, "");
+      found.push(...text.split(clause).map((says) => ({ section: of, says })));
+    }
+  });
+  return found;
+}
+
+function isTableHead(line: string, next = ""): boolean {
+  return /^\|[-|]+\|$/.test(line) || (line.startsWith("|") && /^\|[-|]+\|$/.test(next));
+}
+
+/** Each clause of the last column stands behind what the row is about: `limit | 1 to 500`. */
+function ofRow(section: string, row: string): Sentence[] {
+  const cells = row.slice(2, -2).split(" | ");
+  const [about, last] = [cells.slice(0, -1).join(" | "), cells.at(-1)!];
+  return last.split(clause).map((says) => ({ section, says: `${about} | ${says}` }));
+}
