@@ -38,7 +38,7 @@ describe("entities list", () => {
     expect(code).toBe(0);
     expect(page).toMatchObject({ object: "list", has_more: true, next_page_token: expect.stringMatching(/./) });
     expect(page.data).toHaveLength(25);
-    expect(stderr).toContain("--all");
+    expect(stderr).toMatch(/^Warning: This is one page, 25 entities\. More exist: --all fetches every page/);
     expect(stderr).toContain(page.next_page_token);
   });
 

@@ -200,8 +200,12 @@ function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure
   });
 }
 
-function tellMore({ context, plan, view, last }: Walk): void {
+/** One page is what was asked for only where a person sees that it is one: a program is warned, with how much it has. */
+function tellMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
-  const all = plan.walks ? "" : "--all fetches every page, ";
-  context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} continues from here.`);
+  const onward = `--page-token ${last.nextPageToken} continues from here.`;
+  if (plan.walks) return output.note(`More ${view.plural} exist: ${onward}`);
+  const all = `--all fetches every page, ${onward}`;
+  if (output.isScreen && plan.out === undefined) return output.note(`More ${view.plural} exist: ${all}`);
+  output.warn(`This is one page, ${rows} ${rows === 1 ? view.singular : view.plural}. More exist: ${all}`);
 }
