@@ -117,53 +117,95 @@ function compareField(
     return [drift(name, `may respond with ${unknown.map(word).join(" or ")} as ${label}, which integ does not know`)];
   const { rows } = expected;
   if (rows === undefined) return [];
-  const { items } = alternatives(root, schema).find((one) => one.items !== undefined) ?? {};
-  if (items === undefined) return [];
+  const said = [...alternatives(root, schema)].flatMap(({ items: one }) => (one === undefined ? [] : [one]));
+  if (said.length === 0) return [];
+  const items = allOf(said);
   if (rows !== "string") return compareShape(root, { name, schema: items, shape: rows, at: `${label}[].` });
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
 
-/** A schema with all that is said of the same value beside it or as one of several forms; bounded. */
-function alternatives(root: JsonObject, schema: unknown, depth = 0): JsonObject[] {
+/** A schema with all that is said of the same value beside it or as one of several forms, each once: forms may go in a circle. */
+function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): ReadonlySet<JsonObject> {
   const own = resolve(root, schema);
-  if (depth > 8) return [own];
-  const parts = [own.allOf, own.anyOf, own.oneOf].flatMap(asArray).slice(0, 50);
-  return [own, ...parts.flatMap((part) => alternatives(root, part, depth + 1))];
+  if (seen.has(own)) return seen;
+  seen.add(own);
+  for (const part of [own.allOf, own.anyOf, own.oneOf].flatMap(asArray)) alternatives(root, part, seen);
+  return seen;
 }
 
-function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
-  const found = new Map<string, unknown>();
+/** All that several schemas say of the same value. */
+function allOf(schemas: readonly unknown[]): unknown {
+  return schemas.length === 1 ? schemas[0] : { allOf: schemas };
+}
+
+/** A field that is described in several places is what all of them say. */
+export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
+  const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))
     for (const [field, value] of Object.entries(asObject(one.properties)))
-      if (!found.has(field)) found.set(field, value);
-  return found;
+      found.set(field, [...(found.get(field) ?? []), value]);
+  return new Map([...found].map(([field, schemas]) => [field, allOf(schemas)]));
 }
 
 /** Only what holds of every form; nothing if the document does not say. */
-function requiredOf(root: JsonObject, schema: unknown): string[] {
+export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): string[] {
   const own = resolve(root, schema);
-  return [own, ...asArray(own.allOf).map((part) => resolve(root, part))].flatMap((one) =>
-    asArray(one.required).map(String),
-  );
+  if (seen.has(own)) return [];
+  seen.add(own);
+  return [...asArray(own.required).map(String), ...asArray(own.allOf).flatMap((part) => requiredOf(root, part, seen))];
 }
 
 /** The JSON types that a value may have; none if the document does not say. */
 function typesOf(root: JsonObject, schema: unknown): string[] {
-  const found = new Set<string>();
-  for (const one of alternatives(root, schema)) {
-    for (const type of typeof one.type === "string" ? [one.type] : asArray(one.type)) found.add(word(type));
-    if (one.nullable === true) found.add("null");
-    if (one.type === undefined) for (const value of ownValues(one)) found.add(typeOf(value));
-  }
-  return [...found];
+  return [...(possible(root, schema, ownTypes) ?? [])];
 }
 
+/** The values that it may have, if they are listed. */
 function valuesOf(root: JsonObject, schema: unknown): unknown[] {
-  return alternatives(root, schema).flatMap(ownValues);
+  return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-function ownValues(schema: JsonObject): unknown[] {
-  return schema.const === undefined ? [...asArray(schema.enum)] : [schema.const];
+/** What a value may be: all parts of `allOf` hold together, and one of several forms; nothing if anything may be. */
+function possible<T>(
+  root: JsonObject,
+  schema: unknown,
+  ofOne: (schema: JsonObject) => readonly T[] | undefined,
+  known = new Map<JsonObject, ReadonlySet<T> | undefined>(),
+): ReadonlySet<T> | undefined {
+  const own = resolve(root, schema);
+  if (known.has(own)) return known.get(own);
+  // A part that leads back here adds nothing.
+  known.set(own, undefined);
+  const within = (parts: unknown): (ReadonlySet<T> | undefined)[] =>
+    asArray(parts).map((part) => possible(root, part, ofOne, known));
+  const said = ofOne(own);
+  const all = [said && new Set(said), ...within(own.allOf), anyOf(within(own.anyOf)), anyOf(within(own.oneOf))];
+  const found = all.reduce(both, undefined);
+  known.set(own, found);
+  return found;
+}
+
+function both<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefined): ReadonlySet<T> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return new Set([...one].filter((value) => other.has(value)));
+}
+
+/** One form that may be anything leaves everything open; no form at all says nothing. */
+function anyOf<T>(forms: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
+  return forms.length === 0 || forms.includes(undefined) ? undefined : new Set(forms.flatMap((form) => [...form!]));
+}
+
+function ownTypes(schema: JsonObject): string[] | undefined {
+  const { type, nullable } = schema;
+  if (type === undefined) return ownValues(schema)?.map(typeOf);
+  const types = (typeof type === "string" ? [type] : asArray(type)).map(word);
+  return nullable === true ? [...types, "null"] : types;
+}
+
+function ownValues({ const: only, enum: values, type }: JsonObject): readonly unknown[] | undefined {
+  if (only !== undefined) return [only];
+  if (values !== undefined) return asArray(values);
+  return type === "null" ? [null] : undefined;
 }
 
 function typeOf(value: unknown): string {

@@ -2,8 +2,8 @@
 import { isObject, type JsonObject } from "./json/json-body.ts";
 
 export interface Finding {
-  /** `addition` is not drift (§9.3). */
-  readonly severity: "drift" | "addition";
+  /** Neither an addition (§9 rule 3) nor a notice, of what the API document allows and a person wants to know, is drift. */
+  readonly severity: "drift" | "addition" | "notice";
   /** `GET /v1/entities`, or `contract version`. */
   readonly subject: string;
   readonly detail: string;
@@ -43,25 +43,22 @@ export function word(value: unknown): string {
 }
 
 /**
- * Which credentials a published operation takes (§5.1, §5.2), compared with those that are sent.
+ * Whether a published operation takes HTTP Basic (§5.1). How the token of an OAuth client is used is not shown (§5.2 rule 7):
+ * a document without it is as the API document has it.
  * @param operation `security` as the operation has it: the document's own holds if it has none. Each requirement is one
  * way in, and all schemes of a requirement are needed together.
  */
 export function compareSecurity(
   root: JsonObject,
-  operation: { readonly name: string; readonly security: unknown; readonly usesOAuth?: boolean },
+  operation: { readonly name: string; readonly security: unknown },
 ): Finding[] {
-  const { name, usesOAuth } = operation;
+  const { name } = operation;
   const security = operation.security ?? root.security;
   if (security === undefined) return [drift(name, "does not say how to authenticate")];
   const ways = asArray(security).map((way) => Object.keys(asObject(way)));
   if (ways.every((way) => way.length === 0)) return [drift(name, "takes no credential")];
-  const takes = (isSent: (scheme: JsonObject) => boolean): boolean =>
-    ways.some((way) => way.length > 0 && way.every((scheme) => isSent(schemeOf(root, scheme))));
-  return [
-    ...(takes(isBasic) ? [] : [drift(name, "does not take HTTP Basic alone")]),
-    ...(usesOAuth !== true || takes(isBearer) ? [] : [drift(name, "does not take the bearer tokens of OAuth clients")]),
-  ];
+  const takesBasic = ways.some((way) => way.length > 0 && way.every((scheme) => isBasic(schemeOf(root, scheme))));
+  return takesBasic ? [] : [drift(name, "does not take HTTP Basic alone")];
 }
 
 function schemeOf(root: JsonObject, name: string): JsonObject {
@@ -71,8 +68,4 @@ function schemeOf(root: JsonObject, name: string): JsonObject {
 
 function isBasic({ type, scheme }: JsonObject): boolean {
   return type === "http" && word(scheme).toLowerCase() === "basic";
-}
-
-function isBearer({ type, scheme }: JsonObject): boolean {
-  return type === "oauth2" || type === "openIdConnect" || (type === "http" && word(scheme).toLowerCase() === "bearer");
 }

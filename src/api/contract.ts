@@ -4,7 +4,7 @@ import { contractVersion, segment } from "./http/request-rules.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
 import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
-import { compareAnswer, type Shape, shapes } from "./contract-answers.ts";
+import { compareAnswer, propertiesOf, requiredOf, type Shape, shapes } from "./contract-answers.ts";
 import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word } from "./contract-document.ts";
 
 export interface Contract {
@@ -88,14 +88,12 @@ const common = ["header service-version", "header authorization", "header accept
 export interface ComparisonOptions {
   /** The version whose document was asked for, if one was. */
   readonly askedVersion?: string;
-  /** True if OAuth clients are used: their bearer tokens have to be taken too (§5.2). */
-  readonly usesOAuth?: boolean;
 }
 
 /**
  * Compares a published specification of /v1 with what this program supports.
  * @param document an OpenAPI document, not trusted to be one
- * @returns drift first, then additions; empty if all is as expected
+ * @returns drift first; empty if all is as expected
  */
 export function compareContract(document: unknown, options: ComparisonOptions = {}): Finding[] {
   const root = asObject(document);
@@ -103,8 +101,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   const findings = compareVersion(root, options.askedVersion);
   for (const [name, expected] of Object.entries(spoken)) {
     const operation = published.get(name);
-    if (operation)
-      findings.push(...compareOperation(root, { name, expected, operation, usesOAuth: options.usesOAuth }));
+    if (operation) findings.push(...compareOperation(root, { name, expected, operation }));
     else findings.push(drift(name, "is missing from the document"));
   }
   for (const [name, operation] of published)
@@ -170,7 +167,6 @@ interface Comparison {
   readonly name: string;
   readonly expected: Expectation;
   readonly operation: Operation;
-  readonly usesOAuth?: boolean;
 }
 
 function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
@@ -182,7 +178,6 @@ function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
     ...compareSecurity(root, {
       name: comparison.name,
       security: comparison.operation.operation.security,
-      usesOAuth: comparison.usesOAuth,
     }),
   ];
 }
@@ -200,9 +195,11 @@ function compareStage(
         stage === undefined ? "declares no lifecycle stage" : `is at the unknown lifecycle stage "${word(stage)}"`,
       ),
     );
-  else if ((stage === "compatibility") !== (only === "compatibility"))
-    findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
-  if (operation.deprecated === true) findings.push(drift(name, "is deprecated"));
+  else if (only !== undefined && stage !== only) findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
+  // §9 rule 2: any of the three; what follows from it, and from a deprecation, is not shown (§9 rule 7).
+  else if (only === undefined && stage === "compatibility")
+    findings.push({ severity: "notice", subject: name, detail: `is at the lifecycle stage "${stage}"` });
+  if (operation.deprecated === true) findings.push({ severity: "notice", subject: name, detail: "is deprecated" });
   return findings;
 }
 
@@ -237,9 +234,9 @@ function compareLimit(root: JsonObject, { name, operation }: Comparison): Findin
 
 function compareBody(root: JsonObject, { name, expected, operation: { operation } }: Comparison): Finding[] {
   const body = resolve(root, operation.requestBody);
-  const schema = resolve(root, asObject(asObject(body.content)["application/json"]).schema);
-  const required = asArray(schema.required).map(String);
-  const fields = Object.keys(asObject(schema.properties));
+  const { schema } = asObject(asObject(body.content)["application/json"]);
+  const required = requiredOf(root, schema);
+  const fields = [...propertiesOf(root, schema).keys()];
   const sent = expected.body ?? [];
   const findings: Finding[] = [];
   for (const field of sent)

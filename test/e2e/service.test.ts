@@ -355,6 +355,26 @@ describe("doctor", () => {
     expect([code, data.find(({ check }) => check === manage)?.status]).toEqual([10, "problem"]);
   });
 
+  it("says what 404 leaves open, and asks about a client that integ created where there is one", async () => {
+    const own = new Home(service.env);
+    const managing = async (): Promise<Row | undefined> => {
+      const { data }: { data: Row[] } = JSON.parse((await own.integ(["doctor", "--json"])).stdout);
+      return data.find(({ check }) => check === manage);
+    };
+    expect(await managing()).toMatchObject({ status: "ok", message: expect.stringContaining("it would be 404 too") });
+    const account = service.us.service_account_id;
+    await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
+    expect(await managing()).toMatchObject({ status: "ok", message: "granted" });
+    await service.control("POST", "/organization", { oauth_enabled: false });
+    expect(await managing()).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(/^not known: client oac_\w+, which integ created, is not found/),
+      hint: expect.stringContaining("OAuth access"),
+    });
+    await service.control("POST", "/organization", { oauth_enabled: true });
+    own.remove();
+  });
+
   it("asks once and waits 5 s at most: a port where nobody is, a server that says nothing", async () => {
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(0, "127.0.0.1", done));

@@ -19,13 +19,12 @@ export const command = defineVerb({
     { line: "integ spec check", does: "exit 10 if the service differs from what integ supports" },
     { line: "integ spec check --json | jq '.data[] | select(.severity == \"drift\")'", does: "for a nightly job" },
   ],
-  more: "Compares operations, parameters, bodies, responses, authentication, lifecycle stage and contract version. Additions (operations, optional fields) are reported but do not count as drift.",
+  more: "Compares operations, parameters, bodies, responses, authentication, lifecycle stage and contract version. Additions (operations, optional fields) and notices (a deprecated operation) are reported but do not count as drift.",
   async run(context, { options }) {
     const version = documentVersion(context, options);
     const service = await context.connect();
     const { value } = await read(context, "get the published contract", () => service.contract.published(version));
-    const { oauth } = await context.profiles.active();
-    const findings = compareContract(value, { askedVersion: version, usesOAuth: oauth !== undefined });
+    const findings = compareContract(value, { askedVersion: version });
     const isSpoken = `The published contract is what integ supports (${contractVersion}).`;
     await printFindings(context, findings, { columns, empty: `No findings. ${isSpoken}` });
     const drifts = findings.filter((finding) => finding.severity === "drift").length;
