@@ -75,7 +75,7 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
  * @param known.notIds clients that the new one replaces
  */
 export function clientDifferences(
-  client: Pick<OAuthClient, "id" | "service_account_id" | "scopes">,
+  client: Pick<OAuthClient, "id" | "service_account_id" | "scopes" | "status">,
   request: CreationRequest,
   known: { readonly id?: string | null; readonly notIds?: readonly string[] } = {},
 ): string | undefined {
@@ -84,6 +84,7 @@ export function clientDifferences(
   return differencesIn([
     known.id && client.id !== known.id && `id is ${named([client.id])}, and was ${named([known.id])}`,
     known.notIds?.includes(client.id) && `id is ${named([client.id])}, the one to be replaced`,
+    isUndocumented(client) && `status is ${named([client.status])}, which integ does not know`,
     client.service_account_id !== request.service_account_id &&
       `service_account_id is ${named([client.service_account_id])} instead of ${named([request.service_account_id])}`,
     ...scopeDifferences(asked, shown),
@@ -115,7 +116,7 @@ function named(values: readonly string[]): string {
 
 /** The caller's decision table of §4.2. */
 export type CreationDecision =
-  /** `active`, secret present: store the secret; proceed. */
+  /** `active`, secret present: store the secret; proceed. So too for a status that is not documented: what else to do, a person decides. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
   /** `active`, secret absent: revoke, confirm, replace under a new key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
@@ -148,9 +149,18 @@ function ofRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): Cre
   return { kind: "refused", status };
 }
 
+const documented: ReadonlySet<string> = new Set(["active", "pending", "revoked", "disabled", "expired"]);
+
+/** A status beyond §3.1, as an addition would bring (§9 rule 3): what it means for the client is not known. */
+export function isUndocumented({ status }: Pick<OAuthClient, "status">): boolean {
+  return !documented.has(status);
+}
+
 function ofClient(client: OAuthClient, text: string): CreationDecision {
   const secret = client.client_secret;
   const hasSecret = typeof secret === "string" && secret !== "";
+  if (isUndocumented(client) && client.client_id !== null && hasSecret)
+    return { kind: "store_secret", client, secret, text };
   if (client.status === "active" && client.client_id !== null) {
     return hasSecret ? { kind: "store_secret", client, secret, text } : { kind: "secret_lost", client, text };
   }

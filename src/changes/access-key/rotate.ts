@@ -131,40 +131,58 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
       before,
     });
     const { value } = answer;
-    const differs = rotatedKeyDifferences(value.key, id);
-    const { id: _, ...shown } = value.key;
-    const named = { ...answer, value: { ...value, key: { id, ...shown } } };
-    const prove = differs === undefined ? ownProof(bench, lease.entry) : refuseForProfile(lease.entry, differs);
-    return await takeSecret(work, named, { prove, detail: { differs } });
+    const key = { ...value.key, id: value.key.id ?? id };
+    const differs = rotatedKeyDifferences(key);
+    const prove = differs === undefined ? ownProof(bench, lease.entry, key.id) : refuseForProfile(lease.entry, differs);
+    try {
+      return await takeSecret(work, { ...answer, value: { ...value, key } }, { prove, detail: { differs } });
+    } finally {
+      // @assumed §4.4 does not show the response to a rotation: the key may get another id with its new secret
+      if (key.id !== id)
+        bench.tell.warn(
+          `The response to the rotation of ${id} shows the key ${key.id}: the new secret is that key's. Whether ${id} still works is not known. To see both: integ keys list`,
+        );
+    }
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
 }
 
-/** The secret of another key must not become what the profile authenticates with: it is kept for `claim`. */
+/** The secret of a key that cannot be used must not become what the profile authenticates with: it is kept for `claim`. */
 function refuseForProfile(entry: Entry, differs: string): (() => Promise<void>) | undefined {
   if (entry.detail.update_profile !== true) return undefined;
-  return () => Promise.reject(new Failure("unusable", `The service responded with another key: ${differs}.`));
+  return () =>
+    Promise.reject(new Failure("unusable", `The service responded with a key that cannot be used: ${differs}.`));
 }
 
 /**
  * A secret that replaces the profile's own is proven first. If the proof cannot be made, or no one can be asked, the
  * profile still takes the new secret: the service has said that it is the key's secret now. Only a clear refusal stops it, and
- * then it is kept for `claim`.
+ * then it is kept for `claim`; so does a missing proof of a secret that came under another id.
  */
-function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<void>) | undefined {
-  if (entry.detail.update_profile !== true) return undefined;
+function ownProof(bench: Workbench, entry: Entry, shownId?: string): ((secret: string) => Promise<void>) | undefined {
+  const { update_profile, key_id } = entry.detail;
+  if (update_profile !== true) return undefined;
+  const isOther = shownId !== undefined && shownId !== key_id;
   return async (secret) => {
     try {
-      if (!(await proveSecret(bench, entry, secret)))
-        bench.tell.warn("The new secret was not proven: the profile has no way to exchange it for a token.");
+      if (await proveSecret(bench, entry, secret)) return;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (error.kind === "auth")
         throw new Failure("auth", withReason("The new secret was not accepted", error), error.details);
-      bench.tell.warn(`The new secret could not be proven (${error.message}) It was stored in the profile anyway.`);
+      if (isOther) throw new Failure(error.kind, withReason(otherUnproven(shownId), error), error.details);
+      return bench.tell.warn(
+        `The new secret could not be proven (${error.message}) It was stored in the profile anyway.`,
+      );
     }
+    if (isOther) throw new Failure("unusable", `${otherUnproven(shownId)}.`);
+    bench.tell.warn("The new secret was not proven: the profile has no way to exchange it for a token.");
   };
+}
+
+function otherUnproven(id: string): string {
+  return `The service responded with the key ${id}, and its secret could not be proven`;
 }
 
 export interface KeyRotationRecovery {

@@ -8,6 +8,7 @@ import {
   type CreationRequest,
   decideCreation,
   creationBody,
+  isUndocumented,
 } from "../../api/oauth-client-creation.ts";
 import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -381,7 +382,7 @@ class CreationRun {
   async #unusable(client: OAuthClient): Promise<Failure> {
     if (!this.#settledBefore || this.#entry.state === "done")
       await this.#record({ state: "unusable", resource_id: client.id, last_error: null });
-    await destroyCopy(this.#work);
+    if (!isUndocumented(client)) await destroyCopy(this.#work);
     return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
       ...detailsOf(this.#entry),
       meaning: "The same idempotency key always returns this client.",

@@ -143,10 +143,10 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   );
   const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };
-  const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
+  const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) {
     await showMade(() => output.resource(receipt, deliveredKeyView));
     tellDelivered(context, destination);
   }
-  return id;
+  return entry.resource_id ?? id;
 }

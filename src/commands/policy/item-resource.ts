@@ -29,7 +29,7 @@ export async function newestInPlaceOf(context: Context, id: string): Promise<str
       ({ operation, base_url, detail, resource_id }) =>
         operation.endsWith(".rotate") &&
         base_url === baseUrl &&
-        (detail.old_client ?? detail.old_key) === current &&
+        (detail.old_client ?? detail.old_key ?? detail.key_id) === current &&
         detail.keep_old !== true &&
         resource_id !== null &&
         !seen.has(resource_id),

@@ -99,10 +99,14 @@ describe("a creation", () => {
     { service_account_id: null },
     { status: "pending" },
     { status: "revoked" },
-    { status: "later" },
   ])("201 with %j breaks the contract: unknown, and its secret is not thrown away", async (change) => {
     const { decision } = await createAgainst(201, JSON.stringify({ ...client, ...change }));
     expect(decision).toMatchObject({ kind: "unknown", secret: { secret: "s3cret" } });
+  });
+
+  test("a secret with a status that is not documented is delivered first (§9 rule 3)", async () => {
+    const { decision } = await createAgainst(201, JSON.stringify({ ...client, status: "later" }));
+    expect(decision).toMatchObject({ kind: "store_secret", secret: "s3cret" });
   });
 
   const html = "<html>secret</html>";
