@@ -64,7 +64,7 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` if the file is in the way, is not a file, or belongs to another walk */
+  /** @throws Failure `usage` if the file or its note is in the way, is not a file, or belongs to another walk */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -77,6 +77,8 @@ export class OutFile implements Sink {
     this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;
     if (exists && !options.force && this.before === undefined) throw inTheWay(path, options.resume);
+    if (!options.force && !options.resume && existsAsFile(resumePointPath(path)))
+      throw inTheWay(resumePointPath(path), false);
   }
 
   async write(data: string | Buffer): Promise<void> {

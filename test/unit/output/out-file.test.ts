@@ -105,6 +105,18 @@ describe("a new file", () => {
     expect([kind, message]).toEqual(["usage", expect.stringContaining(words)]);
   });
 
+  it("replaces no file of the name of its note unless it is asked to", async () => {
+    const other = resumePointPath(path);
+    writeFileSync(other, "mine");
+    expect(refusal(() => open())).toMatchObject({ kind: "usage", message: `--out: ${other} already exists.` });
+    expect(refusal(() => open({ resume: true })).kind).toBe("usage");
+    expect([existsSync(path), readFileSync(other, "utf8")]).toEqual([false, "mine"]);
+    const file = open({ force: true });
+    await file.write("new\n");
+    file.finish();
+    expect(content()).toBe("new\n");
+  });
+
   it("replaces a file with force alone, and no link even then", async () => {
     writeFileSync(path, "what was there is longer");
     const file = open({ force: true });
