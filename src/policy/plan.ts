@@ -1,7 +1,7 @@
 // The plan that makes a policy true: a row for each item, in the order of the file, and how many slots it takes. Pure.
 import { decide, type Decision, type DecisionOptions, type PlanAction, shortDuration } from "./decide.ts";
 import type { Observed } from "./observed.ts";
-import type { ItemDestination, Policy, PolicyItem } from "./policy.ts";
+import { destinationName, type Policy, type PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
 import { isOpen, opensAt } from "./window.ts";
 import { itemKey } from "./works.ts";
@@ -111,18 +111,11 @@ function rowOf(
     due_at: dueMs === undefined ? null : new Date(dueMs).toISOString(),
     slots_before: slots?.before ?? null,
     slots_after: slots?.after ?? null,
-    destinations: item.destinations.map(nameOf),
+    destinations: item.destinations.map(destinationName),
     state,
     resource_id: current?.id ?? null,
     entry: step.do === "finish" ? step.entry : null,
   };
-}
-
-/** The text of a command stays in the policy file: it may hold a credential. */
-function nameOf(destination: ItemDestination): string {
-  if ("file" in destination) return destination.file;
-  if ("profile" in destination) return `profile ${destination.profile}`;
-  return "store" in destination ? destination.store : "a command";
 }
 
 function unmanagedIn(

@@ -13,6 +13,13 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
+/** The text of a command stays in the policy file: it may hold a credential. */
+export function destinationName(destination: ItemDestination): string {
+  if ("file" in destination) return destination.file;
+  if ("profile" in destination) return `profile ${destination.profile}`;
+  return "store" in destination ? destination.store : "a command";
+}
+
 /** When an item is rotated. Durations are milliseconds. */
 export interface RotationRule {
   readonly everyMs?: number | undefined;

@@ -7,7 +7,7 @@ import { checkCreation } from "../api/oauth-client-creation.ts";
 import { validationMessage } from "../errors.ts";
 import { storeKindOf, storeKinds } from "../secrets/destination.ts";
 import { placeOf } from "./holders.ts";
-import type { ItemDestination, Policy, PolicyItem, RotationRule } from "./policy.ts";
+import { destinationName, type ItemDestination, type Policy, type PolicyItem, type RotationRule } from "./policy.ts";
 import type { Path } from "./positions.ts";
 import type { DestinationFile, PolicyFile } from "./schema.ts";
 import { readWindow } from "./window.ts";
@@ -223,10 +223,11 @@ class Rules {
       for (const destination of destinations) {
         const text = placeOf({ ...destination, format: undefined });
         const other = places.get(text);
+        const to = destinationName(destination);
         const wrong =
           other === name
-            ? `the secret of ${name} goes to one destination twice. Allowed: each destination once`
-            : `the secrets of ${name} and ${other} go to the same destination. Allowed: a destination of its own for each item`;
+            ? `the secret of ${name} goes to ${to} twice. Allowed: each destination once`
+            : `the secrets of ${name} and ${other} go to the same destination, ${to}. Allowed: a destination of its own for each item`;
         if (other !== undefined) this.#say([...path, "secret"], wrong);
         else places.set(text, name);
       }
