@@ -108,6 +108,25 @@ describe.skipIf(isWithoutPostgres("profiles of a team"))("profiles of a team", (
     expect(recovered.code, recovered.stderr).toBe(0);
   });
 
+  it("says what this machine lacks to finish an entry, in place of a step that would fail", async () => {
+    const team = await Team.of(server, service);
+    const key = service.us.access_key_secret;
+    const ada = await team.administrator({ key });
+    const eve = await team.administrator({ name: "work", key, isWithoutBearer: true });
+    await service.fault("POST /api/v1/access-keys drop=before times=1");
+    const words = ["keys", "create", "--name", "k", "--secret-file", "s", "--retry-for", "0"];
+    expect((await ada.integ(words)).code).toBe(7);
+    const listed = await eve.integ(["journal", "list", "--json"]);
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      data: [{ state: "unknown", next_step: "integ help profiles edit" }],
+    });
+    expect(listed.stderr).toContain("Profile work");
+    expect(listed.stderr).toContain("bearer token");
+    const status = await eve.integ(["status", "--json"]);
+    expect(status.stdout).not.toContain("integ journal recover");
+    expect(JSON.stringify(await rows(ada))).toContain("integ journal recover");
+  });
+
   it("a profile that is removed leaves its work to others of its account", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     await begin(ada, "us");

@@ -10,6 +10,8 @@ interface Account {
   readonly region?: "us" | "eu";
   readonly name?: string;
   readonly key?: string;
+  /** It has no way to bearer tokens of the legacy contract. */
+  readonly isWithoutBearer?: boolean;
 }
 
 export class Team {
@@ -44,11 +46,12 @@ export class Team {
     return home;
   }
 
-  async addProfile(home: Home, { region = "us", name = "prod", key }: Account): Promise<void> {
+  async addProfile(home: Home, { region = "us", name = "prod", key, isWithoutBearer }: Account): Promise<void> {
     const { base_url, organization_id, access_token_endpoint, api_key } = this.#service[region];
     const words = ["--region", region, "--base-url", base_url, "--organization-id", organization_id];
-    const exchange = ["--access-token-endpoint", access_token_endpoint, "--api-key-stdin", "--no-verify"];
-    const added = await home.integ(["profiles", "add", name, ...words, ...exchange], { input: key ?? api_key });
+    const exchange = isWithoutBearer ? [] : ["--access-token-endpoint", access_token_endpoint];
+    const more = [...exchange, "--api-key-stdin", "--no-verify"];
+    const added = await home.integ(["profiles", "add", name, ...words, ...more], { input: key ?? api_key });
     expect(added.code, added.stderr).toBe(0);
   }
 }

@@ -37,10 +37,12 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
 /** As above, or why the account cannot be used: what lists say before anything is tried. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
-  if (missing !== undefined || (await context.journal()).isShared || sandboxRegions.has(entry.profile)) return missing;
+  if (missing !== undefined) return missing;
   const contract = entry.operation.startsWith("access_key.") ? "legacy" : "v1";
-  const lack = await missingCredential(context, entry.profile, contract);
-  return lack && entry.profile === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
+  const { isShared } = await context.journal();
+  const name = (isShared ? await fittingProfile(context, entry) : undefined)?.name ?? entry.profile;
+  const lack = await missingCredential(context, name, contract);
+  return lack && name === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
 }
 
 /** What a profile lacks to act under a contract, as far as that is known without a secret; nothing if it can. */
