@@ -342,6 +342,24 @@ describe("integ status", () => {
     expect(rows.slice(4).map(({ name }) => name)).toContain("ak_us_ending");
   });
 
+  it("says of what apply leaves to a person what they do, and names the file of the policy", async () => {
+    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+    expect((await integ("oauth-clients", "create", ...words, "--secret-file", "b.secret")).code).toBe(0);
+    write(policy(item("a", "{ every: 60d }", "unknown"), item("b"), item("c")), "other.yaml");
+    const { stdout } = await integ("status", "-f", "other.yaml", "--json");
+    const rows = (
+      JSON.parse(stdout) as { data: { topic: string; name: string; next_step: string; detail: string }[] }
+    ).data.filter(({ topic }) => topic === "policy");
+    expect(rows.map(({ name, next_step }) => [name, next_step])).toEqual([
+      ["a", null],
+      ["b", expect.stringMatching(/^integ adopt oauth-client oac_\w+ --name b$/)],
+      ["c", "integ apply -f other.yaml --only c"],
+    ]);
+    expect(rows[0]!.detail).toMatch(/unknown\. Replace secret: unknown in the policy file$/);
+    expect((await integ(...rows[1]!.next_step.split(" ").slice(1), "--yes")).code).toBe(0);
+    expect(resultsOf(await apply("-f", "other.yaml", "--only", "c"))).toEqual({ c: "done" });
+  });
+
   it("needs no policy", async () => {
     expect((await integ("status")).code).toBe(0);
     expect((await integ("status", "-f", "none.yaml")).code).toBe(2);

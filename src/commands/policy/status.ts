@@ -8,15 +8,16 @@ import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { ItemKind } from "../../policy/works.ts";
-import { shell } from "../../next-step.ts";
+import { type NextStep, shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { tellMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, missingForItems } from "./acting.ts";
+import { stepForHeld } from "./held.ts";
 import { observe } from "./observe.ts";
-import { addPolicyFile, loadPolicy, standardFile } from "./policy-file.ts";
+import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
   { path: "topic", heading: "topic", kind: "id" },
@@ -61,7 +62,7 @@ export const command = defineVerb({
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
       ...(await unfinishedRows(context)),
-      ...(await dueRows(context, planPolicy(policy, observed, choice), profile)),
+      ...(await dueRows(context, planPolicy(policy, observed, choice), { profile, file: options.file })),
       ...slotRows(observed),
       ...(await keyRows(context, withinMs)),
     ];
@@ -90,8 +91,12 @@ async function unfinishedRows(context: Context): Promise<Row[]> {
   });
 }
 
-/** Each with what applies it, unless a credential is missing: that is said once for each kind. */
-async function dueRows(context: Context, { items }: Plan, profile: string): Promise<Row[]> {
+/** Each with what changes it: apply, or what apply would leave to a person. A missing credential is said once for each kind. */
+async function dueRows(
+  context: Context,
+  { items }: Plan,
+  { profile, file }: { readonly profile: string; readonly file: string },
+): Promise<Row[]> {
   const due = items.filter(({ row }) => row.action !== "none");
   const lacks = new Map<ItemKind, Failure | undefined>();
   for (const { row } of due)
@@ -100,16 +105,21 @@ async function dueRows(context: Context, { items }: Plan, profile: string): Prom
       lacks.set(row.kind, lack);
       if (lack !== undefined) context.output.note(`${row.name}: ${lack.message} ${lack.details.hint ?? ""}`.trim());
     }
-  return due.map(({ row: { name, kind, action, reason, due_at } }) => {
+  return due.map(({ row: { name, kind, action, reason, due_at }, decision, postponed }) => {
     const lack = lacks.get(kind);
-    const step = lack === undefined ? shell`integ apply --only ${name}` : (lack.details.nextCommand ?? null);
+    const applied: NextStep = { nextCommand: shell`integ apply ${fileWords(file)} --only ${name}` };
+    const step: NextStep =
+      action === "wait" || postponed !== undefined
+        ? {}
+        : (lack?.details ?? (decision.hold === undefined ? applied : stepForHeld(decision, file)));
+    const more = decision.hold === undefined ? postponed : step.hint?.replace(/\.$/, "");
     return {
       topic: "policy",
       name,
       state: action,
-      detail: reason,
+      detail: more === undefined ? reason : `${reason}. ${more}`,
       due_at,
-      next_step: action === "wait" || typeof step === "object" ? null : step,
+      next_step: typeof step.nextCommand === "string" ? step.nextCommand : null,
     };
   });
 }
