@@ -41,9 +41,10 @@ const pureRules = [
   "api/contract.ts",
   "api/json/iso-time.ts",
   "api/json/json-text.ts",
-  "api/http/attempt.ts",
+  "api/call/attempt.ts",
+  "api/call/contract-headers.ts",
+  "api/call/retry.ts",
   "api/http/request-rules.ts",
-  "api/http/retry.ts",
   "api/oauth-client-creation.ts",
   "api/orphan-key.ts",
   "api/pages.ts",
@@ -92,7 +93,7 @@ const table: Readonly<Record<string, Room>> = {
   api: {
     rooms: ["errors.ts", "next-step.ts"],
     packages: ["undici", "oauth4webapi", "zod"],
-    only: { undici: ["api/http/connections.ts", "api/http/undici-modules.d.ts"] },
+    only: { undici: ["api/http/connections.ts", "api/http/transport.ts"] },
   },
   disk: { rooms: ["errors.ts", "next-step.ts"], packages: ["fs-native-extensions"] },
   journal: {
@@ -139,7 +140,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 
 /** Options of other programs, and the two that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
-  "api/http/connections.ts": ["--wasm-tiering-budget"],
   "completion/tree.ts": ["--help", "--version"],
   "journal/file/summaries.ts": ["--semi-space-growth-factor"],
   "secrets/kubernetes-store.ts": [

@@ -89,7 +89,7 @@ export const fixes = [
   [
     "16",
     "e2e/findings: by integ api is sent again after 429",
-    ["api/http/retry.ts", 'return attempt.kind === "refused" && attempt.status === 429;', "return false;"],
+    ["api/call/retry.ts", 'return attempt.kind === "refused" && attempt.status === 429;', "return false;"],
   ],
   [
     "17",
@@ -107,7 +107,7 @@ export const fixes = [
     ["commands/oauth-clients/clients.ts", "if (meant === undefined) return undefined;", "return undefined;"],
   ],
   ["19", "unit/changes/request-ids", ["changes/sending.ts", "[...request_ids, id].slice", "[id].slice"]],
-  ["20", "unit/api/http/retry", ["api/http/retry.ts", "attempt.problem?.retryable", "undefined"]],
+  ["20", "unit/api/call/retry", ["api/call/retry.ts", "attempt.problem?.retryable", "undefined"]],
   ["21", "unit/api/auth/authorization", ["api/auth/authorization.ts", "source?.drop() ?? false", "false"]],
   [
     "22",
@@ -142,7 +142,11 @@ export const fixes = [
   [
     "31",
     "unit/api/auth/authorization",
-    ["api/http/transport.ts", '...own, "user-agent": userAgent', '"user-agent": userAgent, ...own'],
+    [
+      "api/http/transport.ts",
+      '...request.headers, "user-agent": userAgent',
+      '"user-agent": userAgent, ...request.headers',
+    ],
   ],
   [
     "32",
@@ -183,7 +187,7 @@ export const fixes = [
     ],
   ],
   ["38", "unit/edge/run", ["edge/unknown-words.ts", "if (familiar !== undefined) return familiar;", ""]],
-  ["39", "unit/api/http/retry", ["api/http/retry.ts", "&& refusals < mostRefusals", ""]],
+  ["39", "unit/api/call/retry", ["api/call/retry.ts", "&& refusals < mostRefusals", ""]],
   ["40", "unit/completion/candidates", ["completion/candidates.ts", "!typed.includes(name)", "typed.includes(name)"]],
   [
     "41",
@@ -230,13 +234,9 @@ export const fixes = [
   [
     "55",
     "e2e/interruption: suspended past the time limit",
-    ["api/http/transport.ts", "    await reception.readArrived();\n", ""],
+    ["api/http/transport.ts", "    await this.#reception?.readArrived();\n", ""],
   ],
-  [
-    "56",
-    "unit/api/http/redaction",
-    ["api/http/redaction.ts", 'units.map((unit) => `\\\\\\\\+u${hexOf(unit, 4)}`).join(""),', ""],
-  ],
+  ["56", "unit/api/http/redaction", ["api/http/redaction.ts", "json ?? percent ?? hex", "percent ?? hex"]],
   [
     "57",
     "unit/profiles/configure",
@@ -326,7 +326,7 @@ export const fixes = [
   [
     "76",
     "e2e/findings: is no reason to suggest a --retry-for",
-    ["api/http/attempt.ts", "if (days > 1) return", "if (false) return"],
+    ["api/call/attempt.ts", "if (days > 1) return", "if (false) return"],
   ],
   [
     "77",

@@ -1,8 +1,8 @@
 // API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the one-attempt
 // requests. A POST that may have arrived is never sent again from here.
 import { Failure, invalidValue } from "../errors.ts";
-import type { Attempt } from "./http/attempt.ts";
-import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
+import type { Attempt } from "./call/attempt.ts";
+import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
 import { isTime } from "./json/iso-time.ts";
 import { segment } from "./http/request-rules.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";

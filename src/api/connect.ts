@@ -5,11 +5,11 @@ import { createLegacyAuthorization, createV1Authorization } from "./auth/authori
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
 import type { Tokens } from "./auth/token-exchange.ts";
 import type { Contract } from "./contract.ts";
-import { contractVersion, organizationHeader, versionHeader } from "./http/request-rules.ts";
+import { contractVersion, organizationHeader, versionHeader } from "./call/contract-headers.ts";
 import type { Cohorts, Entities } from "./entities-and-cohorts.ts";
-import { type Authorization, Caller } from "./http/caller.ts";
+import { type Authorization, Caller } from "./call/caller.ts";
 import type { Exchange, Transport } from "./http/exchange.ts";
-import { parseHttpDate } from "./http/retry.ts";
+import { parseHttpDate } from "./call/retry.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
 import type { Raw } from "./raw.ts";
@@ -48,8 +48,6 @@ export interface Service {
 
 const nobody: Authorization = {
   header: async () => undefined,
-  again: () => undefined,
-  isOver: () => false,
   rejected: () => false,
 };
 
@@ -105,18 +103,12 @@ function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOff
   readonly watched: Transport;
 } {
   let offset: number | undefined;
-  // Read when someone asks: a list asks never, and its pages come many a second.
-  let last: { readonly date: string; readonly receivedAt: number } | undefined;
-  const readLast = (): void => {
-    const served = last && parseHttpDate(last.date, last.receivedAt);
-    if (last && served !== undefined) offset = served - last.receivedAt;
-  };
   const answered = (exchange: Exchange): void => {
     const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
     if (date === undefined) return;
-    // One that is not a date leaves what the one before it said.
-    if (last?.date !== date) readLast();
-    last = { date, receivedAt: now() };
+    const receivedAt = now();
+    const served = parseHttpDate(date, receivedAt);
+    if (served !== undefined) offset = served - receivedAt;
   };
   const watched: Transport = {
     async exchange(request) {
@@ -126,11 +118,7 @@ function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOff
     },
     close: () => transport.close(),
   };
-  const clockOffset = (): number | undefined => {
-    readLast();
-    return offset;
-  };
-  return { clockOffset, answered, watched };
+  return { clockOffset: () => offset, answered, watched };
 }
 
 function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people"> {

@@ -3,10 +3,9 @@
 // @assumed §4.3 rule 6 and §2.5 do not show a member
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
-import type { Attempt } from "./http/attempt.ts";
-import type { Caller, CallRequest } from "./http/caller.ts";
-import type { BodyBuffer, Following } from "./http/exchange.ts";
-import { type Pair, parameter, query, segment } from "./http/request-rules.ts";
+import type { Attempt } from "./call/attempt.ts";
+import type { Caller } from "./call/caller.ts";
+import { type Pair, query, segment } from "./http/request-rules.ts";
 import { BrokenBody, saysJson } from "./json/json-body.ts";
 
 export interface ListRequest {
@@ -17,13 +16,7 @@ export interface ListRequest {
   /** Further parameters, as the person names them. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
-  /** Where the page is received. It is whole until the buffer is handed in again; without one it stays. */
-  readonly buffer?: BodyBuffer;
-  /** The page after it. */
-  readonly next?: Following<NextPage>;
 }
-
-export type NextPage = Pick<ListRequest, "limit"> & Required<Pick<ListRequest, "pageToken" | "buffer">>;
 
 /** A page as it came, unchecked: see pages.ts. */
 export interface RawPage {
@@ -60,65 +53,15 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
 /** One attempt to get one page; the body is not looked into. */
 function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
-  const { filters, signal, buffer, next } = request;
-  const call: CallRequest = {
-    method: "GET",
-    path: pathOf(path, request),
-    success: [200],
-    page: true,
-    signal,
-    buffer,
-    next: next && {
-      ahead: next.ahead,
-      of(body) {
-        const page = next.of(body);
-        if (page === undefined) return undefined;
-        const { limit, pageToken } = page;
-        return { path: pathOf(path, { limit, pageToken, filters }), buffer: page.buffer };
-      },
-    },
-  };
+  const { limit, pageToken, filters = [], signal } = request;
+  const pairs: Pair[] = [...filters];
+  if (pageToken !== undefined) pairs.unshift(["page_token", pageToken]);
+  if (limit !== undefined) pairs.unshift(["limit", String(limit)]);
+  const call = { method: "GET", path: path + query(pairs), success: [200], page: true, signal } as const;
   return v1.send(call, ({ headers, body, requestId }) => {
     if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
     return { body, requestId };
   });
-}
-
-type Wanted = Pick<ListRequest, "limit" | "pageToken" | "filters">;
-
-/** The list that was asked for last. Its pages differ in their tokens alone: what is before and behind one. */
-let last:
-  | {
-      readonly path: string;
-      readonly wanted: Wanted;
-      readonly first: string;
-      readonly before: string;
-      readonly behind: string;
-    }
-  | undefined;
-
-function pathOf(path: string, wanted: Wanted): string {
-  const { limit, pageToken, filters = [] } = wanted;
-  if (last?.path !== path || last.wanted.limit !== limit || !areSame(last.wanted.filters, filters)) {
-    const pairs: Pair[] = limit === undefined ? [] : [["limit", String(limit)]];
-    const before = path + query([...pairs, ["page_token", ""]]);
-    last = {
-      path,
-      wanted,
-      first: path + query([...pairs, ...filters]),
-      before,
-      behind: query(filters).replace("?", "&"),
-    };
-  }
-  return pageToken === undefined ? last.first : last.before + parameter(pageToken) + last.behind;
-}
-
-function areSame(some: readonly Pair[] = [], others: readonly Pair[] = []): boolean {
-  return some === others || (some.length === others.length && some.every((pair, at) => isSame(pair, others[at]!)));
-}
-
-function isSame([name, value]: Pair, [otherName, otherValue]: Pair): boolean {
-  return name === otherName && value === otherValue;
 }
 
 export interface EntityListRequest extends ListRequest {

@@ -1,7 +1,7 @@
 // The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what a response to it means. Pure, and
 // light: commands load it to check what was typed.
 import { Failure, invalidValue } from "../errors.ts";
-import type { Attempt, Salvage } from "./http/attempt.ts";
+import type { Attempt, Salvage } from "./call/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
 import { type Advice, quotedWord, flags } from "../next-step.ts";
 

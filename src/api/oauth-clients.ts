@@ -1,7 +1,7 @@
 // OAuth clients (§2.3, §3.1, §4.2, §8): the resource and its one-attempt requests.
 import * as z from "zod/mini";
-import type { Attempt } from "./http/attempt.ts";
-import { type Caller, jsonOf } from "./http/caller.ts";
+import type { Attempt } from "./call/attempt.ts";
+import { type Caller, jsonOf } from "./call/caller.ts";
 import { segment } from "./http/request-rules.ts";
 import { BrokenBody, type JsonBody } from "./json/json-body.ts";
 

@@ -1,8 +1,8 @@
 // People of the legacy contract (§4.4): search and membership. Neither parameters nor responses are documented: what a person
 // or a membership is, is handed on as it came.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./http/attempt.ts";
-import { type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
+import type { Attempt } from "./call/attempt.ts";
+import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
 import { type Pair, query, segment } from "./http/request-rules.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell, flags } from "../next-step.ts";

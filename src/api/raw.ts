@@ -1,8 +1,8 @@
 // A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and as whom. What the
 // endpoint does is not known here; nothing of it is in the journal.
 import { Failure, invalidValue } from "../errors.ts";
-import type { Attempt } from "./http/attempt.ts";
-import type { Caller, CallRequest } from "./http/caller.ts";
+import type { Attempt } from "./call/attempt.ts";
+import type { Caller, CallRequest } from "./call/caller.ts";
 import { type Advice, flags, shortFlags } from "../next-step.ts";
 
 export interface RawRequest {

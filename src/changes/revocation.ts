@@ -1,7 +1,7 @@
 // The one check before every revocation: nothing is revoked without grounds. What passes is a DELETE that may be
 // repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment whether one
 // may have arrived.
-import { type Attempt, failureOf, type Answered } from "../api/http/attempt.ts";
+import { type Attempt, failureOf, type Answered } from "../api/call/attempt.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, detailOf } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";

@@ -1,7 +1,7 @@
 // How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine,
 // proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
 // way back to it after a crash).
-import type { Salvage } from "../api/http/attempt.ts";
+import type { Salvage } from "../api/call/attempt.ts";
 import { type CreationRequest, readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";

@@ -1,7 +1,7 @@
 // How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
 // sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
-import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
-import { nextDelay, retryRead } from "../api/http/retry.ts";
+import { type Attempt, requestIdOf, retryAfterOf } from "../api/call/attempt.ts";
+import { nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, dueAt, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";

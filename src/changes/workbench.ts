@@ -1,7 +1,7 @@
 // What every change works with: the account, the journal, the clock, the disk's health, and how a change reports what it
 // does and how it fails.
 import type { Service } from "../api/connect.ts";
-import type { Attempt } from "../api/http/attempt.ts";
+import type { Attempt } from "../api/call/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import {
   type ClientProof,

@@ -85,11 +85,10 @@ export async function buildContext(
 }
 
 async function loadForChange(output: Pick<Output, "load">): Promise<void> {
-  const client = [import("../api/http/connections.ts"), import("../api/http/usual-connection.ts")];
   const profile = [import("../profiles/resolution.ts"), import("../profiles/active-profile.ts")];
   const service = [import("../api/connect.ts"), import("../api/http/transport.ts")];
   const secrets = [import("../secrets/kept.ts"), import("../secrets/registry.ts")];
-  await Promise.all([output.load(), ...client, ...profile, ...service, ...secrets]);
+  await Promise.all([output.load(), ...profile, ...service, ...secrets]);
 }
 
 /** How the journal is read where that takes long. */

@@ -3,9 +3,10 @@
 // `sandbox-eu`; the journal.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
-import type { DebugEvent, Transport } from "../api/http/exchange.ts";
+import type { Transport } from "../api/http/exchange.ts";
 import type { TransportOptions } from "../api/http/transport.ts";
 import type { Clock } from "../changes/workbench.ts";
+import type { DebugEvent } from "./debug-log.ts";
 import { parseDuration } from "../commands/options/global.ts";
 import type { Context, Secrets, Settings } from "../context.ts";
 import { Failure } from "../errors.ts";
@@ -72,20 +73,22 @@ export class Connections {
   async #open(timeoutMs: number, { ca, isOfAccount }: TransportChoice): Promise<Transport> {
     const { createTransport } = await import("../api/http/transport.ts");
     const { env, settings, cut, clock, sandbox, debug, leases } = this.#parts;
-    return createTransport({
+    const userAgent = `integ/${settings.version}`;
+    const transport = createTransport({
       locate: (baseUrl) => sandbox.locate(baseUrl),
       timeoutMs,
       signal: cut,
-      now: () => clock.now(),
-      userAgent: `integ/${settings.version}`,
+      userAgent,
       proxy: {
         httpsProxy: env.https_proxy ?? env.HTTPS_PROXY,
         noProxy: env.no_proxy ?? env.NO_PROXY,
       },
       ca,
       leases: isOfAccount ? leases : undefined,
-      debug: debug && ((event) => debug.writeErr(debugLine(event))),
     });
+    if (!debug) return transport;
+    const { logged } = await import("./debug-log.ts");
+    return logged(transport, { write: (event) => debug.writeErr(debugLine(event)), now: () => clock.now(), userAgent });
   }
 
   async connect(

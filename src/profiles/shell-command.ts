@@ -65,6 +65,9 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
   });
 }
 
+/** A longer timer of Node fires immediately. */
+const longestTimerMs = 2 ** 31 - 1;
+
 interface Patience {
   readonly timeLimitMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -91,7 +94,7 @@ function endOf(
       void killCommand(child, { leadsGroup });
     };
     const callOff = give("cancelled");
-    const timer = setTimeout(give("late"), timeLimitMs);
+    const timer = setTimeout(give("late"), Math.min(timeLimitMs, longestTimerMs));
     if (signal?.aborted) callOff();
     signal?.addEventListener("abort", callOff, { once: true });
     const settled = (): void => {

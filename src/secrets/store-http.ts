@@ -2,7 +2,7 @@
 // every error, a read is repeated a few times, and a write's lost response is reported as lost.
 import type { ExchangeRequest, Transport } from "../api/http/exchange.ts";
 import { parseTarget } from "../api/http/request-rules.ts";
-import { parseRetryAfter } from "../api/http/retry.ts";
+import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
 
 /** A complete response. A redirect and a body that is not JSON count as responses too. */

@@ -1,5 +1,5 @@
 // Which call of the client asks for what a case asks for.
-import type { Attempt } from "../../src/api/http/attempt.ts";
+import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Pair } from "../../src/api/http/request-rules.ts";
 import type { Json, RequestStep } from "./case.ts";

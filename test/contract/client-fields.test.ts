@@ -1,6 +1,6 @@
 // The client's schemas, field by field: what the document shows is needed as it is shown, and nothing else is.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Attempt } from "../../src/api/http/attempt.ts";
+import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";

@@ -10,7 +10,6 @@ export function openClient(address: string, legacy: LegacyCredential): Service {
       locate: async () => address,
       timeoutMs: 10_000,
       signal: new AbortController().signal,
-      now: Date.now,
       userAgent: "integ-test",
     }),
     baseUrl: address,

@@ -1,6 +1,6 @@
 // Every answer of the cases, read by the client: served as the document shows it by a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Attempt } from "../../src/api/http/attempt.ts";
+import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Rows } from "../../src/api/json/unknown-list.ts";
 import type { Service } from "../../src/api/connect.ts";
 import { decideCreation } from "../../src/api/oauth-client-creation.ts";

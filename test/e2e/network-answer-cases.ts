@@ -177,8 +177,9 @@ export function bytesOf({ status, body, framing }: Answer): Buffer {
 export function meaningsOf({ status, body, framing }: Answer): readonly (Meaning | "refused" | "wait")[] {
   const { means, hasSecret } = bodies[body]!;
   const { comes } = framings[framing]!;
-  const salvaged: Meaning[] = hasSecret ? ["kept", "unknown"] : ["unknown"];
-  if (bodiless.has(status)) return ["unknown"];
+  const salvaged: Meaning[] = hasSecret ? ["kept"] : ["unknown"];
+  // A body that came all the same is kept, unless its framing makes the connection skip it.
+  if (bodiless.has(status)) return hasSecret ? ["kept", "unknown"] : ["unknown"];
   if (status >= 400 && status < 500 && status !== 408) {
     const said = status === 429 ? "wait" : "refused";
     return comes === "broken" ? [said, ...salvaged] : [said];

@@ -45,7 +45,6 @@ describe("read by the client", () => {
       locate: async (baseUrl) => baseUrl,
       timeoutMs: 20_000,
       signal: new AbortController().signal,
-      now: Date.now,
       userAgent: "integ-test",
     });
     return connect({

@@ -5,7 +5,7 @@ import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Service } from "../../src/api/connect.ts";
-import type { Attempt } from "../../src/api/http/attempt.ts";
+import type { Attempt } from "../../src/api/call/attempt.ts";
 import { DiskHealth, otherPlaces, type Workbench } from "../../src/changes/workbench.ts";
 import type { SecretKeeping } from "../../src/secrets/kept.ts";
 import { Failure } from "../../src/errors.ts";

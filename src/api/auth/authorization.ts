@@ -2,9 +2,9 @@
 // in any word of a failure here.
 import { flags } from "../../next-step.ts";
 import { Failure } from "../../errors.ts";
-import { type Attempt, failureOf, retryAfterOf } from "../http/attempt.ts";
-import { type Authorization, NoToken } from "../http/caller.ts";
-import { mayRetryRead } from "../http/retry.ts";
+import { type Attempt, failureOf, retryAfterOf } from "../call/attempt.ts";
+import { type Authorization, NoToken } from "../call/caller.ts";
+import { mayRetryRead } from "../call/retry.ts";
 import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
 import type { ExchangeOptions } from "./token-exchange.ts";
 
@@ -74,7 +74,6 @@ interface Prepared {
 function authorization(prepare: () => Promise<Prepared>): Authorization {
   let coming: Promise<Prepared> | undefined;
   let source: TokenSource | undefined;
-  let last: string | undefined;
   return {
     async header() {
       // A credential that cannot be had is asked for again by the next request.
@@ -84,13 +83,8 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
       });
       const prepared = await coming;
       source = prepared.source;
-      return (last = prepared.header ?? bearerHeader(await prepared.source!.token()));
+      return prepared.header ?? bearerHeader(await prepared.source!.token());
     },
-    again() {
-      source?.useAgain();
-      return last;
-    },
-    isOver: () => source?.isOver() ?? false,
     rejected: () => source?.drop() ?? false,
   };
 }
@@ -145,10 +139,6 @@ interface BearerToken {
 
 interface TokenSource {
   token(): Promise<string>;
-  /** One more request is sent with it. */
-  useAgain(): void;
-  /** @returns true if the next one that is asked for has to be fetched */
-  isOver(): boolean;
   /** The token was not accepted: it is not used again. @returns true if it had been used before */
   drop(): boolean;
 }
@@ -172,8 +162,6 @@ function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   }
 
   return {
-    useAgain: () => void (uses += 1),
-    isOver: () => !usable(current),
     async token() {
       uses += 1;
       if (usable(current)) return current.token;

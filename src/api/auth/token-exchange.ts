@@ -1,10 +1,9 @@
 // The exchanges at token endpoints (§5.2, §5.3), over our own transport: its limits, its timing, no redirect; and what the
 // issuer of the tokens publishes of itself.
 import { Failure, invalidValue } from "../../errors.ts";
-import type { Attempt } from "../http/attempt.ts";
-import { type Answer, jsonOf, toAttempt } from "../http/caller.ts";
+import type { Attempt } from "../call/attempt.ts";
+import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
-import { splitAddress } from "../http/request-rules.ts";
 import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-body.ts";
 import type { LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
 
@@ -255,4 +254,19 @@ function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Met
     ...(published === tokenEndpoint ? [] : [{ kind: "token_endpoint" as const, published }]),
     ...(methods.includes(clientAuth) ? [] : [{ kind: "client_auth" as const, published: methods }]),
   ];
+}
+
+/**
+ * @param address of an endpoint, logical or real
+ * @throws Failure `usage`
+ */
+function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
+  const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
+  if (!match)
+    throw invalidValue("token endpoint", undefined, {
+      why: "it is not an address",
+      hint: "Write it like https://auth.example.com/oauth/token.",
+    });
+  const path = match[2]!;
+  return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
 }

@@ -1,9 +1,7 @@
 // What may be in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
 // never a path, it is encoded into one; nothing leaves that HTTP could read in two ways.
-import { flags } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { ExchangeRequest } from "./exchange.ts";
-import { isDate } from "../json/iso-time.ts";
 
 /**
  * One segment of a path.
@@ -74,13 +72,8 @@ export function checkWireRequest({
     throw new Failure("usage", "The path contains a character that a request cannot contain.", {
       hint: "Write spaces and characters outside ASCII percent-encoded.",
     });
-  if (headers === soundHeaders) return;
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
-  soundHeaders = headers;
 }
-
-/** Those that were checked last: the requests of a walk have the same. */
-let soundHeaders: ExchangeRequest["headers"] | undefined;
 
 function checkHeader(name: string, value: string): void {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}$/.test(name))
@@ -134,63 +127,4 @@ function isLoopbackName(hostname: string): boolean {
 export function isLoopbackAddress(address: string | undefined): boolean {
   if (address === "127.0.0.1") return true;
   return address !== undefined && /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i.test(address);
-}
-
-/**
- * @param address of an endpoint, logical or real
- * @throws Failure `usage`
- */
-export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
-  const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
-  if (!match)
-    throw invalidValue("token endpoint", undefined, {
-      why: "it is not an address",
-      hint: "Write it like https://auth.example.com/oauth/token.",
-    });
-  const path = match[2]!;
-  return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
-}
-
-// What says in every request which contract it belongs to: the version for /v1 (§9), the organization for the legacy one
-// (§4.4).
-
-/** The version of /v1 that this program was written for (§9.1). */
-export const contractVersion = "2026-07-01";
-
-/** Instead of a version: no header is sent, and the service account's own version counts (§9). */
-export const noVersion = "none";
-
-/** Why a text cannot be sent as `Service-Version` (§9.1); nothing if it can. */
-export function versionFault(text: string): string | undefined {
-  if (text === noVersion) return undefined;
-  if (!isDate(text)) return "it is not a date";
-  if (text === "2026-08-05") return "it is the label of the legacy contract under /api/v1, which takes no version";
-  return undefined;
-}
-
-/** @throws Failure `usage` for anything but a version that can be sent, or `none` */
-export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
-  const fault = versionFault(serviceVersion);
-  if (fault !== undefined)
-    throw invalidValue("contract version", serviceVersion, {
-      why: fault,
-      hint: `Use ${flags.serviceVersion} 2026-07-01, or none to send no version.`,
-    });
-  return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
-}
-
-/**
- * @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request.
- * @throws Failure `usage` if there is no organization id, or it is not a uuid
- */
-export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
-  if (organizationId === undefined || organizationId === "")
-    throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
-      hint: `Add it to the profile with ${flags.organizationId}, or set INTEG_ORGANIZATION_ID.`,
-    });
-  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
-    throw invalidValue("organization id", organizationId, {
-      hint: "Write it as a UUID, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b.",
-    });
-  return { "x-organization-id": organizationId };
 }

@@ -10,7 +10,7 @@ import {
   keyDifferences,
   type SecretAnswer,
 } from "../../api/access-keys.ts";
-import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
+import { type Answered, type Attempt, failureOf } from "../../api/call/attempt.ts";
 import { differencesIn } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";

@@ -2,7 +2,7 @@
 // so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost response is
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
 import { rotatedKeyDifferences } from "../../api/access-keys.ts";
-import type { Attempt } from "../../api/http/attempt.ts";
+import type { Attempt } from "../../api/call/attempt.ts";
 import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, rotatedBy } from "../../journal/entry.ts";

@@ -10,7 +10,7 @@ import {
   creationBody,
   isUndocumented,
 } from "../../api/oauth-client-creation.ts";
-import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
+import { type Attempt, failureOf, type Salvage } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, wasClaimed } from "../../journal/entry.ts";

@@ -1,6 +1,6 @@
 // What `integ doctor` asks the service, one attempt for each question: the credential, what it may do, the legacy contract, the
 // token endpoint, its issuer, the published contract.
-import { failureOf, type Answered, type Attempt } from "../../api/http/attempt.ts";
+import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
 import { Failure } from "../../errors.ts";

@@ -1,7 +1,7 @@
 // What the commands of OAuth clients share: how a client is shown, and what the journal's entries say of clients, service
 // accounts and scopes at one address, for a person to pick from. The API has no list of them (§4.2).
 import type { Service } from "../../api/connect.ts";
-import type { Answered } from "../../api/http/attempt.ts";
+import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";

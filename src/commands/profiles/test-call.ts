@@ -1,5 +1,5 @@
 // One request as a profile that was just stored: does the service know its credential?
-import { failureOf } from "../../api/http/attempt.ts";
+import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";

@@ -2,7 +2,7 @@
 // says if more exists (§4.3).
 import { resolve } from "node:path";
 import type { Service } from "../../api/connect.ts";
-import type { Attempt } from "../../api/http/attempt.ts";
+import type { Attempt } from "../../api/call/attempt.ts";
 import type { ListRequest, RawPage } from "../../api/entities-and-cohorts.ts";
 import type { FetchPage, Page } from "../../api/pages.ts";
 import { formatOfFile, type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
@@ -102,8 +102,8 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
   const where = await whereOf(context);
   const pages = await import("../../api/pages.ts");
   const { filters } = plan;
-  const fetchPage: FetchPage = ({ pageToken, limit, signal, buffer, next }) =>
-    readAnswer(context, { what, where }, () => readPage({ pageToken, limit, filters, signal, buffer, next }));
+  const fetchPage: FetchPage = ({ pageToken, limit, signal }) =>
+    readAnswer(context, { what, where }, () => readPage({ pageToken, limit, filters, signal }));
   const pageToken = last?.nextPageToken ?? plan.pageToken;
   const { max } = plan;
   const signal = context.clock.interruption;

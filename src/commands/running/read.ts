@@ -1,6 +1,6 @@
 // How a command reads one thing from the service, and prints rows that are not a page of a list.
-import type { Answered, Attempt } from "../../api/http/attempt.ts";
-import { retryRead } from "../../api/http/retry.ts";
+import type { Answered, Attempt } from "../../api/call/attempt.ts";
+import { retryRead } from "../../api/call/retry.ts";
 import type { Service } from "../../api/connect.ts";
 import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";

@@ -97,7 +97,6 @@ export function transportTo(options: Partial<TransportOptions> = {}): Transport 
     locate: async (baseUrl) => baseUrl,
     timeoutMs: 5000,
     signal: new AbortController().signal,
-    now: () => Date.now(),
     userAgent: "integ-test/0",
     ...options,
   });

@@ -3,7 +3,7 @@
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
 import { DiskHealth, type Workbench } from "../../../src/changes/workbench.ts";
 import type { SecretKeeping } from "../../../src/secrets/kept.ts";
-import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import {
   assertNoneLost,

@@ -1,7 +1,7 @@
 // The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), each answer as a test wants it.
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";
-import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../src/api/call/attempt.ts";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
 import type { Problem } from "../../../src/errors.ts";

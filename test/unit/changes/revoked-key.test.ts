@@ -1,7 +1,7 @@
 // What the service's response to the revocation of a key means together with its list (§4.4), and what is believed of a list
 // before anything is revoked for it.
 import { describe, expect, it } from "vitest";
-import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../src/api/call/attempt.ts";
 import type { AccessKey } from "../../../src/api/access-keys.ts";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import {

@@ -1,6 +1,6 @@
 // When a request goes out again, what is kept of one that was too early, and how long a wait may be.
 import { describe, expect, it } from "vitest";
-import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { assertQuiet, delayBeforeNext, isTooEarly, putOff, untilDue, wait } from "../../../src/changes/sending.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../src/api/call/attempt.ts";
 import type { ListRequest, RawPage } from "../../../src/api/entities-and-cohorts.ts";
 import { printList } from "../../../src/commands/running/list-walk.ts";
 import type { ListFlags } from "../../../src/commands/options/lists.ts";

@@ -91,6 +91,11 @@ describe("a command that is given a secret", () => {
     expect([existsSync(`${out}.late`), existsSync(`${out}.off`)]).toEqual([false, false]);
   });
 
+  it("has a limit of 25 days if that is what was asked for, not of a millisecond", async () => {
+    const timeLimitMs = 25 * 24 * 60 * 60 * 1000;
+    expect(await runShell("sleep 0.2; cat", { ...options, input: "x", timeLimitMs })).toMatchObject({ status: 0 });
+  });
+
   it("reads it from a real pipe, /dev/stdin too, and the arguments of no process show it", async () => {
     const out = join(temporaryFolder(), "out");
     const command = `cat /dev/stdin > ${out}; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > ${out}.all`;

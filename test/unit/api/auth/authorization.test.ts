@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
 import type { Credential, LegacyCredential } from "../../../../src/api/auth/credential.ts";
-import { failureOf } from "../../../../src/api/http/attempt.ts";
+import { failureOf } from "../../../../src/api/call/attempt.ts";
 import { type FetchPage, walk } from "../../../../src/api/pages.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, deadPort, type Peer, type Received, startPeer, transportTo } from "../peer.ts";

@@ -81,4 +81,27 @@ describe("withoutEchoes", () => {
     const unsigned = answer(400, "abc.defghij");
     expect(withoutEchoes({ headers: {} }, unsigned)).toBe(unsigned);
   });
+
+  it.each([
+    ["backslashes", "\\"],
+    ["percent signs", "%25"],
+    ["references", "&#0"],
+    ["zeros", "&#x0000000"],
+    ["half an escape", "\\u00"],
+    ["parts of the secret", "abc.defghi"],
+  ])("reads 400 kB of %s in a moment, with a secret behind them", (_name, text) => {
+    const request = { headers: { authorization: "Bearer abc.defghij" } };
+    const noise = text.repeat(400_000 / text.length);
+    const shown = withoutEchoes(request, answer(400, `${noise} abc.defghij ${noise}`));
+    expect(shown.kind === "response" && shown.body.equals(Buffer.from(`${noise} [secret] ${noise}`))).toBe(true);
+  });
+
+  it("takes it out of everything that came of a response to a change", () => {
+    const request = { headers: { authorization: "Bearer abc.defghij" } };
+    const received = Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc.defghij");
+    const exchange = { kind: "broken", sent: true, reason: "closed", detail: "cut", received } as const;
+    expect(withoutEchoes(request, exchange)).toMatchObject({
+      received: Buffer.from("HTTP/1.1 200 OK\r\n\r\n[secret]"),
+    });
+  });
 });

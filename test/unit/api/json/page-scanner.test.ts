@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BrokenBody, maxNesting } from "../../../../src/api/json/json-body.ts";
 import { scanPage } from "../../../../src/api/json/page-scanner.ts";
-import { peekNextToken } from "../../../../src/api/pages.ts";
 import { sampled } from "../../../support/sample.ts";
 
 function rowsOf(body: Buffer): unknown[] {
@@ -233,31 +232,4 @@ describe("scanPage", () => {
     const { rows } = scanPage(page(`[${Array.from({ length: 5000 }, (_, i) => `{"i":${i}}`).join(",")}]`));
     expect(rows).toHaveLength(5000);
   });
-});
-
-describe("peekNextToken", () => {
-  test("is the page's own token, or nothing, for every sound page", () => {
-    let found = 0;
-    fc.assert(
-      fc.property(envelope, (body) => {
-        const guess = peekNextToken(body);
-        if (guess === undefined) return;
-        found++;
-        expect(guess).toBe(scanPage(body).nextPageToken);
-      }),
-    );
-    expect(found).toBeGreaterThan(0);
-  });
-
-  test.each([false, '"true"', 1, null])("nothing where has_more is %s: the page is refused for its token", (more) => {
-    expect(peekNextToken(Buffer.from(`{"data":[],"next_page_token":"t","has_more":${more}}`))).toBeUndefined();
-    expect(peekNextToken(Buffer.from(`{"has_more":${more},"data":[],"next_page_token":"t"}`))).toBeUndefined();
-  });
-
-  test.each(["", "]", "],", '],"next_page_token":1}', '],"next_page_token":"t"', "<html>]"])(
-    "nothing in %j",
-    (text) => {
-      expect(peekNextToken(Buffer.from(text))).toBeUndefined();
-    },
-  );
 });

@@ -1,6 +1,6 @@
 // What to do about a refusal hangs on what the request was about: a field of the attempt, not the words of the failure.
 import { describe, expect, test } from "vitest";
-import { failureOf, type Resource } from "../../../../src/api/http/attempt.ts";
+import { failureOf, type Resource } from "../../../../src/api/call/attempt.ts";
 
 function hintOf(status: number, resource?: Resource): string | undefined {
   const attempt = { kind: "refused", status, problem: {}, resource } as const;

@@ -1,13 +1,10 @@
 // One attempt: every status with every body, and what the service is told of us.
 import { afterEach, describe, expect, test } from "vitest";
-import { type Attempt, failureOf } from "../../../../src/api/http/attempt.ts";
+import { type Attempt, failureOf } from "../../../../src/api/call/attempt.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
 import { checkCreation, creationBody, decideCreation } from "../../../../src/api/oauth-client-creation.ts";
-import { readProblem } from "../../../../src/api/http/caller.ts";
+import { readProblem } from "../../../../src/api/call/caller.ts";
 import { Failure } from "../../../../src/errors.ts";
-import { Ahead } from "../../../../src/api/http/ahead.ts";
-import { BodyBuffer } from "../../../../src/api/http/exchange.ts";
-import type { RawPage } from "../../../../src/api/entities-and-cohorts.ts";
 import { answerJson, closePeers, deadPort, startPeer, startRawPeer, transportTo } from "../peer.ts";
 
 afterEach(closePeers);
@@ -344,25 +341,4 @@ describe("readProblem (§7)", () => {
     expect(detail!.length).toBeLessThanOrEqual(2001);
     expect(code!.length).toBeLessThanOrEqual(301);
   });
-});
-
-test("a page that left by itself is read as one that was asked for, and the service's clock with it", async () => {
-  const dates = [1, 2].map((day) => new Date(Date.UTC(2026, 6, day)).toUTCString());
-  const pages = ["a", "b"].map((token) => JSON.stringify({ object: "list", data: [], next_page_token: token }));
-  let turn = 0;
-  const peer = await startPeer((_, response) => {
-    answerJson(response, 200, pages[turn]!, { date: dates[turn]!, "request-id": `req_${turn}` });
-    turn += 1;
-  });
-  const service = serviceAt(peer.origin);
-  const ahead = new Ahead<RawPage>();
-  const [buffer, other] = [new BodyBuffer(), new BodyBuffer()];
-  const following = [{ pageToken: "a", limit: 2, buffer: other }];
-  const first = await service.entities.page({ limit: 2, buffer, next: { ahead, of: () => following.pop() } });
-  expect(first.kind === "answered" && first.value.requestId).toBe("req_0");
-  expect(service.clockOffset()).toBe(Date.UTC(2026, 6, 1));
-  const { body, requestId } = (await ahead.usual())!;
-  expect([body.toString(), requestId]).toEqual([pages[1], "req_1"]);
-  expect(service.clockOffset()).toBe(Date.UTC(2026, 6, 2));
-  expect(peer.received.map(({ url }) => url)).toEqual(["/v1/entities?limit=2", "/v1/entities?limit=2&page_token=a"]);
 });

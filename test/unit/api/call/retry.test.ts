@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Attempt } from "../../../../src/api/http/attempt.ts";
+import type { Attempt } from "../../../../src/api/call/attempt.ts";
 import {
   mayRetryRead,
   nextDelay,
   parseRetryAfter,
   retryRead,
   type RetryReadOptions,
-} from "../../../../src/api/http/retry.ts";
+} from "../../../../src/api/call/retry.ts";
 import { Failure } from "../../../../src/errors.ts";
 
 describe("nextDelay", () => {
@@ -153,10 +153,15 @@ describe("retryRead", () => {
     expect((await run([...refusals, unknown("closed"), ...refusals, answered])).outcome).toBe(answered);
   });
 
+  test("repeats a read after 429, whatever retryable says (§8)", () => {
+    for (const retryable of [true, false, undefined])
+      expect(mayRetryRead({ ...refused(429), problem: { retryable } } as Attempt<never>)).toBe(true);
+  });
+
   test("does as the error's retryable says, and as ever without it", () => {
     const problem = (attempt: Attempt<never>, retryable: boolean): Attempt<never> =>
       ({ ...attempt, problem: { retryable } }) as Attempt<never>;
-    for (const attempt of [refused(400), refused(409), refused(429), unknown("status")]) {
+    for (const attempt of [refused(400), refused(409), unknown("status")]) {
       expect(mayRetryRead(problem(attempt, true))).toBe(true);
       expect(mayRetryRead(problem(attempt, false))).toBe(false);
     }

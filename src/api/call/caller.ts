@@ -1,18 +1,17 @@
 // One attempt of one request: authorized, sent once, and what its response means. Both contracts call through it.
 import { Failure, type Problem } from "../../errors.ts";
-import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
 import {
-  type BodyBuffer,
+  type Broken,
   type Exchange,
   type ExchangeRequest,
-  type Following,
   maxPageBytes,
+  type NetworkErrorReason,
   type Response,
   type Transport,
-  type NetworkErrorReason,
-} from "./exchange.ts";
-import { withoutSecrets } from "./redaction.ts";
+} from "../http/exchange.ts";
+import { withoutSecrets } from "../http/redaction.ts";
+import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import { parseRetryAfter } from "./retry.ts";
 
 /** No token, because its endpoint could not be asked: it may be there another time. */
@@ -35,10 +34,6 @@ export class NoToken extends Failure {
 export interface Authorization {
   /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as no one */
   header(): Promise<string | undefined>;
-  /** The value that `header` gave last, for one more request: of one that has left with it already. */
-  again(): string | undefined;
-  /** @returns true if `header` would have to get another one than it gave last */
-  isOver(): boolean;
   /**
    * The service did not accept it (401): what was cached is forgotten.
    * @returns true if it was a token that had been used before, and another is available
@@ -74,9 +69,6 @@ export interface CallRequest {
   /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
   readonly signal?: AbortSignal;
-  /** See `ExchangeRequest`. */
-  readonly buffer?: BodyBuffer;
-  readonly next?: ExchangeRequest["next"];
 }
 
 /** A response of a success status. */
@@ -89,10 +81,6 @@ export interface Answer {
 
 export class Caller {
   readonly #options: CallerOptions;
-  /** Of the last request that had none of its own. */
-  #usual:
-    | { readonly authorization: string | undefined; readonly headers: Readonly<Record<string, string>> }
-    | undefined;
 
   constructor(options: CallerOptions) {
     this.#options = options;
@@ -109,9 +97,7 @@ export class Caller {
     for (let isAgain = false; ; isAgain = true) {
       let exchange: Exchange;
       try {
-        const isAhead = request.next?.ahead.isUnderway === true;
-        const header = isAhead ? authorization.again() : await authorization.header();
-        exchange = await transport.exchange(this.#exchangeOf(request, header, reading));
+        exchange = await transport.exchange(this.#exchangeOf(request, await authorization.header()));
       } catch (error) {
         return notSent(error);
       }
@@ -125,45 +111,16 @@ export class Caller {
     }
   }
 
-  #exchangeOf<T>(
-    { method, path, headers: own, body, page, signal, buffer, next }: CallRequest,
+  #exchangeOf(
+    { method, path, headers: own, body, page, signal }: CallRequest,
     authorization: string | undefined,
-    reading: Reading<T>,
   ): ExchangeRequest {
-    const headers = this.#headersOf({ body, headers: own }, authorization);
-    const maxBytes = page ? maxPageBytes : undefined;
-    const following = next && this.#followingOf(next, reading);
-    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, next: following, maxBytes };
-  }
-
-  /** What follows would leave with this request's token: not if another one is due, since it would be asked for again. */
-  #followingOf<T, V>(next: Following<T>, reading: Reading<V>): Following<T> {
-    const { authorization, answered } = this.#options;
-    return {
-      ahead: next.ahead,
-      of: (body) => (authorization.isOver() ? undefined : next.of(body)),
-      read(response) {
-        const attempt = toAttempt(response, reading);
-        if (attempt.kind !== "answered") return undefined;
-        answered?.(response);
-        return attempt.value;
-      },
-    };
-  }
-
-  /** The same object as for the request before, if nothing of it differs: who knows it has nothing to check again. */
-  #headersOf(
-    { body, headers: own }: Pick<CallRequest, "body" | "headers">,
-    authorization: string | undefined,
-  ): Readonly<Record<string, string>> {
-    const isUsual = body === undefined && own === undefined;
-    if (isUsual && this.#usual && this.#usual.authorization === authorization) return this.#usual.headers;
-    const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers() };
+    const { baseUrl, headers: common } = this.#options;
+    const headers: Record<string, string> = { accept: "application/json", ...common() };
     if (body !== undefined) headers["content-type"] = "application/json";
     Object.assign(headers, own);
     if (authorization !== undefined) headers.authorization = authorization;
-    if (isUsual) this.#usual = { authorization, headers };
-    return headers;
+    return { method, baseUrl, path, headers, body, signal, maxBytes: page ? maxPageBytes : undefined };
   }
 }
 
@@ -233,16 +190,18 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
 function ofUnusable<T>(
   { status, headers, body }: Omit<Response, "kind">,
   reading: Reading<T>,
-  { reason, detail }: { readonly reason: NetworkErrorReason; readonly detail: string },
+  { reason, detail, received }: Pick<Broken, "reason" | "detail" | "received">,
 ): Attempt<T> {
   const problem = readProblem(status, undefined, headers["request-id"]);
-  return { kind: "unknown", status, problem, reason, detail, salvage: salvageFrom(body, reading) };
+  const salvage = salvageFrom(body, reading) ?? (received && salvageFrom(unchunked(received), reading));
+  return { kind: "unknown", status, problem, reason, detail, salvage };
 }
 
-function ofBroken<T>(exchange: Extract<Exchange, { kind: "broken" }>, reading: Reading<T>): Attempt<T> {
-  const { sent, reason, detail, temporary, hint, partial } = exchange;
+function ofBroken<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
+  const { sent, reason, detail, temporary, hint, partial, received } = exchange;
   if (!sent) return { kind: "not_sent", reason, detail, temporary, hint };
-  return partial ? ofUnusable(partial, reading, exchange) : { kind: "unknown", reason, detail };
+  if (partial) return ofUnusable(partial, reading, exchange);
+  return { kind: "unknown", reason, detail, salvage: received && salvageFrom(unchunked(received), reading) };
 }
 
 /** The service's words, without the one-time secret that it may have put beside them. */
@@ -258,14 +217,25 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
   return readProblem(status, value, headers["request-id"]);
 }
 
+/** What stands between two chunks of a body (RFC 9112 §7.1). A string of JSON has no line ends. */
+const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
+
+/** What came, without the framing of chunks: it may stand in the middle of a secret. */
+function unchunked(received: Buffer): Buffer {
+  return Buffer.from(received.toString("latin1").replace(betweenChunks, ""), "latin1");
+}
+
+const longestSecret = 4096;
+
 /**
- * A one-time secret in a response that breaks the contract, whole or cut: for the service it may be delivered, so it is not thrown
- * away. Only a string that ends within what came counts.
+ * A one-time secret in a response that breaks the contract, whole or cut: the service may count it as delivered, so it is not
+ * thrown away. Only a string that ends within what came counts.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
   const text = body.toString("utf8");
-  const found = new RegExp(`"${secretField}"\\s*:\\s*("(?:[^"\\\\\\u0000-\\u001f]|\\\\.)+")`).exec(text);
+  const string = `"(?:[^"\\\\\\u0000-\\u001f]|\\\\.){1,${longestSecret}}"`;
+  const found = new RegExp(`"${secretField}"\\s*:\\s*(${string})`).exec(text);
   if (!found) return undefined;
   try {
     const secret: unknown = JSON.parse(found[1]!);

@@ -1,5 +1,5 @@
 import { Failure, type FailureKind, type Problem } from "../../errors.ts";
-import type { NetworkErrorReason } from "./exchange.ts";
+import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
 /** What a request was about, as far as that changes what to do about a refusal. */

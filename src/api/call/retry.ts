@@ -34,16 +34,18 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 }
 
 /**
- * True if sending the same read again may help: what the error's `retryable` says, else 429, 5xx, and a network that may
+ * True if sending the same read again may help: after 429, as the error's `retryable` says, else 5xx, and a network that may
  * come back. Not a name that does not exist, a certificate, a proxy's no, a redirect, or a response that breaks the
  * contract: they will be the same again.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
+  // §8: after 429 the caller waits and sends the same request again, whatever `retryable` says.
+  if (isRateLimited(attempt)) return true;
   // §7: the service itself says whether the same request may succeed later.
   const retryable = attempt.kind === "not_sent" ? undefined : attempt.problem?.retryable;
   if (retryable !== undefined && (attempt.kind === "refused" || attempt.reason === "status")) return retryable;
-  if (attempt.kind === "refused") return attempt.status === 429;
+  if (attempt.kind === "refused") return false;
   const { reason } = attempt;
   if (attempt.kind === "unknown") return reason === "status" || reason === "closed" || reason === "timeout";
   return attempt.temporary === true || reason === "refused" || reason === "timeout";

@@ -1,0 +1,118 @@
+// What `--debug` shows of an exchange: no body, and only what is known to be harmless.
+import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
+import { decoded, headerOf } from "../api/http/redaction.ts";
+
+export interface DebugEvent {
+  readonly kind: "request" | "response" | "broken";
+  /** Pairs a request with its outcome. */
+  readonly id: number;
+  /** How often this process has sent the same request, this time included. */
+  readonly attempt: number;
+  readonly method: string;
+  /** Values of query parameters whose names speak of secrets are masked. */
+  readonly url: string;
+  readonly headers?: Headers;
+  readonly status?: number;
+  /** Length of the decoded body. */
+  readonly bytes?: number;
+  /** Since the request was started. */
+  readonly elapsedMs?: number;
+  readonly sent?: boolean;
+  readonly reason?: NetworkErrorReason;
+  readonly detail?: string;
+}
+
+interface LogOptions {
+  readonly write: (event: DebugEvent) => void;
+  readonly now: () => number;
+  readonly userAgent: string;
+}
+
+/** @returns the transport, whose exchanges are logged */
+export function logged(transport: Transport, { write, now, userAgent }: LogOptions): Transport {
+  let count = 0;
+  const attempts = new Map<string, number>();
+  return {
+    close: () => transport.close(),
+    async exchange(request) {
+      const same = sameness(request);
+      const attempt = (attempts.get(same) ?? 0) + 1;
+      const about = { id: ++count, attempt, method: request.method, url: shownUrl(request) };
+      const startedAt = now();
+      write({ kind: "request", ...about, headers: harmless({ ...request.headers, "user-agent": userAgent }) });
+      const broken = (why: Pick<DebugEvent, "sent" | "reason" | "detail">): void => {
+        attempts.set(same, attempt);
+        write({ kind: "broken", ...about, ...why, elapsedMs: now() - startedAt });
+      };
+      const exchange = await transport.exchange(request).catch((error: unknown) => {
+        broken({ sent: false, reason: "unsendable", detail: "the request was refused" });
+        throw error;
+      });
+      if (exchange.kind === "broken") {
+        const { sent, reason, detail } = exchange;
+        broken({ sent, reason, detail });
+        return exchange;
+      }
+      const { status, headers, body } = exchange;
+      // After a final response the same question is a new one, unless it is a creation under the same key (§4.2, §8).
+      if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(same);
+      else attempts.set(same, attempt);
+      const elapsedMs = now() - startedAt;
+      write({ kind: "response", ...about, status, headers: harmless(headers), bytes: body.length, elapsedMs });
+      return exchange;
+    },
+  };
+}
+
+function isFinal(status: number): boolean {
+  return status < 500 && status !== 429 && status !== 408;
+}
+
+/** Equal for equal requests. It may hold a secret: it is compared, and never shown. */
+function sameness({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
+  const key = headerOf(headers, "idempotency-key") ?? null;
+  return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
+}
+
+/** A list of what is harmless, since a list of what is not is never complete. */
+const shownHeaders: readonly string[] = [
+  "accept",
+  "accept-encoding",
+  "cache-control",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "request-id",
+  "retry-after",
+  "service-version",
+  "user-agent",
+  "x-organization-id",
+];
+
+function harmless(headers: Headers): Headers {
+  const shown: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (shownHeaders.includes(lower)) shown[lower] = value?.slice(0, 200);
+    if (lower === "authorization")
+      shown[lower] = `${/^(?:basic|bearer)(?= )/i.exec(value ?? "")?.[0] ?? ""} <redacted>`.trim();
+  }
+  return shown;
+}
+
+function shownUrl({ baseUrl, path }: ExchangeRequest): string {
+  // The transport refuses an address with a user name; it is written before that.
+  const base = baseUrl.replace(/\/\/[^/?#]*@/, "//").replace(/\/+$/, "");
+  const [before, ...query] = path.split("?");
+  if (query.length === 0) return base + path;
+  const pairs = query.join("?").split("&");
+  return `${base}${before}?${pairs.map(maskPair).join("&")}`;
+}
+
+function maskPair(pair: string): string {
+  const [name = ""] = pair.split("=");
+  // A name that cannot be read is masked.
+  const plain = decoded(name) ?? "secret";
+  return name === "page_token" || !/secret|token|pass|key|cred|auth|sig/i.test(plain) ? pair : `${name}=…`;
+}
