@@ -70,12 +70,41 @@ export function createPrivateFile(path: string): number {
   }
 }
 
-/** Refuses an open file that others may read, that belongs to another user or that is not a plain file. */
-function checkPrivate(fd: number, path: string): Stats {
+/** Refuses an open file that belongs to another user or that is not a plain file. */
+function checkMine(fd: number, path: string): Stats {
   const stats = fstatSync(fd);
   if (!stats.isFile()) throw new Failure("usage", `Cannot use ${path}: it is not a plain file.`);
+  if (hasModes && !isMine(stats)) throw new Failure("usage", `Cannot use ${path}: it belongs to another user.`);
+  return stats;
+}
+
+/**
+ * Looks for a file that names commands to run: others may read it, and only this user may change it. A pipe in its place is
+ * refused, not waited for.
+ * @returns false if there is none
+ * @throws Failure `usage` if it could be another user's work
+ */
+export function isThereUnchangedByOthers(path: string): boolean {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw fileFailure(error, "read", { path });
+  }
+  try {
+    const { mode } = checkMine(fd, path);
+    if (!hasModes || (mode & 0o022) === 0) return true;
+    throw new Failure("usage", `${path} can be changed by other users.`, { nextCommand: shell`chmod 600 ${path}` });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Refuses an open file that others may read, that belongs to another user or that is not a plain file. */
+function checkPrivate(fd: number, path: string): Stats {
+  const stats = checkMine(fd, path);
   if (!hasModes) return stats;
-  if (!isMine(stats)) throw new Failure("usage", `Cannot use ${path}: it belongs to another user.`);
   if ((stats.mode & 0o077) !== 0) {
     throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
       meaning: "Other users may have read the secret in it, and a file system without permissions cannot protect one.",

@@ -175,7 +175,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
   const store = once(async () => {
     // A change asks for it when its response has no secret: what cannot be loaded then leaves an outcome that is unknown.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
-    return openProfileStore({ configDir: settings.configDir });
+    return openProfileStore({ configDir: settings.configDir }).catch(notLoaded);
   });
   const credentials = once(async () => {
     const { credentialsAt } = await import("../profiles/credentials.ts").catch(notLoaded);

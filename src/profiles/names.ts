@@ -1,6 +1,7 @@
 // The names of profiles, and what they may be. Light: completion loads this.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isThereUnchangedByOthers } from "../disk/private-file.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
@@ -38,7 +39,11 @@ export interface ProfileName {
  * @param configDir the configuration folder
  */
 export function readProfileNames(configDir: string): ProfileName[] {
-  return readProfiles(configDir).profiles.map(({ name, region, base_url }) => ({ name, region, base_url }));
+  try {
+    return readProfiles(configDir).profiles.map(({ name, region, base_url }) => ({ name, region, base_url }));
+  } catch {
+    return [];
+  }
 }
 
 /** What a profile says of the journal that its changes are kept in. */
@@ -48,7 +53,10 @@ export interface ProfileJournal {
   readonly escrow: readonly string[];
 }
 
-/** @param name the profile's; the default one's if there is none */
+/**
+ * @param name the profile's; the default one's if there is none
+ * @throws Failure `usage` if another user could have written the file
+ */
 export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {
   const { standard, profiles } = readProfiles(configDir);
   const { journal, escrow } = profiles.find((profile) => profile.name === (name ?? standard)) ?? {};
@@ -59,11 +67,14 @@ export function readProfileJournal(configDir: string, name: string | undefined):
 type ReadProfile = ProfileName & { readonly journal?: unknown; readonly escrow?: unknown };
 
 function readProfiles(configDir: string): { standard: unknown; profiles: ReadProfile[] } {
-  let file: { profiles?: unknown; default?: unknown } | null;
-  try {
-    file = JSON.parse(readFileSync(join(configDir, "profiles.json"), "utf8").replace(/^\uFEFF/, ""));
-  } catch {
-    return { standard: undefined, profiles: [] };
+  const path = join(configDir, "profiles.json");
+  let file: { profiles?: unknown; default?: unknown } | null = null;
+  if (isThereUnchangedByOthers(path)) {
+    try {
+      file = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
+    } catch {
+      // Every command that acts says what is wrong with it.
+    }
   }
   const profiles = Array.isArray(file?.profiles) ? (file.profiles as unknown[]) : [];
   return { standard: file?.default, profiles: profiles.filter(isNamed) };

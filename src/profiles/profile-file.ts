@@ -1,14 +1,9 @@
-// profiles.json: its schema, and how it is read and replaced. Reading is a file and zod; only writing loads conf.
-import { readFileSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
+// The format of profiles.json: its schema, and where a text breaks it.
 import * as z from "zod/mini";
-import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
-import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
-import { shell } from "../next-step.ts";
 
 /** True if `check` takes the text: an address in a hand-edited file is held to the same rules as a flag. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
@@ -120,6 +115,8 @@ export type Profile = z.infer<typeof Profile>;
 
 const formatVersion = 1;
 
+export const noProfiles: ProfileFile = { version: formatVersion, default: null, profiles: [] };
+
 export const ProfileFile = z.looseObject(
   {
     version: z.literal(formatVersion, { error: `must be ${formatVersion} (a newer integ may have written it)` }),
@@ -156,71 +153,14 @@ function parseFile(text: string, path: string): ProfileFile {
   throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** Others may have inserted a command that runs as this user: a file they could change is not read. */
-function refuseIfOpenToOthers(path: string): void {
-  if (process.platform === "win32") return;
-  if ((statSync(path).mode & 0o022) === 0) return;
-  throw new Failure("usage", `${path} can be changed by other users.`, { nextCommand: shell`chmod 600 ${path}` });
-}
-
-export function readProfileFile(path: string): ProfileFile {
-  let text: string;
-  try {
-    refuseIfOpenToOthers(path);
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return { version: formatVersion, default: null, profiles: [] };
-    throw fileFailure(error, "read", { path });
-  }
-  if (lastRead?.text !== text || lastRead.path !== path)
+/** What conf needs to be the store of a file: what it reads is checked, and what would not be read again is never written. */
+export function formatOf(path: string): {
+  deserialize: (text: string) => ProfileFile;
+  serialize: (file: object) => string;
+} {
+  return {
     // A byte order mark, as some editors leave it, is not an error.
-    lastRead = { path, text, file: parseFile(text.replace(/^\uFEFF/, ""), path) };
-  return lastRead.file;
-}
-
-/** The file is read each time; the same text is not checked again, since thousands of profiles take a while. */
-let lastRead: { readonly path: string; readonly text: string; readonly file: ProfileFile } | undefined;
-
-/** What conf does to a candidate of an older format: an entry for each new one, which sets `version` too. */
-const migrations = {};
-
-/**
- * Replaces profiles.json in one step; the caller holds its lock. A symbolic link to it (dotfiles) stays, and what it
- * names is replaced. conf brings the candidate to the newest format and writes it; it takes a short write on a full disk
- * for success and never syncs the folder, so that disk/ proves the candidate whole before it gets the name.
- */
-export async function writeProfileFile(path: string, file: ProfileFile): Promise<void> {
-  try {
-    const { default: Conf } = await import("conf");
-    replaceByCandidate(linkTarget(path), (candidate) => {
-      let text = "";
-      try {
-        // eslint-disable-next-line no-new -- the constructor writes
-        new Conf<Record<string, unknown>>({
-          cwd: dirname(candidate),
-          configName: basename(candidate),
-          fileExtension: "",
-          configFileMode: 0o600,
-          defaults: file,
-          projectVersion: `${formatVersion}.0.0`,
-          migrations,
-          serialize: (content) => (text = `${JSON.stringify({ ...content, [confState]: undefined }, null, 2)}\n`),
-          deserialize: withConfState,
-        });
-      } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error; // a cut file that it reads again: the proof says why
-      }
-      return text;
-    });
-  } catch (error) {
-    throw fileFailure(error, "write", { path });
-  }
-}
-
-/** Where conf keeps the version that it migrates from. The file has it as `version` instead. */
-const confState = "__internal__";
-
-function withConfState(text: string): Record<string, unknown> {
-  const content: { version: number } = JSON.parse(text);
-  return { ...content, [confState]: { migrations: { version: `${content.version}.0.0` } } };
+    deserialize: (text) => parseFile(text.replace(/^\uFEFF/, ""), path),
+    serialize: (file) => `${JSON.stringify(file, null, 2)}\n`,
+  };
 }

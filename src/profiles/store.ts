@@ -1,13 +1,16 @@
-import { join } from "node:path";
+// The stored profiles: conf reads and writes profiles.json, zod checks it, and one process at a time changes it.
+import { basename, dirname, join } from "node:path";
+import type Conf from "conf";
+import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import type { LockOwner } from "../disk/lock-owner.ts";
-import { ensurePrivateFolder } from "../disk/private-file.ts";
+import { ensurePrivateFolder, isThereUnchangedByOthers } from "../disk/private-file.ts";
 import type { HeldLock } from "../disk/kernel-lock.ts";
 import { waitForLock } from "../disk/process-lock.ts";
 import { Failure } from "../errors.ts";
 import { checkProfileName, profileNotFound } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
-import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
+import { formatOf, noProfiles, ProfileFile } from "./profile-file.ts";
 import { shell, flags } from "../next-step.ts";
 
 /** Takes the lock that every change is made under. */
@@ -62,19 +65,22 @@ class FileProfileStore implements StoredProfiles {
   readonly path: string;
   readonly #folder: string;
   readonly #waitMs: number | undefined;
+  readonly #Conf: typeof Conf;
+  #conf: Conf<ProfileFile> | undefined;
 
-  constructor(folder: string, waitMs: number | undefined) {
+  constructor(folder: string, waitMs: number | undefined, conf: typeof Conf) {
     this.#folder = folder;
     this.#waitMs = waitMs;
+    this.#Conf = conf;
     this.path = join(folder, "profiles.json");
   }
 
   get default(): string | null {
-    return readProfileFile(this.path).default;
+    return this.#read().default;
   }
 
   list(): readonly Profile[] {
-    return readProfileFile(this.path).profiles;
+    return this.#read().profiles;
   }
 
   get(name: string): Profile | undefined {
@@ -127,12 +133,45 @@ class FileProfileStore implements StoredProfiles {
     const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
       // What would not be read again is never written.
-      const next = ProfileFile.safeParse(change(readProfileFile(this.path)));
+      const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
-      await writeProfileFile(this.path, next.data);
+      this.#write(next.data);
     } finally {
       held.release();
     }
+  }
+
+  /** @throws Failure `usage` with the place if the file is broken, or if others could have written a command into it */
+  #read(): ProfileFile {
+    // conf would make the folder to look for the file.
+    if (!isThereUnchangedByOthers(this.path)) return noProfiles;
+    try {
+      this.#conf ??= this.#confAt(this.path);
+      return { ...noProfiles, ...this.#conf.store };
+    } catch (error) {
+      throw fileFailure(error, "read", { path: this.path });
+    }
+  }
+
+  /**
+   * conf takes a short write on a full disk for success, so it writes a new file beside the old one, which gets the name once it
+   * is proven whole. A symbolic link to the file (dotfiles) stays, and what it names is replaced.
+   */
+  #write(file: ProfileFile): void {
+    const { serialize } = formatOf(this.path);
+    try {
+      replaceByCandidate(linkTarget(this.path), (candidate) => {
+        this.#confAt(candidate).store = file;
+        return serialize(file);
+      });
+    } catch (error) {
+      throw fileFailure(error, "write", { path: this.path });
+    }
+  }
+
+  #confAt(path: string): Conf<ProfileFile> {
+    const place = { cwd: dirname(path), configName: basename(path), fileExtension: "", configFileMode: 0o600 };
+    return new this.#Conf<ProfileFile>({ ...place, ...formatOf(path) });
   }
 }
 
@@ -157,6 +196,25 @@ function invalid(issue: { readonly path: readonly PropertyKey[]; readonly messag
  * @param options.configDir the folder; made 0700 at the first change
  * @param options.lockWaitMs how long another process' change is waited for (default 10 s)
  */
-export function openProfileStore(options: { readonly configDir: string; readonly lockWaitMs?: number }): ProfileStore {
-  return new FileProfileStore(options.configDir, options.lockWaitMs);
+export async function openProfileStore(options: {
+  readonly configDir: string;
+  readonly lockWaitMs?: number;
+}): Promise<ProfileStore> {
+  return new FileProfileStore(options.configDir, options.lockWaitMs, await loadConf());
+}
+
+/**
+ * Loads conf without the listeners for signals that its package for atomic writes leaves: they send every signal a second time,
+ * and the second Ctrl-C gives up a request whose response is waited for.
+ */
+async function loadConf(): Promise<typeof Conf> {
+  const before = new Set(signalListeners().map(({ listener }) => listener));
+  const { default: loaded } = await import("conf");
+  for (const { signal, listener } of signalListeners()) if (!before.has(listener)) process.off(signal, listener);
+  return loaded;
+}
+
+function signalListeners(): { readonly signal: NodeJS.Signals; readonly listener: NodeJS.SignalsListener }[] {
+  const signals = process.eventNames().filter((name): name is NodeJS.Signals => String(name).startsWith("SIG"));
+  return signals.flatMap((signal) => process.listeners(signal).map((listener) => ({ signal, listener })));
 }

@@ -6,14 +6,18 @@ import { openProfileStore } from "../../src/profiles/store.ts";
 
 const [, , configDir = ""] = process.argv;
 
-const rooms = {
-  store: openProfileStore({ configDir }),
-  credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
-};
-const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_basic" } as const;
-editProfile(rooms, "prod", {
-  credential: { kind: "client_credentials", client_id: "new", secret: "canary-new", ...oauth },
-}).then(
+async function change(): Promise<void> {
+  const rooms = {
+    store: await openProfileStore({ configDir }),
+    credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
+  };
+  const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_basic" } as const;
+  await editProfile(rooms, "prod", {
+    credential: { kind: "client_credentials", client_id: "new", secret: "canary-new", ...oauth },
+  });
+}
+
+change().then(
   () => writeSync(1, "changed\n"),
   (error: unknown) => {
     process.exitCode = 1;

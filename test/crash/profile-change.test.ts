@@ -15,9 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-function open(configDir: string): ProfileStores {
+async function open(configDir: string): Promise<ProfileStores> {
   return {
-    store: openProfileStore({ configDir, lockWaitMs: 0 }),
+    store: await openProfileStore({ configDir, lockWaitMs: 0 }),
     credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
   };
 }
@@ -33,16 +33,15 @@ async function credentialIn(rooms: ProfileStores): Promise<string> {
 }
 
 describe("the order of calls", () => {
-  it("a secret is synced with its folder before profiles.json names it; the new file is synced before it is moved", (context) => {
+  it("a secret is synced with its folder before profiles.json names it; the new file is synced before it is moved", async (context) => {
     needStrace(context);
     const configDir = join(temporaryFolder(), "config");
-    return addProfile(open(configDir), { name: "prod", region: "eu", base_url: "https://api.example.com" }).then(() => {
-      const calls = callsOf([driver.path, configDir], configDir);
-      const whole = "openat fchmod pwrite64 fsync openat fsync close close";
-      // The secret, the lock, profiles.json, the end of the lock.
-      const candidate = "openat pwrite64 fsync close rename .*openat fsync close";
-      expect(calls).toMatch(new RegExp(`${whole}.* link unlink .*${candidate} rename openat fsync close unlink close`));
-    });
+    await addProfile(await open(configDir), { name: "prod", region: "eu", base_url: "https://api.example.com" });
+    const calls = callsOf([driver.path, configDir], configDir);
+    const whole = "openat fchmod pwrite64 fsync openat fsync close close";
+    // The secret, the lock, profiles.json, the end of the lock.
+    const candidate = "openat pwrite64 fsync close rename .*openat fsync close";
+    expect(calls).toMatch(new RegExp(`${whole}.* link unlink .*${candidate} rename openat fsync close unlink close`));
   });
 });
 
@@ -56,7 +55,7 @@ describe("another credential for a profile, disturbed at every file call", () =>
       const root = temporaryFolder();
       const template = join(root, "template");
       const configDir = join(root, "config");
-      await addProfile(open(template), {
+      await addProfile(await open(template), {
         name: "prod",
         region: "eu",
         base_url: "https://api.example.com",
@@ -76,12 +75,12 @@ describe("another credential for a profile, disturbed at every file call", () =>
       for (const point of chosen) {
         const at = `${fault} at ${point.call} ${point.nth}`;
         const { stdout } = runWithFault(command, { point, fault, fresh });
-        const rooms = open(configDir);
+        const rooms = await open(configDir);
         const found = await credentialIn(rooms);
         expect(["key:canary-old", "new:canary-new"], at).toContain(found);
         if (stdout.includes("changed")) expect(found, at).toBe("new:canary-new");
         await editProfile(rooms, "prod", { region: "us" });
-        expect(await credentialIn(open(configDir)), at).toBe(found);
+        expect(await credentialIn(await open(configDir)), at).toBe(found);
         ends[found === "new:canary-new" ? "new" : "old"]++;
       }
       recordFigure("profile change", { points: points.length, hit: chosen.length, violations: 0 }, fault);

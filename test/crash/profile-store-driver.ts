@@ -5,7 +5,7 @@ import { openProfileStore } from "../../src/profiles/store.ts";
 const [, , work = "", folder = "", label = "", count = "1"] = process.argv;
 
 async function addMany(): Promise<void> {
-  const store = openProfileStore({ configDir: folder, lockWaitMs: 60_000 });
+  const store = await openProfileStore({ configDir: folder, lockWaitMs: 60_000 });
   for (let index = 0; index < Number(count); index++) {
     await store.add({
       id: randomUUID(),
@@ -19,7 +19,13 @@ async function addMany(): Promise<void> {
   }
 }
 
-const works: Record<string, () => Promise<void>> = { addMany };
+/** Prints the signals that something listens for once the store was used. */
+async function signals(): Promise<void> {
+  await addMany();
+  process.stdout.write(`${JSON.stringify(process.eventNames().filter((name) => String(name).startsWith("SIG")))}\n`);
+}
+
+const works: Record<string, () => Promise<void>> = { addMany, signals };
 works[work]?.().catch((error: unknown) => {
   process.stderr.write(`${String(error)}\n`);
   process.exitCode = 1;

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,6 +17,13 @@ afterAll(() => driver.remove());
 
 const rounds = isFull ? 25 : 12;
 
+it("leaves signals to the command: a second listener would take the first Ctrl-C for two", () => {
+  const printed = execFileSync(process.execPath, [driver.path, "signals", temporaryFolder(), "p"], {
+    encoding: "utf8",
+  });
+  expect(printed).toBe("p-0\n[]\n");
+});
+
 describe("several processes that change profiles.json", () => {
   it("eight that add ten profiles each lose none", async () => {
     const folder = temporaryFolder();
@@ -27,9 +34,7 @@ describe("several processes that change profiles.json", () => {
     );
     const ends = await Promise.all(children.map((child) => once(child, "exit")));
     expect(ends).toEqual(children.map(() => [0, null]));
-    const names = openProfileStore({ configDir: folder })
-      .list()
-      .map((profile) => profile.name);
+    const names = (await openProfileStore({ configDir: folder })).list().map((profile) => profile.name);
     expect(new Set(names).size).toBe(80);
     expect(readdirSync(folder)).toEqual(["profiles.json"]);
   });
@@ -50,14 +55,10 @@ describe("several processes that change profiles.json", () => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 15));
       child.kill("SIGKILL");
       await once(child, "close");
-      const names = new Set(
-        openProfileStore({ configDir: folder })
-          .list()
-          .map((profile) => profile.name),
-      );
+      const names = new Set((await openProfileStore({ configDir: folder })).list().map((profile) => profile.name));
       expect([...reported].filter((name) => !names.has(name))).toEqual([]);
     }
-    const store = openProfileStore({ configDir: folder, lockWaitMs: 0 });
+    const store = await openProfileStore({ configDir: folder, lockWaitMs: 0 });
     await store.add(aProfile({ name: "after" }));
     expect(readdirSync(folder)).toEqual(["profiles.json"]);
     recordFigure(

@@ -1,10 +1,20 @@
 // Who acts, and where a credential may go: profiles, the environment, both regions, both shapes of HTTP Basic.
+import { execFileSync, spawnSync } from "node:child_process";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home, type Ended } from "../support/program.ts";
+import { Home, type Ended, program } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -504,4 +514,74 @@ function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`);
+}
+
+describe("a profiles.json that another user could have written", () => {
+  /** What runs as another user can read the tree, or undefined: only root can become one. */
+  const uid = somebodyElse();
+
+  it.skipIf(uid === undefined)("is refused if it belongs to another user: nothing in it is run", async () => {
+    const at = home();
+    const config = at.path("config");
+    mkdirSync(config, { mode: 0o700 });
+    const credential = { kind: "api_key", basic_style: "apikey-user", source: "command", command: "touch ran; echo k" };
+    const profile = { id: randomUUID(), name: "p", region: "us", base_url: service.us.base_url, credential };
+    const file = { version: 1, default: "p", profiles: [{ ...profile, credential_origins: [service.us.base_url] }] };
+    writeFileSync(at.path("config", "profiles.json"), JSON.stringify(file));
+    chmodSync(at.path("config", "profiles.json"), 0o644);
+    for (const folder of [at.folder, config]) chownSync(folder, uid!, uid!);
+    chownSync(at.path("config", "profiles.json"), 12_345, 12_345);
+    for (const words of [
+      ["entities", "list"],
+      ["profiles", "list"],
+      ["journal", "list"],
+    ]) {
+      const { code, stderr } = await at.integ(words, { under: asUser(uid!) });
+      expect([code, stderr]).toEqual([2, expect.stringContaining("it belongs to another user")]);
+    }
+    expect(existsSync(at.path("ran"))).toBe(false);
+  });
+
+  it.each(["620", "602"])("is refused with mode %s", async (mode) => {
+    const at = home();
+    await add(at, "p");
+    chmodSync(at.path("config", "profiles.json"), Number.parseInt(mode, 8));
+    for (const words of [
+      ["entities", "list"],
+      ["profiles", "list"],
+      ["journal", "list"],
+    ]) {
+      const { code, stderr } = await at.integ(words);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("can be changed by other users")]);
+    }
+  });
+
+  it("is refused, not waited for, if it is a pipe", async () => {
+    const at = home();
+    mkdirSync(at.path("config"), { mode: 0o700 });
+    execFileSync("mkfifo", ["-m", "600", at.path("config", "profiles.json")]);
+    for (const words of [
+      ["entities", "list"],
+      ["profiles", "list"],
+      ["journal", "list"],
+      ["__complete", "profiles", "show", ":"],
+    ]) {
+      const { code, stdout, stderr } = await at.integ(words, { timeoutMs: 20_000 });
+      if (words[0] === "__complete") expect([code, stdout]).toEqual([0, expect.stringContaining("sandbox")]);
+      else expect([code, stderr]).toEqual([2, expect.stringContaining("it is not a plain file")]);
+    }
+  });
+});
+
+function somebodyElse(): number | undefined {
+  const isReadable =
+    spawnSync(program[0], [...program.slice(1), "--version"], { uid: 65_534, gid: 65_534 }).status === 0;
+  if (!isReadable) console.warn("skipped: a profiles.json of another user: only root can become one");
+  return isReadable ? 65_534 : undefined;
+}
+
+/** Words before a program that run it as another user. */
+function asUser(uid: number): string[] {
+  const script = `const [file, ...words] = process.argv.slice(1); const { status } = require("node:child_process").spawnSync(file, words, { uid: ${uid}, gid: ${uid}, stdio: "inherit" }); process.exitCode = status;`;
+  return [process.execPath, "-e", script];
 }

@@ -64,12 +64,12 @@ describe("the folder for compiled code", () => {
     expect(existsSync(join(home, ".cache"))).toBe(false);
   });
 
-  it.each([0o720, 0o702, 0o1777])("is not used if others can write to it or to the folder around it: %o", (mode) => {
+  it.each(["720", "702", "1777"])("is not used if others can write to it or to the folder around it: %s", (mode) => {
     const caches = join(home, ".cache");
     mkdirSync(join(caches, "integ"), { recursive: true, mode: 0o700 });
     for (const folder of [caches, join(caches, "integ")]) {
       expect(folderGiven()).toBe(join(caches, "integ"));
-      chmodSync(folder, mode);
+      chmodSync(folder, Number.parseInt(mode, 8));
       expect(folderGiven()).toBeUndefined();
       chmodSync(folder, 0o700);
     }

@@ -23,7 +23,7 @@ interface Setup {
 
 async function prod(setup: Setup): Promise<ActiveProfile> {
   const configDir = temporaryFolder();
-  const store = openProfileStore({ configDir });
+  const store = await openProfileStore({ configDir });
   const credentials = credentialsAt({ configDir, keychain: "file", env: {} });
   const { credential, legacy, organization = true } = setup;
   await addProfile(
@@ -176,8 +176,8 @@ describe("the environment's profile and the sandbox", () => {
     env,
     credentials: credentialsAt({ configDir: "/nowhere", keychain: "file", env }),
   });
-  const open = (env: Record<string, string>): Promise<ActiveProfile> =>
-    activate(resolveProfile({ env, stored: openProfileStore({ configDir: "/nowhere" }) }), tools(env));
+  const open = async (env: Record<string, string>): Promise<ActiveProfile> =>
+    activate(resolveProfile({ env, stored: await openProfileStore({ configDir: "/nowhere" }) }), tools(env));
 
   it("uses what stands in the variables", async () => {
     expect(await (await open({ ...address, INTEG_API_KEY: "k" })).credential()).toEqual({
@@ -215,7 +215,7 @@ describe("the environment's profile and the sandbox", () => {
     const resolution = resolveProfile({
       flagProfile: "sandbox-eu",
       env: {},
-      stored: openProfileStore({ configDir: "/nowhere" }),
+      stored: await openProfileStore({ configDir: "/nowhere" }),
     });
     const asked: string[] = [];
     const profile = await activate(resolution, {

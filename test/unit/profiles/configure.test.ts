@@ -24,11 +24,11 @@ const client: NewCredential = {
 };
 const prod = { name: "prod", region: "eu", base_url: "https://api.example.com/" } as const;
 
-function rooms(): ProfileStores & { keptSecrets: () => string[] } {
+async function rooms(): Promise<ProfileStores & { keptSecrets: () => string[] }> {
   const configDir = temporaryFolder();
   const credentials = credentialsAt({ configDir, keychain: "file", env: {} });
   return {
-    store: openProfileStore({ configDir }),
+    store: await openProfileStore({ configDir }),
     credentials,
     keptSecrets: () => {
       try {
@@ -48,7 +48,7 @@ async function secretOf(house: ProfileStores, profile: Profile): Promise<string>
 
 describe("adding a profile", () => {
   it("keeps the secret apart from profiles.json, bound to the origin", async () => {
-    const house = rooms();
+    const house = await rooms();
     const { profile } = await addProfile(house, { ...prod, credential: key });
     expect(profile).toMatchObject({
       base_url: "https://api.example.com",
@@ -77,7 +77,7 @@ describe("adding a profile", () => {
     ["an empty key", { ...prod, name: "new", credential: { ...key, secret: "" } }],
     ["a key with a newline", { ...prod, name: "new", credential: { ...key, secret: "canary\n" } }],
   ])("with %s: exit 2 and nothing is left behind", async (_what, settings) => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, prod);
     const before = readFileSync(house.store.path, "utf8");
     const failure = await failureOf(() => addProfile(house, settings));
@@ -89,7 +89,7 @@ describe("adding a profile", () => {
 });
 
 it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is refused: %j", async (secret) => {
-  const house = rooms();
+  const house = await rooms();
   const refused = await addProfile(house, { ...prod, credential: { ...key, secret } }).catch((error: unknown) => error);
   expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("lone surrogate") });
   expect(house.keptSecrets()).toEqual([]);
@@ -97,7 +97,7 @@ it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is ref
 
 describe("changing a profile", () => {
   it("keeps the credential at the same origin, drops it at another, with the way to a token, and says so", async () => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, credential: key, legacy: { kind: "access_token_command", command: "x" } });
     const same = await editProfile(house, "prod", { base_url: "https://api.example.com/v2", region: "us" });
     expect(same.notes).toEqual([]);
@@ -113,7 +113,7 @@ describe("changing a profile", () => {
   });
 
   it("drops client credentials when their token endpoint moves to another origin", async () => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, credential: client });
     const oauth = { client_auth: "client_secret_basic", token_endpoint: "https://id.example.com/v2/token" } as const;
     const near = await editProfile(house, "prod", { oauth });
@@ -135,7 +135,7 @@ describe("changing a profile", () => {
     ["client credentials", { credential: { ...client, ...exchange } }],
     ["no credential", { credential: null, oauth: exchange }],
   ])("of %s: at another base URL nothing of the old token exchange stays, and it is said", async (_of, given) => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, ...given });
     const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
     expect(oauthOf(profile)).toBeUndefined();
@@ -149,7 +149,7 @@ describe("changing a profile", () => {
   });
 
   it("takes a new address and its new credential in one step", async () => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, credential: key });
     const { profile, notes } = await editProfile(house, "prod", {
       base_url: "https://api.example.net",
@@ -162,7 +162,7 @@ describe("changing a profile", () => {
   });
 
   it("replaces a credential, forgets the old secret, keeps the token endpoint known", async () => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, credential: client });
     const { profile } = await editProfile(house, "prod", { credential: key });
     expect(profile.oauth?.token_endpoint).toBe("https://id.example.com/token");
@@ -172,7 +172,7 @@ describe("changing a profile", () => {
   });
 
   it("leaves the old secret usable where profiles.json cannot be changed", async () => {
-    const house = rooms();
+    const house = await rooms();
     const { profile } = await addProfile(house, { ...prod, credential: key });
     const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
     const changes = { add: full, edit: full, remove: full, use: full };
@@ -188,7 +188,7 @@ describe("changing a profile", () => {
 
 describe("removing a profile", () => {
   it("takes its secret along", async () => {
-    const house = rooms();
+    const house = await rooms();
     await addProfile(house, { ...prod, credential: key });
     await removeProfile(house, "prod");
     expect([house.store.list(), house.keptSecrets()]).toEqual([[], []]);

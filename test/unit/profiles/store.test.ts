@@ -23,13 +23,13 @@ const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 describe("the profile store", () => {
   it("keeps what it is given, makes the first the default, writes 0600 in 0700 whatever the umask", async () => {
     const configDir = join(temporaryFolder(), "new", "config");
-    const store = openProfileStore({ configDir });
+    const store = await openProfileStore({ configDir });
     expect([store.list(), store.default]).toEqual([[], null]);
     const before = process.umask(0);
     const one = await store.add(aProfile({ name: "one" }));
     process.umask(before);
     const two = await store.add(aProfile({ name: "two" }));
-    expect(openProfileStore({ configDir }).list()).toEqual([one, two]);
+    expect((await openProfileStore({ configDir })).list()).toEqual([one, two]);
     expect(store.default).toBe("one");
     await store.add(aProfile({ name: "three" }), { use: true });
     expect(store.default).toBe("three");
@@ -38,7 +38,7 @@ describe("the profile store", () => {
   });
 
   it("edits, removes and chooses", async () => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     const one = await store.add(aProfile({ name: "one" }));
     await store.add(aProfile({ name: "two" }));
     const edited = await store.edit("one", (profile) => ({ ...profile, region: "us", id: "x", name: "y" }));
@@ -63,16 +63,16 @@ describe("the profile store", () => {
     ["use nobody", (store: Store) => store.use("nobody")],
     ["edit to nonsense", (store: Store) => store.edit("one", (it) => ({ ...it, base_url: "http://example.com" }))],
   ])("refuses to %s, and changes nothing", async (_what, work) => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     await store.add(aProfile({ name: "one" }));
     const before = readFileSync(store.path, "utf8");
     expect((await failureOf(() => work(store))).kind).toBe("usage");
     expect(readFileSync(store.path, "utf8")).toBe(before);
   });
-  type Store = ReturnType<typeof openProfileStore>;
+  type Store = Awaited<ReturnType<typeof openProfileStore>>;
 
   it("keeps what a newer integ wrote into a profile, a credential and the file", async () => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     const credential = {
       kind: "api_key",
       basic_style: "apikey-user",
@@ -119,7 +119,7 @@ describe("a broken profiles.json", () => {
     ["a newer format", `{"version": 2, "default": null, "profiles": []}`, "line 1, column 13: version must be 1"],
     ["another thing", "[]", "line 1, column 1"],
   ])("%s: exit 2 with the place; nothing is touched by any command", async (_what, text, words) => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     writeFileSync(store.path, text, { mode: 0o600 });
     for (const work of [
       () => store.list(),
@@ -136,8 +136,8 @@ describe("a broken profiles.json", () => {
     expect(readFileSync(store.path, "utf8")).toBe(text);
   });
 
-  it("reads past a byte order mark", () => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+  it("reads past a byte order mark", async () => {
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     writeFileSync(store.path, `\uFEFF${JSON.stringify({ version: 1, default: null, profiles: [good] })}`, {
       mode: 0o600,
     });
@@ -147,7 +147,7 @@ describe("a broken profiles.json", () => {
 
 describe("permissions and links", () => {
   it("does not read a file that others can change: it may name commands", async () => {
-    const store = openProfileStore({ configDir: temporaryFolder() });
+    const store = await openProfileStore({ configDir: temporaryFolder() });
     await store.add(aProfile({ name: "one" }));
     chmodSync(store.path, 0o620);
     expect(await failureOf(() => store.list())).toMatchObject({
@@ -163,7 +163,7 @@ describe("permissions and links", () => {
   it("refuses a folder that others can write to", async () => {
     const configDir = temporaryFolder();
     chmodSync(configDir, 0o777);
-    const store = openProfileStore({ configDir });
+    const store = await openProfileStore({ configDir });
     expect((await failureOf(() => store.add(aProfile({ name: "one" })))).kind).toBe("usage");
     expect(readdirSync(configDir)).toEqual([]);
   });
@@ -173,7 +173,7 @@ describe("permissions and links", () => {
     const real = join(folder, "dotfiles");
     mkdirSync(real, { mode: 0o700 });
     mkdirSync(join(folder, "config"), { mode: 0o700 });
-    const store = openProfileStore({ configDir: join(folder, "config") });
+    const store = await openProfileStore({ configDir: join(folder, "config") });
     writeFileSync(join(real, "mine.json"), `{"version":1,"default":null,"profiles":[]}`, { mode: 0o600 });
     symlinkSync(join(real, "mine.json"), store.path);
     await store.add(aProfile({ name: "one" }));
@@ -185,7 +185,7 @@ describe("permissions and links", () => {
   it("says when the folder cannot be made", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "file"), "");
-    const store = openProfileStore({ configDir: join(folder, "file", "config") });
+    const store = await openProfileStore({ configDir: join(folder, "file", "config") });
     expect(await failureOf(() => store.add(aProfile({ name: "one" })))).toMatchObject({ kind: "usage" });
   });
 });
@@ -193,7 +193,7 @@ describe("permissions and links", () => {
 describe("a full disk", () => {
   it("is a clear failure, and the old file stays whole (conf left a cut one here and called it written)", async (context) => {
     const disk = mountSmallDisk(64, context);
-    const store = openProfileStore({ configDir: disk });
+    const store = await openProfileStore({ configDir: disk });
     await store.add(aProfile({ name: "one" }));
     for (let index = 0; index < 30; index++) await store.add(aProfile({ name: `more-${index}` }));
     const before = readFileSync(store.path, "utf8");
@@ -214,7 +214,7 @@ describe("several processes", () => {
     const configDir = temporaryFolder();
     const path = join(configDir, "profiles.lock");
     const means = { self: identify(process.pid), kernel: loadKernelLock() };
-    const store = openProfileStore({ configDir, lockWaitMs: 30 });
+    const store = await openProfileStore({ configDir, lockWaitMs: 30 });
     const held = tryLock(path, means);
     const add = (): Promise<unknown> => store.add(aProfile({ name: "one" }));
     expect(await failureOf(add)).toMatchObject({

@@ -33,9 +33,9 @@ function toolsAt(folder: string): DestinationTools {
   };
 }
 
-function profilesAt(folder: string): ProfileStores {
+async function profilesAt(folder: string): Promise<ProfileStores> {
   return {
-    store: openProfileStore({ configDir: folder }),
+    store: await openProfileStore({ configDir: folder }),
     credentials: credentialsAt({ configDir: folder, keychain: "file", env: {} }),
   };
 }
@@ -201,7 +201,7 @@ describe("a profile", () => {
   const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_post" } as const;
   const refusal = "The secret cannot become the credential of profile";
   const made = async (settings: object = {}): Promise<ProfileStores> => {
-    const stores = profilesAt(temporaryFolder());
+    const stores = await profilesAt(temporaryFolder());
     await addProfile(stores, { ...prod, ...settings });
     return stores;
   };
@@ -212,14 +212,14 @@ describe("a profile", () => {
     ["sandbox-eu", "its credentials are its own", "Name another destination for the secret."],
     ["none", "it does not exist", undefined],
   ])("%s takes none", async (name, why, hint) => {
-    const failure = await failureOf(() => profileDestinationOf(name).check());
+    const failure = await failureOf(async () => (await profileDestinationOf(name)).check());
     expect(failure).toMatchObject({ kind: "usage", message: `${refusal} ${name}: ${why}.` });
     expect([failure.details.hint, failure.details.nextCommand]).toEqual([
       hint,
       hint === undefined ? "integ profiles list" : undefined,
     ]);
-    function profileDestinationOf(of: string): ReturnType<typeof profileDestination> {
-      return profileDestination({ name: of }, { stores: profilesAt(temporaryFolder()) });
+    async function profileDestinationOf(of: string): Promise<ReturnType<typeof profileDestination>> {
+      return profileDestination({ name: of }, { stores: await profilesAt(temporaryFolder()) });
     }
   });
 

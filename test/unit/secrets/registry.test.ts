@@ -18,11 +18,11 @@ interface House {
   readonly tools: DestinationTools;
 }
 
-function house(more: Partial<DestinationTools> = {}): House {
+async function house(more: Partial<DestinationTools> = {}): Promise<House> {
   const folder = temporaryFolder();
   const configDir = join(folder, "config");
   const rooms = {
-    store: openProfileStore({ configDir }),
+    store: await openProfileStore({ configDir }),
     credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
   };
   const stderr: string[] = [];
@@ -63,36 +63,38 @@ describe("the secret options", () => {
     ["an address that is none", { to: [{ kind: "store", to: "keychain:s" }] }],
     ["integ's own place in a store", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],
   ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
-    const { folder, tools } = house();
+    const { folder, tools } = await house();
     expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
     expect(readdirSync(folder)).toEqual([]);
   });
 
   it("find one file behind two names of its folder: exit 2", async () => {
-    const { folder, tools } = house();
+    const { folder, tools } = await house();
     symlinkSync(folder, join(folder, "link"));
     const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
     expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
   });
 
   it("say what to type where --force has no file to replace", async () => {
-    const { message, details } = await failureOf(() => destinationFor({ to: [], force: true }, house().tools));
+    const { tools } = await house();
+    const { message, details } = await failureOf(() => destinationFor({ to: [], force: true }, tools));
     expect(message).toContain("no --secret-file is given");
     expect(details.hint).toBe("Add --secret-file <path>, or leave --force out.");
   });
 
   it("name standard output where there are none", async () => {
-    expect((await destinationFor({ to: [] }, house().tools)).isStdout).toBe(true);
-    expect((await destinationFor({ to: [file] }, house().tools)).isStdout).toBe(false);
+    expect((await destinationFor({ to: [] }, (await house()).tools)).isStdout).toBe(true);
+    expect((await destinationFor({ to: [file] }, (await house()).tools)).isStdout).toBe(false);
   });
 });
 
 describe("--secret-command", () => {
   async function deliver(
     command: string,
-    at: House = house(),
+    given?: House,
     more: { readonly as?: SecretFormat; readonly check?: SecretCheck; readonly commandLimitMs?: number } = {},
   ): Promise<House> {
+    const at = given ?? (await house());
     const { commandLimitMs = 5_000, ...how } = more;
     const destination = await destinationFor({ to: [{ kind: "command", command, ...how }], commandLimitMs }, at.tools);
     await destination.check();
@@ -107,7 +109,7 @@ describe("--secret-command", () => {
   }
 
   it("gets the secret on standard input in the format; its output goes to standard error", async () => {
-    const at = house();
+    const at = await house();
     await deliver(`cat > ${at.folder}/raw; echo stored; echo careful >&2`, at);
     expect(readFileSync(join(at.folder, "raw"), "utf8")).toBe(canary);
     expect(at.stderr.join("")).toContain("stored");
@@ -120,7 +122,7 @@ describe("--secret-command", () => {
   });
 
   it("is not in its own environment or arguments, nor are ours", async () => {
-    const at = house({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
+    const at = await house({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
     await deliver(
       `env > ${at.folder}/seen; cat /proc/$$/cmdline /proc/$PPID/cmdline >> ${at.folder}/seen; cat > /dev/null`,
       at,
@@ -136,13 +138,13 @@ describe("--secret-command", () => {
     ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],
     ["hangs", "sleep 60", "did not finish within 1 s"],
   ])("that %s: exit 12", async (_what, command, words) => {
-    const failure = await failureOf(() => deliver(command, house(), { commandLimitMs: 1_000 }));
+    const failure = await failureOf(() => deliver(command, undefined, { commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
     expect(JSON.stringify(failure)).not.toContain(canary);
   });
 
   it("gets the public facts in its environment, never the secret", async () => {
-    const at = house();
+    const at = await house();
     await deliver(`env > ${at.folder}/seen; cat > /dev/null`, at);
     const seen = readFileSync(join(at.folder, "seen"), "utf8").split("\n");
     expect(seen).toEqual(
@@ -163,7 +165,7 @@ describe("--secret-command", () => {
     ["prints one field of it", "cat > kept", { command: `printf ${canary}`, by: "output" }, "json"],
     ["only ends with 0", "cat > kept", { command: "test -s kept", by: "exit" }, "raw"],
   ])("is believed if its check %s", async (_what, command, check, as) => {
-    const at = house();
+    const at = await house();
     await deliver(`cd ${at.folder}; ${command}`, at, {
       as,
       check: { ...check, command: `cd ${at.folder}; ${check.command}` },
@@ -180,13 +182,13 @@ describe("--secret-command", () => {
     ["fails, where its end counts", { command: "exit 3", by: "exit" }, "exit status 3"],
     ["hangs", { command: "sleep 60", by: "exit" }, "did not finish within 1 s"],
   ])("is not believed if its check %s: exit 12", async (_what, check, words) => {
-    const failure = await failureOf(() => deliver("cat > /dev/null", house(), { check, commandLimitMs: 1_000 }));
+    const failure = await failureOf(() => deliver("cat > /dev/null", undefined, { check, commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
     expect(JSON.stringify(failure)).not.toContain(canary);
   });
 
   it("that is empty: exit 2 before anything is sent", async () => {
-    const destination = await destinationFor({ to: [{ kind: "command", command: " \n" }] }, house().tools);
+    const destination = await destinationFor({ to: [{ kind: "command", command: " \n" }] }, (await house()).tools);
     expect((await failureOf(() => destination.check())).kind).toBe("usage");
   });
 });
@@ -197,7 +199,7 @@ describe("--secret-profile", () => {
   const issuedBy = { baseUrl: "https://api.example.com/" };
 
   it("makes an OAuth client the profile's credential, and is recognised later", async () => {
-    const at = house({ issuedBy });
+    const at = await house({ issuedBy });
     const { profile } = await addProfile(at.rooms, {
       ...prod,
       oauth,
@@ -232,7 +234,7 @@ describe("--secret-profile", () => {
   });
 
   it("makes an access key the profile's credential, its style kept", async () => {
-    const at = house({ issuedBy });
+    const at = await house({ issuedBy });
     await addProfile(at.rooms, { ...prod, credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" } });
     const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
     const record = (await destination.prepare("w")) as SingleRecord;
@@ -256,7 +258,7 @@ describe("--secret-profile", () => {
       "another organization",
     ],
   ])("that %s: exit 2 before anything is sent", async (_what, name, more, words) => {
-    const at = house({ issuedBy, ...more });
+    const at = await house({ issuedBy, ...more });
     await addProfile(at.rooms, { ...prod, organization_id: "11111111-2222-4333-8444-555555555555" });
     const destination = await destinationFor({ to: [{ kind: "profile", name }], yields: "oauth_client" }, at.tools);
     for (const step of [() => destination.check(), () => destination.prepare("w")]) {
@@ -266,7 +268,7 @@ describe("--secret-profile", () => {
 
   it("that was removed, or removed and made again, meanwhile: exit 12, nothing is kept of the secret", async () => {
     for (const again of [false, true]) {
-      const at = house({ issuedBy });
+      const at = await house({ issuedBy });
       await addProfile(at.rooms, { ...prod, oauth });
       const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
       await destination.prepare("w");
