@@ -2,7 +2,7 @@
 import { type Holder, placeOf } from "./holders.ts";
 import type { SeenCredential, Observed } from "./observed.ts";
 import type { PolicyItem } from "./policy.ts";
-import { itemKey, type ItemWorks, overlapEnd, type Work } from "./works.ts";
+import { itemKey, type ItemWorks, nameOf, overlapEnd, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "none";
 
@@ -125,13 +125,52 @@ interface Around {
 }
 
 function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
+  const alike = last === undefined ? alikeInNoItem(item, observed) : [];
+  const [existing] = alike;
+  if (existing !== undefined && alike.length === 1)
+    return {
+      item,
+      current: existing,
+      action: "adopt",
+      reason: `${existing.id} exists and is in no item: adopt it, or give the item another name`,
+      state: existing.status,
+      step: nothing,
+      hold: "not_adopted",
+    };
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
   const reason =
     last === undefined
-      ? `it does not exist yet${renamedFrom(item, observed, options)}`
+      ? alike.length > 0
+        ? `it is not adopted yet; in no item and alike are ${alike.map(({ id }) => id).join(", ")}`
+        : `it does not exist yet${renamedFrom(item, observed, options)}`
       : `${last.id} is ${state === "absent" ? "not found" : state}`;
   return { item, action: "create", reason, state, step: { do: "create" }, dueMs: observed.nowMs };
+}
+
+/**
+ * Credentials that work and belong to no item, as the file describes this one: keys of its name, and where nothing can be created
+ * because the destination is unknown, all that agree with the file.
+ */
+function alikeInNoItem(item: PolicyItem, observed: Observed): SeenCredential[] {
+  const inItems = new Set([
+    ...[...observed.works.values()].flatMap(({ candidates }) => candidates),
+    // The item whose destination has the secret stands for it.
+    ...[...observed.holders.values()].map(({ id }) => id),
+  ]);
+  const alike = [...seenOf(item, observed).values()].filter(
+    (one) =>
+      isUsable(one, observed.nowMs) &&
+      !inItems.has(one.id) &&
+      one.scopes !== undefined &&
+      differences(item, one) === undefined,
+  );
+  const named =
+    item.kind === "access_key"
+      ? alike.filter(({ name }) => name !== undefined && nameOf(name, item.kind) === item.name)
+      : [];
+  if (named.length > 0) return named;
+  return item.destinations.length === 0 ? alike : [];
 }
 
 /** Of a new item: the only item that is no longer in the file and has the like. */

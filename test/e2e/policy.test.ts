@@ -147,6 +147,9 @@ describe("integ policy init", () => {
     ]);
     expect(Object.keys(access_keys!).length).toBeGreaterThan(0);
     expect((await integ("policy", "check", "-f", "first.yaml", "--offline")).code).toBe(10);
+    const planned = JSON.parse((await integ("plan", "-f", "first.yaml", "--json")).stdout) as { data: object[] };
+    expect(planned.data.length).toBeGreaterThan(1);
+    expect(JSON.stringify(planned.data)).not.toContain("does not exist yet");
     // What exists is adopted by the command beside it, not made a second time.
     const actionOf = async (name: string): Promise<string | undefined> => {
       const { stdout } = await integ("plan", "-f", "first.yaml", "--json");

@@ -122,6 +122,81 @@ describe("twenty items whose destinations hold the secrets of clients that are i
   });
 });
 
+describe("an item that nothing was done for", () => {
+  const existing = (id: string, over: Partial<SeenCredential> = {}): SeenCredential =>
+    seen(id, { serviceAccount: undefined, type: "service_account", scopes: ["*"], name: "k", ...over });
+  const unknown = { destinations: [] };
+  it.each<[string, PolicyItem, World, object, string]>([
+    [
+      "a key of its name",
+      key("k"),
+      { keys: [existing("ak_1")] },
+      { action: "adopt", resource_id: "ak_1" },
+      "ak_1 exists and is in no item",
+    ],
+    [
+      "two keys of its name",
+      key("k"),
+      { keys: [existing("ak_1"), existing("ak_2")] },
+      { action: "create" },
+      "in no item and alike are ak_1, ak_2",
+    ],
+    [
+      "a key of another name",
+      key("k"),
+      { keys: [existing("ak_1", { name: "l" })] },
+      { action: "create" },
+      "it does not exist yet",
+    ],
+    [
+      "a key with other scopes",
+      key("k"),
+      { keys: [existing("ak_1", { scopes: ["x"] })] },
+      { action: "create" },
+      "it does not exist yet",
+    ],
+    [
+      "a revoked key of its name",
+      key("k"),
+      { keys: [existing("ak_1", { status: "revoked" })] },
+      { action: "create" },
+      "it does not exist yet",
+    ],
+    [
+      "a client like it, and a destination of its own",
+      client("a"),
+      { clients: [seen("oc_1")] },
+      { action: "create" },
+      "it does not exist yet",
+    ],
+    [
+      "a client like it, and no destination",
+      client("a", unknown),
+      { clients: [seen("oc_1")] },
+      { action: "adopt", resource_id: "oc_1" },
+      "oc_1 exists and is in no item",
+    ],
+    [
+      "two clients like it, and no destination",
+      client("a", unknown),
+      { clients: [seen("oc_1"), seen("oc_2")] },
+      { action: "adopt", resource_id: null },
+      "in no item and alike are oc_1, oc_2",
+    ],
+  ])("recognizes %s", (_what, item, world, row, reason) => {
+    const found = only(plan(policy([item]), world));
+    expect(found.row).toMatchObject(row);
+    expect(found.row.reason).toContain(reason);
+    if (found.row.action === "adopt" && found.row.resource_id !== null) expect(found.decision.hold).toBe("not_adopted");
+  });
+
+  it("leaves another item's key to it", () => {
+    const entries = [entry({ operation: "access_key.adopt", resource_id: "ak_1", detail: { policy_name: "other" } })];
+    const { row } = only(plan(policy([key("k")]), { keys: [existing("ak_1")], entries }));
+    expect(row.action).toBe("create");
+  });
+});
+
 describe("one item", () => {
   const cases: readonly (readonly [
     string,
