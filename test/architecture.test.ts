@@ -57,7 +57,6 @@ const pureRules = [
   "journal/rotations.ts",
   "output/relative-time.ts",
   "output/row-page.ts",
-  "output/unique-rows.ts",
   "output/visible-text.ts",
   "secrets/destination.ts",
   "secrets/secret-format.ts",

@@ -35,6 +35,22 @@ function isAdjacent(page: RowPage): boolean {
   });
 }
 
+/** Leaves out rows whose id was there before. */
+export class UniqueRows {
+  readonly #seen = new Set<unknown>();
+
+  /** The page without repeated rows. A row without an id is no one's repeat. */
+  of(page: RowPage): RowPage {
+    return page.filter((row) => {
+      const id = row.parts().get("id");
+      // §2.2: an id is a string. A number may have lost digits on the way here, and is no one's repeat.
+      if (!id?.isString) return true;
+      const { size } = this.#seen;
+      return this.#seen.add(id.value).size > size;
+    });
+  }
+}
+
 /** Enough for a table to fit what most lists have: it is as wide as its first page asks for. */
 const [firstPage, laterPages] = [5000, 500];
 

@@ -12,7 +12,7 @@ import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile, ResumePoint } from "../../output/out-file.ts";
 import type { SameCommand } from "../../next-step.ts";
-import { UniqueRows } from "../../output/unique-rows.ts";
+import { UniqueRows } from "../../output/row-page.ts";
 
 /** One page of one list, one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;

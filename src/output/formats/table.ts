@@ -158,7 +158,8 @@ class TableList implements PageWriter {
     let text = "";
     for (let row = 0; row < height; row += 1) {
       const last = parts.findLastIndex((lines) => row < lines.length);
-      for (const [at, width] of layout.widths.slice(0, last + 1).entries()) {
+      for (let at = 0; at <= last; at += 1) {
+        const width = layout.widths[at] ?? 0;
         const part = parts[at]?.[row] ?? "";
         const padding = at === last ? "" : " ".repeat(Math.max(0, width - this.#measure.of(part)) + gap);
         text += this.#painted(part, { index: layout.shown[at] ?? 0, isHeading }) + padding;

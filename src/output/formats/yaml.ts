@@ -46,6 +46,7 @@ function yamlList(
 /** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
 function block(value: JsonText, margin = ""): string {
   if (value.isString) return scalar(value.string);
+  if (!value.isObject && !value.isArray) return value.text;
   const parts = value.parts();
   if (parts.size === 0) return value.compact();
   const lines = value.isArray
@@ -56,7 +57,7 @@ function block(value: JsonText, margin = ""): string {
 
 /** A value behind its key: on the same line, or below it and further in. */
 function entry(value: JsonText, margin: string): string {
-  const isBelow = (value.isObject || value.isArray) && value.end - value.start > 2 && value.parts().size > 0;
+  const isBelow = (value.isObject || value.isArray) && value.parts().size > 0;
   const inner = `${margin}  `;
   return isBelow ? `\n${inner}${block(value, inner)}` : ` ${block(value, margin)}`;
 }
@@ -64,8 +65,10 @@ function entry(value: JsonText, margin: string): string {
 /** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
+const longestReserved = 5;
 
 /** A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape. */
 function scalar(text: string): string {
-  return plain.test(text) && !reserved.test(text) ? text : visibleYaml(text);
+  const isPlain = plain.test(text) && (text.length > longestReserved || !reserved.test(text));
+  return isPlain ? text : visibleYaml(text);
 }
