@@ -57,12 +57,18 @@ export function projected(root: JsonText, fields: readonly FieldPath[] | undefin
         .items()
         .map((item) => projected(item, fields))
         .join(",")}]`
-    : objectOf(fields, valuesAt(root.parts(), fields));
+    : objectOf(keysOf(fields), valuesAt(root.parts(), fields));
 }
 
-function objectOf(fields: readonly FieldPath[], values: readonly (JsonText | undefined)[]): string {
-  const members = fields.map(({ name }, index) => `${JSON.stringify(name)}:${values[index]?.compact() ?? "null"}`);
-  return `{${members.join(",")}}`;
+function keysOf(fields: readonly FieldPath[]): string[] {
+  return fields.map(({ name }) => JSON.stringify(name));
+}
+
+function objectOf(keys: readonly string[], values: readonly (JsonText | undefined)[]): string {
+  let text = "";
+  for (const [index, key] of keys.entries())
+    text += `${index === 0 ? "" : ","}${key}:${values[index]?.compact() ?? "null"}`;
+  return `{${text}}`;
 }
 
 export function noSuchField(what: string): Failure {
@@ -85,11 +91,13 @@ export interface MissingFields {
  */
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
+  readonly #keys: readonly string[];
   readonly #unseen: Set<FieldPath>;
   #rows = 0;
 
   constructor(fields: readonly FieldPath[] | undefined) {
     this.#fields = fields;
+    this.#keys = keysOf(fields ?? []);
     this.#unseen = new Set(fields);
   }
 
@@ -104,6 +112,7 @@ export class ChosenFields {
 
   /** A row with only the fields asked for, or as it came if none were; compact. */
   of(row: JsonText): string {
+    if (this.#fields !== undefined && row.isObject) return objectOf(this.#keys, this.valuesOf(row));
     this.see(row);
     return projected(row, this.#fields);
   }

@@ -11,6 +11,8 @@ function unsafeCharacters(): RegExp {
 }
 
 const plain = /^[\x20-\x7e]*$/;
+/** The same without what JSON escapes. */
+const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
  * Text with every invisible or controlling character written out as `\u{1b}`, new lines included: one line, whatever
@@ -36,9 +38,8 @@ export function visibleJson(json: string): string {
 
 /** A text in double quotes as YAML reads it: JSON's escapes, and `\U` if JSON needs two. */
 export function visibleYaml(text: string): string {
-  const json = JSON.stringify(text);
-  if (plain.test(json)) return json;
-  return json.replace(unsafeCharacters(), (character) =>
+  if (unescaped.test(text)) return `"${text}"`;
+  return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
     character.length === 1
       ? escapeJson(character)
       : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,

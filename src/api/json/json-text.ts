@@ -91,8 +91,8 @@ export class JsonText {
    */
   parts(): Map<string, JsonText> {
     const parts = new Map<string, JsonText>();
-    if (this.isArray) this.items().forEach((item, index) => parts.set(String(index), item));
-    this.eachMember((name, value) => parts.set(name, value));
+    if (this.isArray) for (const [index, item] of this.items().entries()) parts.set(String(index), item);
+    else this.eachMember((name, value) => parts.set(name, value));
     return parts;
   }
 

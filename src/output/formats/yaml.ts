@@ -49,10 +49,12 @@ function block(value: JsonText, margin = ""): string {
   if (!value.isObject && !value.isArray) return value.text;
   const parts = value.parts();
   if (parts.size === 0) return value.compact();
-  const lines = value.isArray
-    ? [...parts.values()].map((item) => `- ${block(item, `${margin}  `)}`)
-    : [...parts].map(([key, member]) => `${scalar(key)}:${entry(member, margin)}`);
-  return lines.join(`\n${margin}`);
+  let text = "";
+  for (const [key, part] of parts) {
+    if (text !== "") text += `\n${margin}`;
+    text += value.isArray ? `- ${block(part, `${margin}  `)}` : `${scalar(key)}:${entry(part, margin)}`;
+  }
+  return text;
 }
 
 /** A value behind its key: on the same line, or below it and further in. */
