@@ -1,5 +1,5 @@
-// The peak memory of the process it is loaded into (`node --require`), written at its end, in kilobytes.
-// Where Linux tells it, VmHWM: the figure of getrusage begins with what the parent process had.
+// Loaded with `node --require`: writes the peak memory of the process, in kilobytes, when it ends.
+// /proc has it on Linux. The figure of getrusage may be the parent's.
 const { readFileSync, writeFileSync } = require("node:fs");
 
 function peakKilobytes() {

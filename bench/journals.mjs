@@ -1,0 +1,95 @@
+// Journals of any length: one piece of work is done by the program, exported, copied with other names, and imported again.
+import { hash, randomUUID } from "node:crypto";
+
+/** The number in the names of the work that is copied: its service account, client and policy item. */
+export const templateNumber = 1_000_000;
+
+/** @returns variables of an empty journal of the bench's account, with a state folder of its own */
+export function emptyJournal(workplace, name) {
+  return {
+    ...workplace.account(),
+    INTEG_STATE_DIR: workplace.path(name),
+    INTEG_JOURNAL: workplace.path(name, "journal.ndjson"),
+  };
+}
+
+/** @param live how many clients the journal has that still work, of one creation each */
+export function liveJournal(workplace, live) {
+  const env = emptyJournal(workplace, `live-${live}`);
+  create(workplace, env);
+  addCopies(workplace, { env, count: live - 1 });
+  return env;
+}
+
+/** @param entries how many finished entries the journal has: half of them creations, half of them revocations of these */
+export function finishedJournal(workplace, entries) {
+  const env = emptyJournal(workplace, `finished-${entries}`);
+  workplace.run(["oauth-clients", "revoke", create(workplace, env), "--yes"], env);
+  addCopies(workplace, { env, count: entries / 2 - 1 });
+  return env;
+}
+
+/** @returns the id of the client */
+function create(workplace, env) {
+  const words = ["oauth-clients", "create", "--service-account", `sa_${templateNumber}`, "--scope", "entity:read"];
+  return JSON.parse(workplace.run([...words, "--json", "--secret-file", `${env.INTEG_STATE_DIR}.secret`], env)).id;
+}
+
+/** Imports so many copies of everything that the journal has. */
+export function addCopies(workplace, { env, count }) {
+  const before = entriesOf(workplace, env);
+  const exported = workplace.run(["journal", "export", "--quiet"], env);
+  const copies = workplace.write(`copies-of-${count}.ndjson`, copiesOf(exported, count));
+  workplace.run(["journal", "import", copies, "--yes"], env);
+  const after = entriesOf(workplace, env);
+  if (after !== before * (count + 1))
+    throw new Error(`the journal has ${after} entries, of ${before} and ${count} copies`);
+}
+
+function entriesOf(workplace, env) {
+  return workplace.run(["journal", "list", "--all", "--ndjson"], env).trimEnd().split("\n").length;
+}
+
+/**
+ * The only place that knows the format of a record: {"sum": of what follows, "v", "intent", "now", "by", "prev": digest of the
+ * entry's record before, "n"}.
+ */
+function copiesOf(exported, count) {
+  const [header, ...lines] = exported.trimEnd().split("\n");
+  const intents = lines.map((line) => JSON.parse(line).intent);
+  const ids = [...new Set(intents.map(({ id }) => id))];
+  const keys = [...new Set(intents.map(({ idempotency_key }) => idempotency_key))].filter((key) => key !== null);
+  const copied = Array.from({ length: count }, (_, copy) => {
+    const names = new Map([
+      [String(templateNumber), String(templateNumber + copy + 1)],
+      ...ids.map((id, place) => [id, earlierId(ids[0], copy * ids.length + place + 1)]),
+      ...keys.map((key) => [key, randomUUID()]),
+    ]);
+    const renamed = new RegExp([...names.keys()].join("|"), "g");
+    const last = new Map();
+    return lines.map((line, place) => {
+      const { id } = intents[place];
+      const content = line
+        .replace(/^\{"sum":"\w+",/, "")
+        .replace(/\}$/, "")
+        .replace(renamed, (name) => names.get(name))
+        .replace(/,"prev":"\w+"/, () => `,"prev":"${hash("sha256", last.get(id))}"`);
+      last.set(id, content);
+      return sealed(content);
+    });
+  });
+  return `${[header, ...copied.flat()].join("\n")}\n`;
+}
+
+function sealed(content) {
+  return `{"sum":"${hash("sha256", `${content}}`).slice(0, 16)}",${content}}`;
+}
+
+/** The id of an entry counts seconds, and 2^20 entries in each, in digits of base 32. @returns the id of so many seconds before */
+function earlierId(id, seconds) {
+  const digits = "0123456789abcdefghjkmnpqrstvwxyz";
+  let rest = [...id].reduce((sum, digit) => sum * 32 + digits.indexOf(digit), 0) - seconds * 2 ** 20;
+  let text = "";
+  for (; text.length < id.length; rest = Math.floor(rest / 32)) text = digits[rest % 32] + text;
+  return text;
+}

@@ -1,0 +1,110 @@
+// Policies: a plan of many items, and rotations at the same time against one after the other.
+import { addCopies, emptyJournal, templateNumber } from "./journals.mjs";
+import { sideBySide, spread, timed } from "./measure.mjs";
+import { started } from "./workplace.mjs";
+
+/** @returns the path of a policy with these items */
+function policyFile(workplace, { name, items }) {
+  const texts = items.map(
+    ({ name: item, account, scopes }) => `  ${item}:
+    service_account: ${account}
+    scopes: [${scopes.join(", ")}]
+    rotate: { every: 60d, overlap: 0s }
+    secret: { file: ${item}.json, format: json }
+`,
+  );
+  const head = "version: 1\nunmanaged: ignore\nlimits: { changes_per_run: 100 }\noauth_clients:\n";
+  return workplace.write(name, head + texts.join(""));
+}
+
+/** A plan asks for every client with a GET of its own. */
+export async function planned({ workplace, plan }) {
+  const env = emptyJournal(workplace, "planned");
+  const items = Array.from({ length: plan.items }, (_, index) => ({
+    name: `item-${templateNumber + index}`,
+    account: `sa_${templateNumber + index}`,
+    scopes: ["entity:read"],
+  }));
+  workplace.run(["adopt", "oauth-client", `oac_${templateNumber}_0`, "--name", items[0].name], env);
+  addCopies(workplace, { env, count: items.length - 1 });
+  const words = (file) => ["plan", "--json", "--file", file];
+  const [few, many] = [items.slice(0, 1), items].map((some) =>
+    policyFile(workplace, { name: `planned-${some.length}/integ.yaml`, items: some }),
+  );
+  const actions = new Set(JSON.parse(workplace.run(words(many), env)).data.map(({ action }) => action));
+  if (actions.size !== 1 || !actions.has("none"))
+    throw new Error(`a plan without changes has ${[...actions].join(", ")}`);
+  const commands = { few: workplace.integ(words(few), env), many: workplace.integ(words(many), env) };
+  const found = await sideBySide(commands, { rounds: plan.planRounds });
+  return [
+    {
+      what: `plan of ${plan.items.toLocaleString("en")} items`,
+      against: "plan of 1 item",
+      ratio: found.ratio("many", "few"),
+      seconds: found.seconds("many"),
+      goal: { mostSeconds: 3 },
+    },
+  ];
+}
+
+const together = 20;
+
+/** Rotations of a policy's items with 50 ms for each request, as across a network. */
+export async function rotations({ workplace, plan }) {
+  const service = await sandbox(workplace);
+  let turn = 0;
+  /** Every item is rotated, since each run asks for other scopes than the run before. */
+  const apply = (parallel) => {
+    const scopes = turn % 2 === 0 ? ["entity:read"] : ["entity:read", "organization:read"];
+    turn += 1;
+    const items = Array.from({ length: together }, (_, index) => ({
+      name: `item-${index}`,
+      account: service.accounts[index % service.accounts.length],
+      scopes,
+    }));
+    const file = policyFile(workplace, { name: "rotations/integ.yaml", items });
+    return timed(
+      workplace.integ(["apply", "--yes", "--quiet", "--parallel", String(parallel), "--file", file], service.env),
+    );
+  };
+  try {
+    await apply(together);
+    const [seconds, ratios] = [[], []];
+    for (let round = 0; round < plan.rotationRounds; round += 1) {
+      const took = {};
+      for (const parallel of round % 2 === 0 ? [1, together] : [together, 1]) took[parallel] = await apply(parallel);
+      seconds.push(took[1]);
+      ratios.push(took[1] / took[together]);
+    }
+    return [
+      {
+        what: `${together} rotations in turn, 50 ms a request`,
+        against: `${together} at once`,
+        ratio: spread(ratios),
+        seconds: spread(seconds),
+        goal: { least: 3 },
+      },
+    ];
+  } finally {
+    await service.stop();
+  }
+}
+
+/** The program's own sandbox as a service, since a rotation proves the new secret with a token. */
+async function sandbox(workplace) {
+  const words = ["sandbox", "start", "-o", "json", "--fault", "* /* latency=50ms"];
+  const { command, env } = workplace.integ(words, { INTEG_STATE_DIR: workplace.path("sandbox") });
+  const { text, stop } = await started(command, { env, isComplete: (printed) => printed.endsWith("\n") });
+  const { us } = JSON.parse(text);
+  return {
+    stop,
+    accounts: [us.service_account_id, us.caller_service_account_id],
+    env: {
+      INTEG_STATE_DIR: workplace.path("rotations", "state"),
+      INTEG_REGION: "us",
+      INTEG_BASE_URL: us.base_url,
+      INTEG_API_KEY: us.api_key,
+      INTEG_TOKEN_ENDPOINT: us.token_endpoint,
+    },
+  };
+}
