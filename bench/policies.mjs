@@ -79,7 +79,7 @@ export async function rotations({ workplace, plan }) {
     return [
       {
         what: `${together} rotations in turn, 50 ms a request`,
-        against: `${together} at once`,
+        against: `${together} at the same time`,
         ratio: spread(ratios),
         seconds: spread(seconds),
         goal: { least: 3 },
