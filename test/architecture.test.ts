@@ -140,6 +140,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 /** Options of other programs, and the two that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "completion/tree.ts": ["--help", "--version"],
+  "secrets/github-store.ts": ["--hostname"],
   "journal/file/summaries.ts": ["--semi-space-growth-factor"],
   "secrets/kubernetes-store.ts": [
     "--dry-run",

@@ -43,8 +43,9 @@ export const open: OpenStore = (text, tools) => {
 
 class GitHubStore extends AddressedStore<Address> implements Store {
   async check(): Promise<StoreFacts> {
-    this.#token();
-    return { server: this.#server() };
+    const server = this.#server();
+    this.#token(server);
+    return { server };
   }
 
   async prepare(): Promise<StoreFacts> {
@@ -193,19 +194,28 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return serverAddress(apiOf(host), { what: "GH_HOST", example: apiOf("github.example.com") });
   }
 
-  #token(): string {
+  /**
+   * The token for this server, chosen as gh does: a token of github.com never goes to an enterprise host.
+   * Source: `gh help environment`; cli/go-gh `pkg/auth`.
+   */
+  #token(server: string): string {
     const { env } = this.tools;
-    const token = variable(env, "GH_TOKEN") ?? variable(env, "GITHUB_TOKEN");
+    const { hostname } = new URL(server);
+    const names = tokenNames(hostname);
+    const token = names.map((name) => variable(env, name)).find((value) => value !== undefined);
     if (token !== undefined) return token;
+    const [first] = names;
+    const isEnterprise = names === enterpriseTokens;
     throw new Failure("auth", `${this.name} has no token.`, {
-      hint: 'Set GH_TOKEN, for example with export GH_TOKEN="$(gh auth token)".',
+      ...(isEnterprise && { meaning: `Only github.com and hosts at ghe.com get ${cloudTokens.join(" and ")}.` }),
+      hint: `Set ${first}, for example with export ${first}="$(gh auth token${isEnterprise ? ` --hostname ${hostname}` : ""})".`,
     });
   }
 
   #client(): StoreClient {
     const { http, sleep, signal } = this.tools;
-    const token = this.#token();
     const baseUrl = this.#server();
+    const token = this.#token(baseUrl);
     return new StoreClient({
       name: `GitHub at ${baseUrl}`,
       baseUrl,
@@ -228,7 +238,7 @@ function isUnknown(response: StoreResponse | LostResponse): boolean {
 }
 
 const tokenHint =
-  "Give GH_TOKEN a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
+  "Use a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
 
 /** GitHub's names are the same in any case: the address has one form. @throws Failure `usage` */
 function addressIn(text: string): Address {
@@ -247,6 +257,15 @@ function addressIn(text: string): Address {
     meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
     hint: `Write it like ${flags.secretTo} github:my-org/my-repo#CLIENT_SECRET.`,
   });
+}
+
+const cloudTokens = ["GH_TOKEN", "GITHUB_TOKEN"] as const;
+const enterpriseTokens = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"] as const;
+
+/** The variables that may have the token of this host, the first that is set wins. */
+function tokenNames(hostname: string): typeof cloudTokens | typeof enterpriseTokens {
+  const isCloud = hostname === "api.github.com" || hostname === "github.com" || hostname.endsWith(".ghe.com");
+  return isCloud ? cloudTokens : enterpriseTokens;
 }
 
 function apiOf(host: string): string {

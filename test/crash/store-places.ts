@@ -45,7 +45,7 @@ export class Stores {
       VAULT_ADDR: await this.#leadTo("vault", vault),
       VAULT_TOKEN: vault.root,
       GITHUB_API_URL: await this.#leadTo("github", github),
-      GH_TOKEN: github.token,
+      GH_ENTERPRISE_TOKEN: github.token,
     });
   }
 

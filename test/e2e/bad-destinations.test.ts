@@ -102,7 +102,13 @@ const table: readonly Bad[] = [
     code: 2,
     says: "redirect",
   },
-  { name: "no token of GitHub", words: inGitHub, env: () => ({ GH_TOKEN: "" }), code: 3, says: "has no token" },
+  {
+    name: "no token of GitHub",
+    words: inGitHub,
+    env: () => ({ GH_ENTERPRISE_TOKEN: "" }),
+    code: 3,
+    says: "has no token",
+  },
   {
     name: "an archived repository",
     words: inGitHub,
@@ -269,7 +275,7 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
   it("refuses each destination that cannot take the secret, and changes nothing", { timeout: 600_000 }, async () => {
     const at = keys ? (await desk.withProfile()).at : new Home(service.env);
     const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
-    Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_TOKEN: github.token });
+    Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
     const words = await arrange(at);
     // A sample tries all of them at a creation, and a third at each other command.
     const turn = yielding.findIndex((one) => one.name === name);

@@ -56,7 +56,7 @@ const rows: Readonly<Record<string, Row>> = {
     server: () => github,
     write: /^PUT /,
     token: () => github.token,
-    env: () => ({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token }),
+    env: () => ({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token }),
     absent: sodiumAbsent,
   },
   Kubernetes: {

@@ -81,7 +81,7 @@ async function homeOf(target: Target): Promise<Home> {
     VAULT_ADDR: stores.vault.origin,
     VAULT_TOKEN: stores.vault.root,
     GITHUB_API_URL: stores.github.origin,
-    GH_TOKEN: stores.github.token,
+    GH_ENTERPRISE_TOKEN: stores.github.token,
     ...briefKubectl,
     KUBECONFIG: join(folder, "config"),
     ...(target.needs === "keyring" && { DBUS_SESSION_BUS_ADDRESS: stores.keyring!.env.DBUS_SESSION_BUS_ADDRESS! }),

@@ -62,7 +62,9 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/policy.md"))("docs
       value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
     ]);
     const env = Object.fromEntries(filled) as Record<string, string>;
-    return { line: step!.run!, env: { ...env, GITHUB_API_URL: github.origin, GITHUB_ACTIONS: "true" } };
+    // The test's server is not github.com, and gets the token of an enterprise host.
+    const server = { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: env.GH_TOKEN! };
+    return { line: step!.run!, env: { ...env, ...server, GITHUB_ACTIONS: "true" } };
   }
 
   /** The policy of the first chapter, with the store that this one names. */

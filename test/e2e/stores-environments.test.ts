@@ -42,7 +42,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
     VAULT_ADDR: vault.origin,
     VAULT_TOKEN: vault.root,
     GITHUB_API_URL: github.origin,
-    GH_TOKEN: github.token,
+    GH_ENTERPRISE_TOKEN: github.token,
   };
   const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...stores, ...env });
   homes.push(at);

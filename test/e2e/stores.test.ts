@@ -65,7 +65,7 @@ function home(): Home {
     VAULT_ADDR: vault.origin,
     VAULT_TOKEN: vault.root,
     GITHUB_API_URL: github.origin,
-    GH_TOKEN: github.token,
+    GH_ENTERPRISE_TOKEN: github.token,
   };
   const at = new Home({ ...service.env, INTEG_DEBUG: "1", ...stores });
   homes.push(at);

@@ -54,7 +54,7 @@ export class StoreWorld {
         VAULT_ADDR: this.#vault.origin,
         VAULT_TOKEN: this.#vault.root,
         GITHUB_API_URL: this.#github.origin,
-        GH_TOKEN: this.#github.token,
+        GH_ENTERPRISE_TOKEN: this.#github.token,
       });
     });
     afterAll(async () => {

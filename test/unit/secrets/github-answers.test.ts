@@ -19,11 +19,11 @@ afterEach(() => {
 afterAll(() => github.close());
 
 const tokenHint =
-  "Give GH_TOKEN a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
+  "Use a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
 const body = { message: "as GitHub says it" };
 
 async function failureOf(to: string, { isWrite }: { isWrite: boolean }): Promise<Failure> {
-  const here = desk({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token });
+  const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   try {
     const destination = await prepared(here, to);
     if (isWrite) await destination.deliver(client, delivery);
@@ -114,7 +114,7 @@ describe("a limit of requests", () => {
 });
 
 it("is asked with the token, the version and the form that the code was written for", async () => {
-  await prepared(desk({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token }), "github:my-org/my-repo#A");
+  await prepared(desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token }), "github:my-org/my-repo#A");
   for (const { headers } of github.requests)
     expect(headers).toMatchObject({
       accept: "application/vnd.github+json",
@@ -128,6 +128,6 @@ it.each([
   ["github:My-Org/My-Repo#client_secret", "my-org/my-repo#CLIENT_SECRET"],
   ["github:a/b@EU/West#x", "a/b@eu/west#X"],
 ])("%s has one form", (text, address) => {
-  const { tools } = desk({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token });
+  const { tools } = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   expect(open(text.slice("github:".length), tools)).toMatchObject({ address, name: `--secret-to github:${address}` });
 });

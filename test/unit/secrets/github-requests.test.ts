@@ -8,7 +8,7 @@ import { canary } from "./a-secret.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";
 
 const server = "https://api.github.com";
-const env = { GH_TOKEN: "ghp_token" };
+const env = { GH_TOKEN: "ghp_token", GH_ENTERPRISE_TOKEN: "ghe_token" };
 const address = "my-org/my-repo#NAME";
 const name = `--secret-to github:${address}`;
 
@@ -67,6 +67,15 @@ describe("the place", () => {
       { hint: 'Set GH_TOKEN, for example with export GH_TOKEN="$(gh auth token)".' },
     ],
     [
+      { GH_HOST: "github.example.com", GH_ENTERPRISE_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" },
+      "auth",
+      `${name} has no token.`,
+      {
+        meaning: "Only github.com and hosts at ghe.com get GH_TOKEN and GITHUB_TOKEN.",
+        hint: 'Set GH_ENTERPRISE_TOKEN, for example with export GH_ENTERPRISE_TOKEN="$(gh auth token --hostname github.example.com)".',
+      },
+    ],
+    [
       { GITHUB_API_URL: "github" },
       "usage",
       "Invalid GITHUB_API_URL: it is not an http address.",
@@ -88,11 +97,25 @@ describe("the place", () => {
     expect(await failureOf(() => github({}, more).store.check())).toEqual({ kind, message, details });
   });
 
-  it("has a token by either name", async () => {
-    const { store, requests } = github({}, { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" });
+  /** As gh does: https://cli.github.com/manual/gh_help_environment. */
+  it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
+    ["github.com", {}, "ghp_token"],
+    ["github.com", { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" }, "ghs_other"],
+    ["a host at ghe.com", { GH_HOST: "acme.ghe.com" }, "ghp_token"],
+    ["the API of github.com by its address", { GITHUB_API_URL: "https://api.github.com" }, "ghp_token"],
+    ["an enterprise host", { GH_HOST: "github.example" }, "ghe_token"],
+    [
+      "an enterprise host",
+      { GH_HOST: "github.example", GH_ENTERPRISE_TOKEN: undefined, GITHUB_ENTERPRISE_TOKEN: "ghe_other" },
+      "ghe_other",
+    ],
+    ["an enterprise host that is like github.com", { GH_HOST: "api.github.com.example" }, "ghe_token"],
+    ["the API of another host by its address", { GITHUB_API_URL: "https://github.example/api/v3" }, "ghe_token"],
+  ])("only gets its own token: %s, %j", async (_what, more, token) => {
+    const { store, requests } = github({}, more);
     await store.prepare({}, []);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(
-      Array.from({ length: 3 }, () => "Bearer ghs_other"),
+      Array.from({ length: 3 }, () => `Bearer ${token}`),
     );
   });
 

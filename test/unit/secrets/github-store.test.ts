@@ -36,7 +36,7 @@ function limitedFor(seconds: number) {
 }
 
 function at(env: Readonly<Record<string, string | undefined>> = {}): StoreDesk {
-  return desk({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token, ...env });
+  return desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token, ...env });
 }
 
 describe.skipIf(sodiumAbsent !== undefined)("a sealed box", () => {
@@ -235,9 +235,9 @@ describe("before anything is sent to the API", () => {
   });
 
   it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
-    ["no token", { GH_TOKEN: undefined }, "auth"],
-    ["an empty token", { GH_TOKEN: "" }, "auth"],
-    ["a token with a newline", { GH_TOKEN: "a\n" }, "usage"],
+    ["no token", { GH_ENTERPRISE_TOKEN: undefined }, "auth"],
+    ["an empty token", { GH_ENTERPRISE_TOKEN: "" }, "auth"],
+    ["a token with a newline", { GH_ENTERPRISE_TOKEN: "a\n" }, "usage"],
     ["a host that is none", { GH_HOST: "https://github.example.com" }, "usage"],
     ["an API that is none", { GITHUB_API_URL: "github.example.com" }, "usage"],
     ["an API without TLS", { GITHUB_API_URL: "http://github.example.com" }, "usage"],
@@ -274,7 +274,7 @@ describe("before anything is sent to the API", () => {
     ["a token that is none", "nothing", "GitHub does not accept the token"],
     ["a token that sees no secrets", "blind", "permission denied"],
   ])("%s", async (_what, token, words) => {
-    const here = at({ GH_TOKEN: token === "blind" ? github.blindToken : token });
+    const here = at({ GH_ENTERPRISE_TOKEN: token === "blind" ? github.blindToken : token });
     expect(await end(here)).toMatch(new RegExp(`^auth: .*${words}`));
   });
 });
@@ -291,7 +291,7 @@ it("goes to the host that is named, else to the API that a workflow is told, els
     { GITHUB_API_URL: undefined, GH_HOST: "github.example.com" },
     { GITHUB_API_URL: undefined, GH_HOST: "mine.ghe.com" },
   ]) {
-    const { tools } = at(env);
+    const { tools } = at({ GH_TOKEN: "ghp_token", ...env });
     await endOf(() => prepared({ tools: { ...tools, http }, record: undefined }, to));
   }
   expect([...new Set(seen)]).toEqual([
@@ -300,7 +300,7 @@ it("goes to the host that is named, else to the API that a workflow is told, els
     "https://github.example.com/api/v3",
     "https://api.mine.ghe.com",
   ]);
-  const used = at({ GH_TOKEN: undefined, GITHUB_TOKEN: github.token });
+  const used = at({ GH_ENTERPRISE_TOKEN: undefined, GITHUB_ENTERPRISE_TOKEN: github.token });
   expect(await endOf(() => prepared(used, to))).toBe("delivered");
 });
 
@@ -313,7 +313,7 @@ describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of
   ])("%s: the secret is there", { timeout: 3_600_000 }, async (_what, start) => {
     const proxy = await startCuttingProxy(github.origin, start);
     const run = async (): Promise<string> => {
-      const here = desk({ GITHUB_API_URL: proxy.origin, GH_TOKEN: github.token });
+      const here = desk({ GITHUB_API_URL: proxy.origin, GH_ENTERPRISE_TOKEN: github.token });
       const ended = await endOf(async () => deliver(here, await prepared(here, to)));
       closeDesks();
       return ended;
