@@ -18,17 +18,20 @@ export function hasTerminal(): boolean {
   }
 }
 
-/** @param options.leadsGroup it was started as the first of a process group */
+/**
+ * @param options.leadsGroup it was started as the first of a process group
+ * @param options.env of the programs that find its descendants
+ */
 export async function killCommand(
   child: ChildProcess,
-  { leadsGroup }: { readonly leadsGroup: boolean },
+  { leadsGroup, env }: { readonly leadsGroup: boolean; readonly env: Readonly<Record<string, string | undefined>> },
 ): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;
   if (leadsGroup) return kill(-pid, "SIGKILL");
   const { spawnSync } = await import("node:child_process");
-  if (process.platform === "win32") return void spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
-  const list = (): string => spawnSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).stdout ?? "";
+  if (process.platform === "win32") return void spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"], { env });
+  const list = (): string => spawnSync("ps", ["-A", "-o", "pid=,ppid="], { env, encoding: "utf8" }).stdout ?? "";
   const found = new Set([pid]);
   for (let round = 0, known = 0; round < rounds && known < found.size; round++) {
     known = found.size;

@@ -5,7 +5,8 @@
 // process can be given up. On Linux the entry is pinned to the Secret Service: the library's fallback, the kernel's
 // key ring, forgets everything at the next start.
 import { requireInstalled } from "../disk/installed-packages.ts";
-import { type Environment, withoutSecrets } from "./resolution.ts";
+import { childEnvironment } from "./child-environment.ts";
+import type { Environment } from "./resolution.ts";
 
 /** What the keychain answered. `why` is the system's own word for the trouble. */
 export type KeychainAnswer =
@@ -91,8 +92,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["-e", childScript, library], {
-      // Loader hooks of the caller's NODE_OPTIONS must not be loaded near a secret.
-      env: { ...withoutSecrets(options.env), NODE_OPTIONS: "" },
+      env: childEnvironment(options.env),
       stdio: ["pipe", "pipe", "ignore"],
       windowsHide: true,
     });

@@ -200,21 +200,6 @@ const credentialVariables = ["INTEG_API_KEY", "INTEG_CLIENT_ID", "INTEG_CLIENT_S
 /** Variables that only mean something beside `INTEG_BASE_URL`. */
 const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE"] as const;
 
-/** Variables whose value is a secret: no child process gets them. */
-const secretVariables: ReadonlySet<string> = new Set(["INTEG_API_KEY", "INTEG_CLIENT_SECRET", "INTEG_ACCESS_TOKEN"]);
-
-/**
- * The environment as a child process may see it: without our secrets, and without a journal address that
- * carries a password.
- */
-export function withoutSecrets(env: Environment): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      ([name, value]) => !secretVariables.has(name) && !(name === "INTEG_JOURNAL" && value?.includes("://")),
-    ),
-  );
-}
-
 /**
  * The value of a variable; an empty one counts as not set (a CI secret that does not exist is delivered as empty).
  * @throws Failure `usage` if it holds a line break or another control character; the value is never quoted

@@ -4,7 +4,8 @@ import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
-import { type Environment, withoutSecrets } from "./resolution.ts";
+import { childEnvironment } from "./child-environment.ts";
+import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
 /** What a command prints is read up to here; more is neither a key nor a token. */
@@ -23,7 +24,10 @@ export interface ShellRun {
 }
 
 export interface ShellOptions {
+  /** The command gets those of these variables that it may have. */
   readonly env: Environment;
+  /** Variables that the command gets as they are. */
+  readonly facts?: Environment;
   /** Given on standard input; without it the input is empty. */
   readonly input?: string;
   readonly timeLimitMs: number;
@@ -72,6 +76,7 @@ interface Patience {
   readonly timeLimitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly leadsGroup: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /**
@@ -81,7 +86,7 @@ interface Patience {
 function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
-  { timeLimitMs, signal, leadsGroup }: Patience,
+  { timeLimitMs, signal, leadsGroup, env }: Patience,
 ): Promise<ChildProcess | "late" | "cancelled"> {
   return new Promise((resolve, reject) => {
     const letGo = (): void => {
@@ -91,7 +96,7 @@ function endOf(
     const give = (up: "late" | "cancelled") => (): void => {
       clearTimeout(timer);
       givenUp = up;
-      void killCommand(child, { leadsGroup });
+      void killCommand(child, { leadsGroup, env });
     };
     const callOff = give("cancelled");
     const timer = setTimeout(give("late"), Math.min(timeLimitMs, longestTimerMs));
@@ -126,16 +131,18 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
 
 /**
  * Runs a command through the shell.
- * @throws Failure `failed` if it cannot be started, takes too long or prints far too much; the signal's reason
+ * @throws Failure `failed` if it cannot be started, takes too long or prints far too much; `usage` if the variables that it
+ * gets are not well named; the signal's reason
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
+  const env = childEnvironment(options.env, options.facts);
   const { spawn } = await import("node:child_process");
   const { file, args, shell } = startOf(command, options.input !== undefined);
   const leadsGroup = !hasTerminal();
   const child = spawn(file, args, {
     shell,
     detached: leadsGroup,
-    env: withoutSecrets(options.env),
+    env,
     stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe", "pipe"],
     windowsHide: true,
   });
@@ -158,7 +165,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   // A command that ends without reading breaks the pipe: said by `unread` and by its status, not by this stream.
   child.stdin?.on("error", () => {});
   if (options.input !== undefined) giveInput(child, options.input);
-  const ended = await endOf(child, streams, { ...options, leadsGroup }).catch((error: unknown) => {
+  const ended = await endOf(child, streams, { ...options, leadsGroup, env }).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
   if (ended === "cancelled") throw options.signal?.reason;

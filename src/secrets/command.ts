@@ -62,7 +62,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     check,
     prepare: async () => record,
     async deliver(secret, delivery) {
-      const shell = { ...tools, env: { ...tools.env, ...variablesOf(secret, delivery) } };
+      const shell = { ...tools, facts: variablesOf(secret, delivery) };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
       await give(target.command, text, shell);
       if (target.check) await seen(target.check, { secret: secret.secret, shell });
@@ -111,11 +111,15 @@ function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery,
   };
 }
 
-async function give(command: string, text: string, tools: CommandTools): Promise<void> {
+/** The tools of one delivery, with what the command may know of the secret. */
+type DeliveryTools = CommandTools & { readonly facts: Environment };
+
+async function give(command: string, text: string, tools: DeliveryTools): Promise<void> {
   let run: ShellRun;
   try {
     run = await runShell(command, {
       env: tools.env,
+      facts: tools.facts,
       input: text,
       timeLimitMs: tools.commandLimitMs ?? 60_000,
       onStderr: tools.onStderr,
@@ -135,12 +139,12 @@ async function give(command: string, text: string, tools: CommandTools): Promise
 /** What the check prints is the secret itself, in whatever format it was delivered; it is compared and goes nowhere. */
 async function seen(
   { command, by }: NonNullable<CommandTarget["check"]>,
-  { secret, shell }: { readonly secret: string; readonly shell: CommandTools },
+  { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },
 ): Promise<void> {
   let run: ShellRun;
   try {
-    const { env, onStderr, signal, commandLimitMs = 60_000 } = shell;
-    run = await runShell(command, { env, onStderr, signal, timeLimitMs: commandLimitMs });
+    const { env, facts, onStderr, signal, commandLimitMs = 60_000 } = shell;
+    run = await runShell(command, { env, facts, onStderr, signal, timeLimitMs: commandLimitMs });
   } catch (error) {
     throw notSeen("did not show the secret", error instanceof Failure ? error.message : "");
   }

@@ -101,7 +101,8 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     const quoted = process.platform === "win32" || path === "" ? path : `'${path}'`;
     const told: Buffer[] = [];
     const run = await runShell(`kubectl ${words} ${quoted}`, {
-      env: { ...env, LC_ALL: "C" },
+      env,
+      facts: { LC_ALL: "C" },
       input,
       timeLimitMs,
       onStderr: (chunk) => void told.push(chunk),

@@ -66,7 +66,7 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.
     home.addToPath();
     mkdirSync(home.path("bin"), { recursive: true });
     for (const name of ["gh", "glab"]) {
-      const text = `#!/bin/sh\necho "$@" >> words\ncase "$*" in *" get "*) cat stored; exit ;; esac\n${tool}\n`;
+      const text = `#!/bin/sh\n[ -n "$GH_TOKEN$GITLAB_TOKEN" ] || exit 4\necho "$@" >> words\ncase "$*" in *" get "*) cat stored; exit ;; esac\n${tool}\n`;
       writeFileSync(home.path("bin", name), text);
       chmodSync(home.path("bin", name), 0o755);
     }
@@ -135,7 +135,7 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.
     await account.clear();
     const [policy = "", text = ""] = blocks("GitLab CI/CD", "yaml");
     const { credentials } = parse(text) as { credentials: { variables: Variables; script: string[] } };
-    const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, CI: "true" };
+    const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, GITLAB_TOKEN: "unused", CI: "true" };
     const runner = newRunner();
     writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "gitlab:"));
     const night = () => run(runner, credentials.script.join("\n"), { ...credentials.variables, ...project });

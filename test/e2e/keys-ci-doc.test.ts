@@ -37,7 +37,7 @@ beforeAll(async () => {
   // Stands for GitHub's own command line: takes the secret from its standard input, as it does.
   writeFileSync(
     at.path("bin", "gh"),
-    `#!/bin/sh\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
+    `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
   );
   chmodSync(at.path("bin", "gh"), 0o755);
   deploy = await desk.makeKey({ name: "deploy", keyType: "service_account", expiresAt: "2030-01-01T00:00:00.000Z" });

@@ -92,6 +92,10 @@ export const environment: readonly Variable[] = [
     meaning: "Public keys of age that undelivered secrets are encrypted to in a team's journal, separated by commas",
   },
   { name: "INTEG_ESCROW_IDENTITY", meaning: "File of the age identities that decrypt such secrets for journal claim" },
+  {
+    name: "INTEG_COMMAND_ENV",
+    meaning: "Further variables that commands of yours get, such as VAULT_TOKEN, separated by commas",
+  },
   ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
     (name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" }),
   ),

@@ -30,7 +30,13 @@ function withKeychain(
 ): { keychain: string; configDir: string; open: () => ReturnType<typeof credentialsAt> } {
   const keychain = temporaryFolder();
   const configDir = temporaryFolder();
-  const env = { ...process.env, FAKE_KEYCHAIN: keychain, FAKE_MODE: mode, INTEG_API_KEY: "canary-env" };
+  const env = {
+    ...process.env,
+    FAKE_KEYCHAIN: keychain,
+    FAKE_MODE: mode,
+    INTEG_API_KEY: "canary-env",
+    INTEG_COMMAND_ENV: "FAKE_KEYCHAIN,FAKE_MODE",
+  };
   const limitMs = mode === "hang" ? 1_000 : 20_000;
   const system = openKeychain({ env, library, probeLimitMs: limitMs, requestLimitMs: limitMs });
   return { keychain, configDir, open: () => credentialsAt({ configDir, env, system, ...options }) };

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { inputTools, runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
 import { Failure } from "../../../src/errors.ts";
+import { passedVariables } from "../../../src/profiles/child-environment.ts";
+import type { Environment } from "../../../src/profiles/resolution.ts";
 import { failureOf } from "./a-profile.ts";
+import { root } from "../../support/program.ts";
 import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
 
 const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
@@ -50,28 +53,55 @@ describe("a command that prints a secret", () => {
     expect(performance.now() - before).toBeLessThan(5_000);
   });
 
-  it("gets neither our secrets nor our input", async () => {
+  it("gets the variables that the document lists and those that INTEG_COMMAND_ENV names, and no input", async () => {
     const env = {
-      ...process.env,
-      INTEG_API_KEY: "canary1",
-      INTEG_CLIENT_SECRET: "canary2",
-      INTEG_ACCESS_TOKEN: "canary3",
-      INTEG_JOURNAL: "postgresql://me:canary4@db/journal",
-      INTEG_PROFILE: "prod",
+      PATH: process.env.PATH,
+      https_proxy: "http://proxy",
+      INTEG_STATE_DIR: "/state",
+      INTEG_API_KEY: "canary",
+      INTEG_JOURNAL_KEY: "canary",
+      INTEG_JOURNAL: "postgresql://me:canary@db/journal",
+      PGPASSWORD: "canary",
+      VAULT_TOKEN: "canary",
+      AWS_SECRET_ACCESS_KEY: "canary",
+      MY_KEY: "canary",
+      GH_TOKEN: "named",
+      INTEG_COMMAND_ENV: "GH_TOKEN, NOT_SET",
     };
-    const stderr: Buffer[] = [];
-    expect(await ask("env >&2; cat >&2; echo key", { env, onStderr: (chunk) => stderr.push(chunk) })).toBe("key");
-    const seen = Buffer.concat(stderr).toString();
-    expect(seen).toContain("INTEG_PROFILE=prod");
-    expect(seen).not.toContain("canary");
-    await runShell("env >&2", {
-      ...options,
-      env: { INTEG_JOURNAL: "/var/journal" },
-      onStderr: (chunk) => stderr.push(chunk),
-    });
-    expect(Buffer.concat(stderr).toString()).toContain("INTEG_JOURNAL=/var/journal");
+    expect(await environmentOf(env)).toEqual([
+      "GH_TOKEN=named",
+      "INTEG_STATE_DIR=/state",
+      `PATH=${process.env.PATH}`,
+      "https_proxy=http://proxy",
+    ]);
+  });
+
+  it.each([
+    ["GH_TOKEN;rm", '"GH_TOKEN;rm" is not the name of a variable.'],
+    ["GH_TOKEN VAULT_TOKEN", '"GH_TOKEN VAULT_TOKEN" is not the name of a variable.'],
+    ["GH_TOKEN,INTEG_API_KEY", "no command gets integ's own variable INTEG_API_KEY."],
+  ])("INTEG_COMMAND_ENV=%s: exit 2, and no command runs", async (names, why) => {
+    const failure = await failureOf(() => environmentOf({ PATH: process.env.PATH, INTEG_COMMAND_ENV: names }));
+    expect([failure.kind, failure.message]).toEqual(["usage", `Invalid INTEG_COMMAND_ENV: ${why}`]);
   });
 });
+
+it("docs/design/destinations.md lists every variable that a command gets", () => {
+  const page = readFileSync(join(root, "docs/design/destinations.md"), "utf8");
+  const [, chapter = ""] = /## What a command gets\n([\s\S]*?)\n## /.exec(page) ?? [];
+  const rows = [...chapter.matchAll(/^\| ([^|`]+) \| (`.*`) \|$/gm)].map(([, purpose = "", names = ""]) => [
+    purpose,
+    [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(passedVariables);
+});
+
+/** The lines of a command's environment, without what the shell adds. */
+async function environmentOf(env: Environment): Promise<string[]> {
+  const { stdout } = await runShell("cat >&2; env", { ...options, env });
+  const lines = stdout.toString().trimEnd().split("\n");
+  return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
+}
 
 describe("a command that is given a secret", () => {
   it.each([

@@ -20,7 +20,7 @@ const formats: readonly SecretFormat[] = [
 function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
   const command = "cat > /dev/null";
   const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;
-  const tools = { env: { PATH: process.env.PATH, PRINTED: printed }, onStderr: () => {} };
+  const tools = { env: { PATH: process.env.PATH, PRINTED: printed, INTEG_COMMAND_ENV: "PRINTED" }, onStderr: () => {} };
   return endOf(() => commandDestination({ command, as, check }, tools).deliver(secret, delivery));
 }
 

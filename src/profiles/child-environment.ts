@@ -1,0 +1,120 @@
+// The environment that a child process gets: the variables on a list, and those that `INTEG_COMMAND_ENV` names.
+import { Failure } from "../errors.ts";
+import { type Environment, variable } from "./resolution.ts";
+
+/**
+ * What every command gets, by purpose. None of them is a credential; docs/design/destinations.md explains each.
+ * A proxy's address may have a password in it, which a program needs to go through the proxy.
+ */
+export const passedVariables: Readonly<Record<string, readonly string[]>> = {
+  "The person and the machine": [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "TZ",
+    "TERM",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+  ],
+  Windows: [
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "USERNAME",
+    "USERPROFILE",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+  ],
+  "Keychains and agents": [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "SSH_AUTH_SOCK",
+    "GNUPGHOME",
+    "GPG_TTY",
+  ],
+  "The network": [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+  ],
+  "Which store, account or file a tool uses": [
+    "VAULT_ADDR",
+    "VAULT_NAMESPACE",
+    "VAULT_CACERT",
+    "GH_HOST",
+    "GH_REPO",
+    "GH_CONFIG_DIR",
+    "GITLAB_HOST",
+    "KUBECONFIG",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "CLOUDSDK_CONFIG",
+    "CLOUDSDK_CORE_PROJECT",
+    "AZURE_CONFIG_DIR",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "PASSWORD_STORE_DIR",
+    "SOPS_AGE_KEY_FILE",
+  ],
+  "integ itself, for a command that calls it": ["INTEG_CONFIG_DIR", "INTEG_STATE_DIR"],
+};
+
+const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat());
+
+/**
+ * The environment of a child process.
+ * @param facts variables that integ itself adds
+ * @throws Failure `usage` if `INTEG_COMMAND_ENV` is not a list of names, or names a variable of integ's own
+ */
+export function childEnvironment(env: Environment, facts: Environment = {}): Record<string, string | undefined> {
+  const further = furtherVariables(env);
+  // Windows has one case for all names, and programs elsewhere read proxies in both.
+  const isPassed = (name: string): boolean => passed.has(name.toUpperCase()) || further.has(name);
+  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => isPassed(name))), ...facts };
+}
+
+/** The names in `INTEG_COMMAND_ENV`. */
+function furtherVariables(env: Environment): ReadonlySet<string> {
+  const names = (variable(env, "INTEG_COMMAND_ENV") ?? "").split(",").map((name) => name.trim());
+  for (const name of names) {
+    if (name !== "" && !/^[A-Za-z_]\w*$/.test(name))
+      throw new Failure("usage", `Invalid INTEG_COMMAND_ENV: "${name}" is not the name of a variable.`, {
+        hint: "Write names separated by commas, like VAULT_TOKEN,GH_TOKEN.",
+      });
+    if (/^INTEG_/i.test(name))
+      throw new Failure("usage", `Invalid INTEG_COMMAND_ENV: no command gets integ's own variable ${name}.`, {
+        hint: `Leave ${name} out.`,
+      });
+  }
+  return new Set(names);
+}

@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+/** Secrets that a job may have in its environment; a command needs none of them unless the job says so. */
+const secrets = { PGPASSWORD: "canary-pg", VAULT_TOKEN: "canary-vault", AWS_SECRET_ACCESS_KEY: "canary-aws" };
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const made = new Home({ ...secrets, GH_TOKEN: "named", INTEG_COMMAND_ENV: "GH_TOKEN", ...env });
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+/** A command that writes down its environment before it does its work. */
+const telling = (at: Home, work: string): string => `env >> '${at.path("seen")}'; ${work}`;
+
+/** @param commands how many have run */
+function expectListedVariables(at: Home, commands: number): void {
+  const seen = readFileSync(at.path("seen"), "utf8");
+  expect(seen).not.toMatch(/canary|^INTEG_API_KEY=|^INTEG_ACCESS_TOKEN=/m);
+  expect(seen.match(/^GH_TOKEN=named$/gm)).toHaveLength(commands);
+}
+
+const client = (): string[] => [
+  "oauth-clients",
+  "create",
+  "--service-account",
+  service.us.service_account_id,
+  "--scope",
+  "entity:read",
+];
+
+it("a secret command and its check get no variable that the job does not name", async () => {
+  const at = home(service.env);
+  const to = ["--secret-command", telling(at, "cat > stored"), "--secret-check-command", telling(at, "cat stored")];
+  const made = await at.integ([...client(), ...to]);
+  expect(made.code, made.stderr).toBe(0);
+  expectListedVariables(at, 2);
+  expect(readFileSync(at.path("seen"), "utf8")).toMatch(/^INTEG_RESOURCE_ID=oac_/m);
+});
+
+it("nor does a command of a policy", async () => {
+  const at = home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+  const item = `  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { command: ${JSON.stringify(telling(at, "cat > stored"))} }\n`;
+  writeFileSync(at.path("integ.yaml"), `version: 1\nunmanaged: ignore\noauth_clients:\n${item}`);
+  const applied = await at.integ(["apply", "--yes"]);
+  expect(applied.code, applied.stderr).toBe(0);
+  expectListedVariables(at, 1);
+});
+
+it("nor do the commands of a profile", async () => {
+  const { base_url, organization_id, api_key, access_token } = service.us;
+  const at = home();
+  const address = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
+  const key = ["--api-key-command", telling(at, `echo ${api_key}`)];
+  const token = ["--access-token-command", telling(at, `cat >/dev/null; echo ${access_token}`)];
+  const added = await at.integ(["profiles", "add", "p", ...address, ...key, ...token]);
+  expect(added.code, added.stderr).toBe(0);
+  for (const words of [
+    ["entities", "list"],
+    ["keys", "list"],
+  ]) {
+    const listed = await at.integ([...words, "-p", "p"]);
+    expect(listed.code, listed.stderr).toBe(0);
+  }
+  // The legacy token is made from the API key.
+  expectListedVariables(at, 3);
+});
+
+it("a variable that cannot be named is found before anything is sent", async () => {
+  const at = home({ ...service.env, INTEG_COMMAND_ENV: "INTEG_API_KEY" });
+  const made = await at.integ([...client(), "--secret-command", "cat > stored"]);
+  expect([made.code, made.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_COMMAND_ENV")]);
+  expect((await at.integ(["journal", "list", "--all", "--ndjson"])).stdout).toBe("");
+});
