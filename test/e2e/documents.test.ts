@@ -1,5 +1,5 @@
 // The documents are true: every recipe of docs/scripting.md is run as it stands, and the exit codes are the program's.
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -72,6 +72,29 @@ describe("SECURITY.md", () => {
     expect(kept).toEqual(expect.arrayContaining(["profiles.json", "journal.ndjson", "sandbox.json", "undelivered"]));
     const text = readFileSync(join(root, "SECURITY.md"), "utf8");
     expect(kept.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}/\``))).toEqual([]);
+  });
+});
+
+describe("every document", () => {
+  const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    devDependencies: Record<string, string>;
+  };
+
+  /** What a line makes npm fetch, or asks the registry for, by a name that someone else may hold. */
+  function fetched(line: string): string[] {
+    const installed = [...line.matchAll(/\bnpm (?:install|i|add|view)((?: +[^\s`|&;]+)+)/g)]
+      .flatMap(([, words = ""]) => words.trim().split(/ +/))
+      .filter((word) => !word.startsWith("-") && !/^\.\/\S+-(?:\d+\.\d+\.\d+|<version>)\.tgz$/.test(word));
+    const run = [...line.matchAll(/\b(?:npx|npm exec) +([^\s`]+)/g)].map(([, name = ""]) => name);
+    return [...installed, ...run.filter((name) => !(name in devDependencies))];
+  }
+
+  it.each(pages)("%s installs nothing by a name that is not pinned", (page) => {
+    const lines = readFileSync(join(root, page), "utf8").split("\n");
+    expect(lines.flatMap(fetched)).toEqual([]);
+    const actions = lines.flatMap((line) => /^\s*- uses: (\S+)/.exec(line)?.[1] ?? []);
+    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);
   });
 });
 
