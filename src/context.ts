@@ -61,6 +61,8 @@ export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "remov
     /** @throws Failure `undelivered` if no identity here opens it */
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
+  /** On GitHub Actions: makes sure that a mask would be read. Throws `usage` if standard error leads nowhere. */
+  checkMask(): Promise<void>;
   /**
    * Has a CI hide a secret in its log that is bound for standard output (GitHub Actions), in every form in which the
    * receipt has it; elsewhere nothing.

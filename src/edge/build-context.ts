@@ -285,10 +285,12 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
       return (await remembered(record)).reread();
     },
     profileWith: async (id) => profileWith(await profiles.store(), id),
+    async checkMask() {
+      if (env.GITHUB_ACTIONS === "true") await (await import("../secrets/stdout.ts")).checkMask(2);
+    },
     async mask(secret, receipt) {
       if (env.GITHUB_ACTIONS !== "true") return;
-      const { checkMask, maskLines } = await import("../secrets/stdout.ts");
-      await checkMask(2);
+      const { maskLines } = await import("../secrets/stdout.ts");
       terminal.writeErr(maskLines(secret, receipt));
     },
     fromStdin: (what) => readSecret(terminal, what),

@@ -124,18 +124,21 @@ export class JsonText {
 
   /**
    * The text of an object with the values of the named members replaced by `null`, duplicates and keys written with escapes
-   * included. Everything else stays byte for byte. Keys that are not there are not added.
+   * included. Where another string or name repeats such a value, it is masked. Everything else stays byte for byte. Keys that are
+   * not there are not added.
    */
   withNulls(keys: readonly string[]): string {
     const { bytes } = this.source;
     const pieces: Buffer[] = [];
+    const secrets: string[] = [];
     let from = 0;
-    this.eachMember((key, { start, end }) => {
+    this.eachMember((key, value) => {
       if (!keys.includes(key)) return;
-      pieces.push(bytes.subarray(from, start), Buffer.from("null"));
-      from = end;
+      pieces.push(bytes.subarray(from, value.start), Buffer.from("null"));
+      from = value.end;
+      if (value.isString && value.string.length >= shortestSecret) secrets.push(value.string);
     });
-    return Buffer.concat([...pieces, bytes.subarray(from)]).toString();
+    return withoutSecrets(Buffer.concat([...pieces, bytes.subarray(from)]).toString(), secrets);
   }
 
   /** On one line, without white space outside of strings; every token as it came. */
@@ -186,6 +189,19 @@ export class JsonText {
   #scanner(): Scanner {
     return new Scanner(this.source.bytes);
   }
+}
+
+/** A shorter text is a word that may occur anywhere. */
+const shortestSecret = 8;
+
+/** A JSON text with a mask for the secrets in its strings and names. */
+function withoutSecrets(json: string, secrets: readonly string[]): string {
+  if (secrets.length === 0) return json;
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => {
+    const text = String(JSON.parse(token));
+    const shown = secrets.reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
+    return shown === text ? token : JSON.stringify(shown);
+  });
 }
 
 function decoded(source: Source, start: number, end: number): string {

@@ -47,6 +47,7 @@ export const command = defineVerb({
     if (options.paginate) return paginate(context, request);
     const service = await context.connect();
     const answer = isRead(request) ? await readRaw(context, service, request) : await change(context, service, request);
+    for (const secret of secretsIn(answer)) await context.secrets.mask(secret, answer.body.toString("utf8"));
     if (options.include) await context.output.text(headOf(answer));
     await print(context, answer, isRead(request));
   },
@@ -94,12 +95,31 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
 
 /** Repeated after 429 alone: else whether it may be repeated is not known here, and nothing is written down. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
+  await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
   const asked = { what, where: await whereOf(context), change: true };
   const send = () => context.clock.finishing(() => service.raw.send(request));
   return (await readAnswer(context, asked, send).finally(() => progress.done())).value;
+}
+
+/** Names of members whose text is a secret; a page token is none. */
+const secretName = /(?:secret|token|password|api_?key)$/i;
+const pageToken = /page_?token$/i;
+
+/** The secrets that a response has, as far as the names of its members show them. */
+function secretsIn({ body }: RawAnswer): string[] {
+  const found = new Set<string>();
+  try {
+    JSON.parse(body.toString("utf8"), (name, value: unknown) => {
+      if (typeof value === "string" && value !== "" && secretName.test(name) && !pageToken.test(name)) found.add(value);
+      return value;
+    });
+  } catch {
+    // Not JSON: nothing says what is a secret.
+  }
+  return [...found];
 }
 
 async function print(context: Context, { body }: RawAnswer, isRead: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 // `keys audit --fix`: keys that nothing uses are revoked; those that are too old or about to expire are replaced if the journal
 // has the destination of their secret. One plan, which is asked about; the rest is left to a person.
+import { JsonText } from "../../api/json/json-text.ts";
 import { type KeyReplacementRequest, replaceAccessKey } from "../../changes/access-key/replace.ts";
 import { keyRevocationIntent, revokeAccessKey } from "../../changes/revocation.ts";
 import type { Workbench } from "../../changes/workbench.ts";
@@ -134,7 +135,11 @@ async function replaced(
   if (dueAt !== undefined)
     context.output.note(`${id}: both work until ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
   // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
-  const shown = { ...(JSON.parse(receipt ?? "{}") as object), id: newId, secret: null };
+  const shown = {
+    ...(JSON.parse(JsonText.of(receipt ?? "{}").withNulls(["secret"])) as object),
+    id: newId,
+    secret: null,
+  };
   return withDueTime(JSON.stringify(shown), dueAt);
 }
 

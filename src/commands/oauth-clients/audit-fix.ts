@@ -1,5 +1,6 @@
 // `oauth-clients audit --fix`: clients that work for no one are revoked, those that are too old are rotated to the destination
 // that the journal has of their secret. What has no known destination is left to a person.
+import { JsonText } from "../../api/json/json-text.ts";
 import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
 import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Workbench } from "../../changes/workbench.ts";
@@ -108,7 +109,11 @@ async function rotate(
       `${id}: both work until ${rotated.dueAt}. Next: ${shell`integ journal recover ${rotated.entry}`}`,
     );
   // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
-  const receipt = { ...(JSON.parse(rotated.receipt ?? "{}") as object), id: rotated.newId, client_secret: null };
+  const receipt = {
+    ...(JSON.parse(JsonText.of(rotated.receipt ?? "{}").withNulls(["client_secret"])) as object),
+    id: rotated.newId,
+    client_secret: null,
+  };
   return withDueTime(JSON.stringify(receipt), rotated.dueAt);
 }
 

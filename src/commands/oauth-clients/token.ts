@@ -26,6 +26,7 @@ export const command = defineVerb({
   more: "The token endpoint is the profile's. The token is printed: it has the client's permissions until it expires.",
   async run(context, { options }) {
     const client = await clientOf(context, options);
+    await context.secrets.checkMask();
     const service = await context.connect();
     const answer = await read(context, "exchange client credentials for a token", async () => {
       const attempt = await service.tokens.exchangeClient(client);

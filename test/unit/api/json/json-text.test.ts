@@ -132,6 +132,15 @@ describe("withNulls", () => {
     );
   });
 
+  it("masks a value that other strings and names repeat, and no short word", () => {
+    const json =
+      '{"note": "x s3cr\\u0065t-1 y", "secret":"s3cret-1", "all":[{"s3cret-1":1.0}], "text":"word", "status":"word"}';
+    expect(withNulls(json, ["secret"])).toBe(
+      '{"note": "x [secret] y", "secret":null, "all":[{"[secret]":1.0}], "text":"word", "status":"word"}',
+    );
+    expect(withNulls(json, ["text"])).toBe(json.replace('"text":"word"', '"text":null'));
+  });
+
   it("adds nothing", () => {
     expect(withNulls('{"a":1}', ["b"])).toBe('{"a":1}');
     expect(withNulls('["client_secret"]', ["client_secret"])).toBe('["client_secret"]');

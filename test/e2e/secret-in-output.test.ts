@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Home } from "../support/program.ts";
+import { type ScriptedPeer, startScriptedPeer } from "../support/scripted-peer.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+function home(env: Readonly<Record<string, string>>): Home {
+  const made = new Home(env);
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+describe("integ api on GitHub Actions", () => {
+  const words = (key: string): string[] => [
+    "api",
+    "/v1/oauth_clients",
+    "-X",
+    "POST",
+    "-H",
+    `Idempotency-Key: ${key}`,
+    "-f",
+    `service_account_id=${service.us.service_account_id}`,
+    "-f",
+    "scopes[]=entity:read",
+  ];
+
+  it("masks a new secret before it prints it", async () => {
+    const at = home({ ...service.env, GITHUB_ACTIONS: "true" });
+    const made = await at.integ(words("masked"));
+    expect(made.code, made.stderr).toBe(0);
+    const { client_secret } = JSON.parse(made.stdout) as { client_secret: string };
+    expect(made.stderr).toContain(`::add-mask::${client_secret}\n`);
+  });
+
+  it("masks a new token", async () => {
+    const { access_token, access_key_secret } = service.us;
+    const at = home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, GITHUB_ACTIONS: "true" });
+    const made = await at.integ(["api", "/api/v1/access-tokens", "-f", `secret=${access_key_secret}`, "-X", "POST"]);
+    expect(made.code, made.stderr).toBe(0);
+    const token = /"(?:accessToken|access_token|token)": ?"([^"]+)"/.exec(made.stdout)?.[1];
+    expect(token, made.stdout).toBeDefined();
+    expect(made.stderr).toContain(`::add-mask::${token}\n`);
+  });
+
+  it("sends no change if nothing can be masked", async () => {
+    const at = home({ ...service.env, GITHUB_ACTIONS: "true" });
+    const ended = await at.spawned(words("unmasked"), { under: ["sh", "-c", 'exec "$@" 2>&-', "sh"] });
+    expect(ended.code).toBe(2);
+    const again = await at.integ(words("unmasked"));
+    expect((JSON.parse(again.stdout) as { client_secret: string | null }).client_secret).not.toBeNull();
+  });
+
+  it("masks nothing elsewhere", async () => {
+    const made = await home(service.env).integ(words("elsewhere"));
+    expect(made.stderr).not.toContain("add-mask");
+  });
+});
+
+describe("a secret that the response repeats in other fields", () => {
+  const secret = "sec_9f8e7d6c5b4a";
+  let peer: ScriptedPeer;
+  afterAll(() => peer?.close());
+  beforeAll(async () => {
+    peer = await startScriptedPeer((request) => {
+      const { scopes } = JSON.parse(request.split("\r\n\r\n")[1] || '{"scopes":[]}') as { scopes: string[] };
+      const client = {
+        id: "oac_1",
+        object: "oauth_client",
+        status: "active",
+        service_account_id: "sa_1",
+        client_id: "cid_1",
+        scopes,
+        created_at: "2026-07-01T00:00:00.000Z",
+        client_secret: secret,
+        hint: `Store ${secret} now.`,
+        links: { [secret]: [secret] },
+      };
+      const body = JSON.stringify(client);
+      return Buffer.from(
+        `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      );
+    });
+  });
+
+  it.each(["json", "yaml", "csv", "table"])("goes to its file and is not printed (%s)", async (format) => {
+    const at = home({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "key-of-a-test" });
+    const create = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read"];
+    const made = await at.integ([...create, "--secret-file", "client.secret", "-o", format]);
+    expect(made.code, made.stderr).toBe(0);
+    expect(readFileSync(at.path("client.secret"), "utf8")).toBe(secret);
+    expect(made.stdout + made.stderr).not.toContain(secret);
+    expect(made.stdout).toContain("oac_1");
+  });
+});
