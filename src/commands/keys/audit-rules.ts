@@ -179,6 +179,9 @@ function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
+/** A key that is younger need not have been used yet. */
+const firstUseMs = 86_400_000;
+
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   expired_active(subject) {
     const expiry = expiryOf(subject);
@@ -207,6 +210,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (used !== null) return fine;
     const age = ageOf(subject);
     if (typeof age === "string") return unjudged(`it was never used, and ${age}`);
+    if (age <= firstUseMs) return fine;
     const severity = age > subject.limits.maxIdleMs ? "medium" : "low";
     return finding(severity, `was never used; created at ${subject.key.createdAt}, ${days(age)} ago`, "revoke");
   },

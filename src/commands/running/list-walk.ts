@@ -119,6 +119,7 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
 async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void> {
   const { context, view, plan, writer, out } = walk;
   const began = context.clock.elapsed();
+  const rowsBefore = writer.rowsWritten;
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
   try {
@@ -128,7 +129,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
       await writer.page(unique ? unique.of(page.rows) : page.rows);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
-      progress.update(walked(walk, context.clock.elapsed() - began));
+      progress.update(walked(walk, { rowsBefore, ms: context.clock.elapsed() - began }));
     }
     await finish(walk);
   } catch (error) {
@@ -140,10 +141,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** How far a walk is: rows, rows per second, time. */
-function walked({ view, writer: { rowsWritten: rows } }: Walk, ms: number): string {
+/** How far a walk is: rows, rows per second, time. @param rowsBefore rows that an earlier run wrote */
+function walked(
+  { view, writer: { rowsWritten: rows } }: Walk,
+  { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
+): string {
   const seconds = Math.floor(ms / 1000);
-  const rate = ms < 1000 ? "" : ` (${Math.round((rows * 1000) / ms)} rows/s, ${seconds} s)`;
+  const rate = ms < 1000 ? "" : ` (${Math.round(((rows - rowsBefore) * 1000) / ms)} rows/s, ${seconds} s)`;
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 

@@ -83,6 +83,8 @@ describe("each rule at its edge", () => {
     ["as old as it may be", { createdAt: at(-90 * day) }, []],
     ["too_old", { createdAt: at(-90 * day - 1) }, ["too_old"]],
     ["never_used", { lastUsedAt: null }, ["never_used"]],
+    ["never used in its first day", { lastUsedAt: null, createdAt: at(-day) }, []],
+    ["never used after its first day", { lastUsedAt: null, createdAt: at(-day - 1) }, ["never_used"]],
     ["full_access", { scopes: ["push-ingest:*", "*"] }, ["full_access"]],
     ["user_bound", { keyType: "user_bound", boundEmail: "ada@example.com" }, ["user_bound"]],
   ])("%s", (_name, change, rules) => {

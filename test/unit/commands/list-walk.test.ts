@@ -25,15 +25,29 @@ interface Scene {
   readonly rows?: number;
   /** Answers with 500 from this row on. */
   readonly breaksAt?: number;
+  /** How long each page takes. */
+  readonly secondsEach?: number;
   /** Rows that a page has beyond what was asked for. */
   readonly surplus?: number;
 }
 
 /** Runs a list command against a service of so many rows. */
 async function play(scene: Scene) {
-  const { flags = {}, format = "ndjson", typedFormat, fields, profile = {}, rows = 10, breaksAt, surplus = 0 } = scene;
+  const {
+    flags = {},
+    format = "ndjson",
+    typedFormat,
+    fields,
+    profile = {},
+    rows = 10,
+    breaksAt,
+    surplus = 0,
+    secondsEach = 0,
+  } = scene;
   const { output, stdout, stderr } = stage({ format, typedFormat, ...(fields && { fields }) });
   const asked: ListRequest[] = [];
+  const shown: string[] = [];
+  const progress = () => ({ update: (label: string) => void shown.push(label), done() {} });
   const page = async (request: ListRequest): Promise<Attempt<RawPage>> => {
     asked.push(request);
     const from = Number(request.pageToken ?? 0);
@@ -49,10 +63,10 @@ async function play(scene: Scene) {
     settings: { cwd: folder, retryForMs: 0, ownPlaces: [] },
     profiles: { active: async () => active },
     connect: async () => ({}),
-    output,
+    output: { ...output, progress },
     clock: {
       now: () => 0,
-      elapsed: () => 0,
+      elapsed: () => asked.length * secondsEach * 1000,
       random: () => 0,
       sleep: async () => {},
       interruption: new AbortController().signal,
@@ -68,7 +82,7 @@ async function play(scene: Scene) {
   // The stream takes one note a turn.
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   const tokens = asked.map(({ pageToken }) => pageToken);
-  return { failure: failure as Failure | undefined, printed: stdout.text, told: stderr.text, asked, tokens };
+  return { failure: failure as Failure | undefined, printed: stdout.text, told: stderr.text, asked, tokens, shown };
 }
 
 let files = 0;
@@ -106,6 +120,13 @@ describe("a walk that breaks", () => {
 });
 
 describe("--resume", () => {
+  it("shows the speed of this run, without the rows of an earlier one", async () => {
+    const out = newFile();
+    await play({ flags: { all: true, limit: "5", out }, rows: 10, breaksAt: 5 });
+    const { shown } = await play({ flags: { all: true, limit: "5", out, resume: true }, rows: 10, secondsEach: 1 });
+    expect(shown).toEqual(["Reading entities: 10 (5 rows/s, 1 s)"]);
+  });
+
   it("of a walk that ended asks for nothing: what was missing was its end alone", async () => {
     const out = newFile();
     await play({ flags: { all: true, limit: "3", out }, breaksAt: 9, format: "json" });

@@ -62,14 +62,19 @@ describe("relative times", () => {
   it.each([
     [0, "just now"],
     [1000, "1 second ago"],
-    [59_999, "59 seconds ago"],
+    [59_999, "1 minute ago"],
     [minute, "1 minute ago"],
-    [60 * minute, "1 hour ago"],
+    [60 * minute, "60 minutes ago"],
     [3 * day + minute, "3 days ago"],
-    [30 * day, "1 month ago"],
-    [364 * day, "12 months ago"],
+    [30 * day, "30 days ago"],
+    [364 * day, "1 year ago"],
     [800 * day, "2 years ago"],
     [-5 * minute, "in 5 minutes"],
+    // What was typed as a lifetime is seen a moment later.
+    [-(90 * day - 1000), "in 90 days"],
+    [-(24 * 60 * minute - 1000), "in 24 hours"],
+    [-(365 * day - 1000), "in 1 year"],
+    [-200 * day, "in 7 months"],
   ])("%d ms", (ms, expected) => {
     expect(ago(ms)).toBe(expected);
   });
@@ -94,7 +99,8 @@ describe("relative times", () => {
     [80 * minute, "in 80 minutes"],
     [minute, "in 1 minute"],
     [3 * day, "in 3 days"],
-    [-day, "in 0 minutes"],
+    [10_000, "in 10 seconds"],
+    [-day, "now"],
   ])("%i ms ahead: %s, with the day and the time of this machine", (ms, words) => {
     const then = new Date(now + ms);
     const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
