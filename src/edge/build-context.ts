@@ -285,15 +285,21 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
       return (await remembered(record)).reread();
     },
     profileWith: async (id) => profileWith(await profiles.store(), id),
+    ...masking({ env, terminal }),
+    fromStdin: (what) => readSecret(terminal, what),
+  };
+}
+
+/** Masks of GitHub Actions; elsewhere nothing is masked. */
+function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
+  const isMasked = env.GITHUB_ACTIONS === "true";
+  return {
     async checkMask() {
-      if (env.GITHUB_ACTIONS === "true") await (await import("../secrets/stdout.ts")).checkMask(2);
+      if (isMasked) await (await import("../secrets/stdout.ts")).checkMask(2);
     },
     async mask(secret, receipt) {
-      if (env.GITHUB_ACTIONS !== "true") return;
-      const { maskLines } = await import("../secrets/stdout.ts");
-      terminal.writeErr(maskLines(secret, receipt));
+      if (isMasked) terminal.writeErr((await import("../secrets/stdout.ts")).maskLines(secret, receipt));
     },
-    fromStdin: (what) => readSecret(terminal, what),
   };
 }
 
