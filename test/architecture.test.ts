@@ -43,6 +43,7 @@ const pureRules = [
   "api/json/json-text.ts",
   "api/call/attempt.ts",
   "api/call/contract-headers.ts",
+  "api/call/paths.ts",
   "api/call/retry.ts",
   "api/http/request-rules.ts",
   "api/oauth-client-creation.ts",

@@ -4,7 +4,7 @@ import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
 import { isTime } from "./json/iso-time.ts";
-import { segment } from "./http/request-rules.ts";
+import { segment } from "./call/paths.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";

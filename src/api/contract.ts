@@ -1,7 +1,7 @@
 // What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
 // What is in the document is untrusted text.
 import { contractVersion } from "./call/contract-headers.ts";
-import { segment } from "./http/request-rules.ts";
+import { segment } from "./call/paths.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
 import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";

@@ -5,7 +5,7 @@ import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller } from "./call/caller.ts";
-import { type Pair, query, segment } from "./http/request-rules.ts";
+import { type Pair, query, segment } from "./call/paths.ts";
 import { BrokenBody, saysJson } from "./json/json-body.ts";
 
 export interface ListRequest {

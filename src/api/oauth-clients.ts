@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonOf } from "./call/caller.ts";
-import { segment } from "./http/request-rules.ts";
+import { segment } from "./call/paths.ts";
 import { BrokenBody, type JsonBody } from "./json/json-body.ts";
 
 /** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */

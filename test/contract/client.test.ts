@@ -1,6 +1,7 @@
 // Every answer of the cases, read by the client: served as the document shows it by a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
+import { mayRetryRead } from "../../src/api/call/retry.ts";
 import type { Rows } from "../../src/api/json/unknown-list.ts";
 import type { Service } from "../../src/api/connect.ts";
 import { decideCreation } from "../../src/api/oauth-client-creation.ts";
@@ -120,7 +121,10 @@ function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome
     problem: oauth ? { status, code: body.error, detail: body.error_description, request_id: requestId } : fields,
     retryAfterSeconds,
   });
-  if (status === 429) expect(retryAfterSeconds, place).toBeGreaterThan(0);
+  if (status === 429) {
+    expect(retryAfterSeconds, place).toBeGreaterThan(0);
+    expect(mayRetryRead(attempt), place).toBe(true);
+  }
   const answer = step.answer as Answer;
   if (answer.problem?.param !== undefined) expect(fields.param, place).toBeTruthy();
 }

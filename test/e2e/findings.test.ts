@@ -39,6 +39,14 @@ describe("a list", () => {
   });
 });
 
+describe("a read that the service refuses with 429", () => {
+  it("is repeated after Retry-After, also where the error says retryable: false (§8)", async () => {
+    await service.fault("GET /v1/entities status=429 retry-after=0 retryable=false times=1");
+    const { code } = await home().integ(["entities", "list", "--retry-for", "10s"]);
+    expect([code, (await requests()).length]).toEqual([0, 2]);
+  });
+});
+
 describe("a wait that is too long to be allowed", () => {
   it("is no reason to suggest a --retry-for that would be refused", async () => {
     await service.fault("GET /v1/entities status=429 retry-after=99999999 times=1");

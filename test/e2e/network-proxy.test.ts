@@ -178,7 +178,7 @@ describe.skipIf(opensslAbsent)("a proxy", () => {
     expect(await nothingSent(through({ HTTPS_PROXY: address() }))).toMatch(words);
   });
 
-  it.each(["not an address", "localhost:3128", "ftp://proxy.example"])(
+  it.each(["not an address", "localhost:3128", "ftp://proxy.example", "socks5://127.0.0.1:9"])(
     "HTTPS_PROXY=%s is a usage error",
     async (address) => {
       const { code, stderr } = await at.integ(create(), { env: through({ HTTPS_PROXY: address }) });

@@ -108,20 +108,16 @@ export function networkError(error: unknown): NetworkError {
 
 function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
-  if (stage === "proxy" && !isTls(code)) {
-    const refused = code === "ECONNREFUSED" ? refusedBy(cause) : "";
-    return proxyError(refused === "" ? messageOf(cause) : `${refused} refused the connection (${code})`);
-  }
+  const refusing = code === "ECONNREFUSED" ? refusedBy(cause) : "";
+  const words = refusing === "" ? messageOf(cause) : `${refusing} refused the connection (${code})`;
+  if (isTls(code)) return handshakeError(cause);
+  if (stage === "proxy") return proxyError(words);
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
     return { reason: "dns", detail: `the host name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
-  if (isTls(code)) return handshakeError(cause);
-  if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
-    return { reason: "timeout", detail: "the connection was not made within the time limit" };
+  if (code === "ETIMEDOUT") return { reason: "timeout", detail: "the connection was not made within the time limit" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
-  if (code === "ECONNREFUSED" && refusedBy(cause) !== "")
-    return { reason: "refused", detail: `${refusedBy(cause)} refused the connection (${code})` };
-  return { reason: "refused", detail: `no connection: ${messageOf(cause)}` };
+  return { reason: "refused", detail: refusing === "" ? `no connection: ${words}` : words };
 }
 
 /** The addresses of the name, each as tried. */

@@ -39,7 +39,7 @@ export function createTransport(options: TransportOptions): Transport {
     close: () => pool.close(),
     async exchange(request) {
       checkWireRequest(request);
-      const deadline = new Deadline(options.timeoutMs, request.signal ?? options.signal);
+      const deadline = startDeadline(options.timeoutMs, request.signal ?? options.signal);
       try {
         const located = await Promise.race([deadline.over, options.locate(request.baseUrl)]);
         if (typeof located !== "string") return { kind: "broken", sent: false, ...located };
@@ -69,50 +69,48 @@ function isChange({ method }: ExchangeRequest): boolean {
 /** The longest delay that a timer of Node can hold. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Ends an exchange when its time is over or the signal is aborted, whatever it is doing then. */
-class Deadline {
+interface Deadline {
+  /** Settles when the time is over or the signal is aborted. */
   readonly over: Promise<NetworkError>;
-  readonly #timeoutMs: number;
-  readonly #signal: AbortSignal;
-  readonly #timer: NodeJS.Timeout;
-  #end!: (why: NetworkError) => void;
-  #why: NetworkError | undefined;
-  #reception: Reception | undefined;
+  /** @returns false if it is over already; then the reception has ended */
+  watch(reception: Reception): boolean;
+  clear(): void;
+}
 
-  constructor(timeoutMs: number, signal: AbortSignal) {
-    this.#timeoutMs = timeoutMs;
-    this.#signal = signal;
-    this.over = new Promise((resolve) => {
-      this.#end = (why) => {
-        resolve((this.#why = why));
-        this.#reception?.break(why);
-      };
-    });
-    this.#timer = setTimeout(() => void this.#onTime(), Math.min(timeoutMs, maxTimerMs));
-    signal.addEventListener("abort", this.#onAbort, { once: true });
-    if (signal.aborted) this.#onAbort();
-  }
-
-  /** @returns false if it is over already: then the reception has ended */
-  watch(reception: Reception): boolean {
-    this.#reception = reception;
-    if (this.#why) reception.break(this.#why);
-    return this.#why === undefined;
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
-    this.#signal.removeEventListener("abort", this.#onAbort);
-  }
-
-  readonly #onAbort = (): void => this.#end({ reason: "interrupted", detail: "interrupted" });
-
-  async #onTime(): Promise<void> {
+/** Ends an exchange in time, whatever it is doing then. */
+function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
+  let settle!: (why: NetworkError) => void;
+  const over = new Promise<NetworkError>((resolve) => (settle = resolve));
+  let reason: NetworkError | undefined;
+  let watched: Reception | undefined;
+  const end = (why: NetworkError): void => {
+    settle((reason = why));
+    watched?.break(why);
+  };
+  const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
+  const onTime = async (): Promise<void> => {
     // A suspended process can be past its deadline before it has read what arrived meanwhile.
-    await this.#reception?.readArrived();
-    const missing = this.#reception?.sent ? "full response" : "connection";
-    this.#end({ reason: "timeout", detail: `no ${missing} within ${this.#timeoutMs / 1000} s` });
-  }
+    await watched?.readArrived();
+    end({
+      reason: "timeout",
+      detail: `no ${watched?.sent ? "full response" : "connection"} within ${timeoutMs / 1000} s`,
+    });
+  };
+  const timer = setTimeout(() => void onTime(), Math.min(timeoutMs, maxTimerMs));
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  return {
+    over,
+    watch(reception) {
+      watched = reception;
+      if (reason) reception.break(reason);
+      return reason === undefined;
+    },
+    clear() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    },
+  };
 }
 
 /** Bytes of a response beside its body: its head, and what frames its chunks. */
@@ -148,10 +146,12 @@ const mostReadMs = 1000;
 /** Receives the response to one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
+  /** True from the moment in which the request was handed to a connection. */
+  sent = false;
+  /** True if the server closed a kept-alive connection before it saw this read. */
+  wasStale = false;
   #settle!: (exchange: Exchange) => void;
   #isSettled = false;
-  #sent = false;
-  #wasStale = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
@@ -167,24 +167,14 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** True from the moment in which the request was handed to a connection. */
-  get sent(): boolean {
-    return this.#sent;
-  }
-
-  /** True if the server closed a kept-alive connection before it saw this read. */
-  get wasStale(): boolean {
-    return this.#wasStale;
-  }
-
   /** Called once a connection stands, before anything is written to it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)
       this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
     // A second call would be a second sending.
-    if (this.#isSettled || this.#sent) return controller.abort(new Error("not sent"));
-    this.#sent = true;
+    if (this.#isSettled || this.sent) return controller.abort(new Error("not sent"));
+    this.sent = true;
     this.#bytesBefore = connection.bytesRead;
   }
 
@@ -217,15 +207,15 @@ class Reception implements Dispatcher.DispatchHandler {
     const { connection, recording } = this.#parts;
     const why = networkError(error);
     const isRepeatable = !isChange(this.#request) && connection.isReused && connection.bytesRead === this.#bytesBefore;
-    if (!this.#isSettled) this.#wasStale = this.#sent && why.reason === "closed" && isRepeatable;
-    if (!this.#sent || !recording) return this.break(why);
+    if (!this.#isSettled) this.wasStale = this.sent && why.reason === "closed" && isRepeatable;
+    if (!this.sent || !recording) return this.break(why);
     void recording.rest().then(() => this.break(why));
   }
 
   /** Reads what is in the socket already. Before the request was sent there is nothing to read. */
   async readArrived(): Promise<void> {
     const until = performance.now() + mostReadMs;
-    for (let quiet = 0; this.#sent && !this.#isSettled && quiet < quietTurns && performance.now() < until; ) {
+    for (let quiet = 0; this.sent && !this.#isSettled && quiet < quietTurns && performance.now() < until; ) {
       const before = this.#events;
       await new Promise<void>((resolve) => void setImmediate(resolve));
       quiet = this.#events === before ? quiet + 1 : 0;
@@ -236,7 +226,7 @@ class Reception implements Dispatcher.DispatchHandler {
   break(why: NetworkError): void {
     const partial = this.#head && { ...this.#head, body: this.#body.bytes() };
     const received = this.#parts.recording?.bytes();
-    this.#end({ kind: "broken", sent: this.#sent, ...why, partial, received });
+    this.#end({ kind: "broken", sent: this.sent, ...why, partial, received });
   }
 
   #end(exchange: Exchange): void {
@@ -261,35 +251,22 @@ async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: Exchange
   if (encoding === "" || encoding === "identity" || body.length === 0) return exchange;
   // 300 kB may unfold to 1 GB.
   const maxOutputLength = status < 300 ? maxBytes : maxBodyBytes;
-  const plain = await unfolded(body, { encoding, maxOutputLength });
-  if (Buffer.isBuffer(plain)) return { ...exchange, body: plain };
-  return { kind: "broken", sent: true, ...plain, partial: { status, headers, body } };
-}
-
-type Decoder = (
-  body: Buffer,
-  options: { readonly maxOutputLength: number },
-  done: (error: NodeJS.ErrnoException | null, plain: Buffer) => void,
-) => void;
-
-async function unfolded(
-  body: Buffer,
-  { encoding, maxOutputLength }: { readonly encoding: string; readonly maxOutputLength: number },
-): Promise<Buffer | NetworkError> {
-  const { gunzip, inflate, brotliDecompress } = await import("node:zlib");
-  const decoders: Readonly<Record<string, Decoder>> = {
-    gzip: gunzip,
-    "x-gzip": gunzip,
-    deflate: inflate,
-    br: brotliDecompress,
-  };
-  if (!Object.hasOwn(decoders, encoding))
-    return { reason: "malformed", detail: "the response has an encoding that was not requested" };
-  return new Promise((resolve) => {
-    decoders[encoding]!(body, { maxOutputLength }, (error, plain) => {
-      if (!error) resolve(plain);
-      else if (error.code === "ERR_BUFFER_TOO_LARGE") resolve(tooLarge("expands to more", maxOutputLength));
-      else resolve({ reason: "malformed", detail: `the response is not valid ${encoding}` });
-    });
-  });
+  const partial = { status, headers, body };
+  const broken = (why: NetworkError): Exchange => ({ kind: "broken", sent: true, ...why, partial });
+  const { gunzipSync, inflateSync, brotliDecompressSync } = await import("node:zlib");
+  const decoders = new Map([
+    ["gzip", gunzipSync],
+    ["x-gzip", gunzipSync],
+    ["deflate", inflateSync],
+    ["br", brotliDecompressSync],
+  ]);
+  const decode = decoders.get(encoding);
+  if (!decode) return broken({ reason: "malformed", detail: "the response has an encoding that was not requested" });
+  try {
+    return { ...exchange, body: decode(body, { maxOutputLength }) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+      return broken(tooLarge("expands to more", maxOutputLength));
+    return broken({ reason: "malformed", detail: `the response is not valid ${encoding}` });
+  }
 }

@@ -1,5 +1,7 @@
 // Where an exchange breaks, and whether the request had left: asked of every byte of it, and of every way not to connect.
-import { connect, type Socket } from "node:net";
+import dns from "node:dns";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ExchangeRequest } from "../../../../src/api/http/exchange.ts";
@@ -141,6 +143,75 @@ describe("no connection: not sent, for certain", () => {
     }
   });
 });
+
+describe("leases", () => {
+  function leasesThat(held: boolean) {
+    const asked: string[] = [];
+    return {
+      asked,
+      extend: async () => void asked.push("extend"),
+      areHeld: () => (asked.push("areHeld"), held),
+    };
+  }
+
+  test("are made to last, and asked again when the request is handed over: a change alone", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    const leases = leasesThat(true);
+    const transport = transportTo({ leases });
+    expect(await transport.exchange(page(peer.origin))).toMatchObject({ kind: "response" });
+    expect(leases.asked).toEqual([]);
+    expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response" });
+    expect(leases.asked).toEqual(["extend", "areHeld"]);
+  });
+
+  test("that were lost meanwhile: nothing is sent", async () => {
+    let bytes = 0;
+    const peer = await startRawPeer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
+    const exchange = await transportTo({ leases: leasesThat(false) }).exchange(post(peer.origin));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, detail: expect.stringContaining("lost its lease") });
+    await expect.poll(() => peer.connections()).toBe(1);
+    expect(bytes).toBe(0);
+  });
+
+  test("that another process has: its failure, and no connection", async () => {
+    const peer = await startRawPeer(() => {});
+    const extend = (): Promise<void> => Promise.reject(new Failure("conflict", "another process"));
+    const exchange = transportTo({ leases: { extend, areHeld: () => true } }).exchange(post(peer.origin));
+    await expect(exchange).rejects.toMatchObject({ kind: "conflict" });
+    expect(peer.connections()).toBe(0);
+  });
+});
+
+/** An address of this machine that others can reach. */
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((one) => one?.family === "IPv4" && !one.internal)?.address;
+
+test.skipIf(outside === undefined)(
+  "plain http reaches this machine alone, whatever localhost resolves to",
+  async () => {
+    let bytes = 0;
+    const server = createServer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
+    await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
+    const { port } = server.address() as AddressInfo;
+    const { lookup } = dns;
+    const elsewhere = (_name: string, options: { all?: boolean }, done: (...found: unknown[]) => void): void =>
+      options.all ? done(null, [{ address: outside, family: 4 }]) : done(null, outside, 4);
+    dns.lookup = elsewhere as unknown as typeof lookup;
+    try {
+      const exchange = await transportTo().exchange(post(`http://localhost:${port}`));
+      expect(exchange).toMatchObject({
+        kind: "broken",
+        sent: false,
+        detail: "no connection: plain http is allowed to this machine only",
+      });
+      expect(bytes).toBe(0);
+    } finally {
+      dns.lookup = lookup;
+      server.close();
+    }
+  },
+);
 
 describe("interruption", () => {
   test("before anything: nothing is sent, nothing is looked up twice", async () => {
