@@ -44,7 +44,6 @@ const longest = [
   "account-model",
   "journal-faults",
   "lists-hostile",
-  "journal-index",
   "postgres-journal",
   "output",
   "shell-command",

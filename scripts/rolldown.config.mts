@@ -25,4 +25,4 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
 }
 
 /** As npm installs it: split where the program calls `import()`. */
-export default bundle({ main: "src/main.ts", "summary-thread": "src/journal/file/summary-thread.ts" }, { dir: "dist" });
+export default bundle({ main: "src/main.ts" }, { dir: "dist" });

@@ -98,8 +98,13 @@ const table: Readonly<Record<string, Room>> = {
   disk: { rooms: ["errors.ts", "next-step.ts"], packages: ["fs-native-extensions"] },
   journal: {
     rooms: ["errors.ts", "next-step.ts", "disk"],
-    packages: ["zod", "pg"],
-    only: { disk: ["journal/file/", "journal/postgres/"], pg: ["journal/postgres/"] },
+    packages: ["zod", "pg", "pg-connection-string", "pgpass"],
+    only: {
+      disk: ["journal/file/", "journal/postgres/"],
+      pg: ["journal/postgres/"],
+      "pg-connection-string": ["journal/postgres/"],
+      pgpass: ["journal/postgres/"],
+    },
   },
   secrets: {
     rooms: ["errors.ts", "next-step.ts", "profiles", "disk"],
@@ -142,7 +147,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "completion/tree.ts": ["--help", "--version"],
   "secrets/github-store.ts": ["--hostname"],
-  "journal/file/summaries.ts": ["--semi-space-growth-factor"],
   "secrets/kubernetes-store.ts": [
     "--dry-run",
     "--field-manager",

@@ -272,7 +272,7 @@ export const fixes = [
   [
     "63",
     "unit/journal/file/locks",
-    ["disk/kernel-lock.ts", "return stats.nlink > 1 || isMountPoint(path);", "return false;"],
+    ["journal/file/safety.ts", "if (stat.nlink > 1 || (stat.nlink === 0 && isAt(path, fd)))", "if (stat.nlink === 0)"],
   ],
   [
     "64",
@@ -338,7 +338,11 @@ export const fixes = [
     "e2e/recover-dimensions: is not removed without a word of it",
     ["commands/profiles/unfinished.ts", "if (unfinished.length === 0) return undefined;", "return undefined;"],
   ],
-  ["79", "unit/journal/file/file-journal", ["journal/fold.ts", ": sequence <= last;", ": false;"]],
+  [
+    "79",
+    "unit/journal/file/file-journal",
+    ["journal/file/contents.ts", "} else if (n > last.n) {", "} else if (n > 0) {"],
+  ],
   [
     "80",
     "e2e/lists: api /v1/entities --fields",

@@ -107,7 +107,6 @@ export const isDiskFull = isOneOf("ENOSPC", "EDQUOT");
 /** The file would be longer than its file system, or a limit of this process, allows. */
 export const isTooLarge = isOneOf("EFBIG");
 export const isAccessDenied = isOneOf("EACCES");
-export const isUnwritable = isOneOf("EACCES", "EROFS");
 /** The file system has no hard links, or no more of them for this file. */
 export const hasNoLinks = isOneOf("EPERM", "EMLINK", ...unsupported);
 /** Folders of some file systems have nothing to sync, and say so. */

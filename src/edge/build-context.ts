@@ -5,7 +5,6 @@ import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, EmbeddedSandbox, EscrowChoice, once, OpenedJournal } from "./opened.ts";
 import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
-import type { Slowly } from "../journal/journal.ts";
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
@@ -49,7 +48,7 @@ export async function buildContext(
         ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
         : undefined,
   });
-  const journal = new OpenedJournal({ env, settings, clock, slowly: readingSlowly({ output, clock }) });
+  const journal = new OpenedJournal({ env, settings, clock });
   const connections = new Connections({
     env,
     settings,
@@ -89,11 +88,6 @@ async function loadForChange(output: Pick<Output, "load">): Promise<void> {
   const service = [import("../api/connect.ts"), import("../api/http/transport.ts")];
   const secrets = [import("../secrets/kept.ts"), import("../secrets/registry.ts")];
   await Promise.all([output.load(), ...profile, ...service, ...secrets]);
-}
-
-/** How the journal is read where that takes long. */
-function readingSlowly(parts: Pick<Context, "output" | "clock">): Slowly {
-  return async (work) => (await import("../commands/running/read.ts")).slowly(parts, "Reading the journal", work);
 }
 
 /** @throws Failure `usage` if the folder was removed while the shell stood in it: a relative path would mean nothing */

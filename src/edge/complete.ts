@@ -52,15 +52,13 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
     async entries(filter) {
-      const { glanceAt } = await import("../journal/file/glance.ts");
-      const seen = glanceAt(path, filter);
-      if (seen !== undefined) return seen;
       const { openJournal } = await import("../journal/open-journal.ts");
       const { actorOf } = await import("../journal/actor.ts");
       // Of a file alone: names are not asked for over the network.
       const place = journalPlace(path);
+      const stateDir = stateFolder(env, machine);
       const team = { env, requestMs: 0, leaseMs: 0 };
-      const journal = await openJournal({ place, now: () => Date.now(), actor: actorOf(env), team });
+      const journal = await openJournal({ place, now: () => Date.now(), actor: actorOf(env), stateDir, team });
       const entries = await journal.select(filter);
       journal.close();
       return entries;

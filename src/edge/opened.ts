@@ -11,7 +11,7 @@ import { parseDuration } from "../commands/options/global.ts";
 import type { Context, Secrets, Settings } from "../context.ts";
 import { Failure } from "../errors.ts";
 import { actorOf } from "../journal/actor.ts";
-import type { Journal, Slowly } from "../journal/journal.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { JournalParts } from "../journal/open-journal.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
@@ -171,7 +171,6 @@ interface JournalSources {
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly slowly: Slowly;
 }
 
 export class OpenedJournal {
@@ -229,11 +228,12 @@ export class OpenedJournal {
   }
 
   #parts(): JournalParts {
-    const { env, settings, clock, slowly } = this.#sources;
+    const { env, settings, clock } = this.#sources;
     const { timeoutMs } = settings;
     const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
     const team = { env, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
-    return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), slowly, team };
+    const place = journalPlace(path);
+    return { place, now: () => clock.now(), actor: actorOf(env), stateDir: settings.stateDir, team };
   }
 }
 

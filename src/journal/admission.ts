@@ -1,6 +1,6 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
+import { type Entry, type EntryIdentity, type EntryProgress, isSameRequest, nextStep } from "./entry.ts";
 import { type Moved, movedWords } from "./record.ts";
 import { shell, flags } from "../next-step.ts";
 
@@ -20,6 +20,7 @@ export interface Intent
     | "fingerprint"
     | "method"
     | "path"
+    | "consent"
   > {
   /** Whether the contract has an idempotency key for it. */
   readonly idempotent: boolean;
@@ -46,22 +47,12 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     replaces,
     replaced_by: null,
     parent,
+    policy: detail.policy_name === undefined ? undefined : { id: null, item: detail.policy_name },
     detail,
     created_at: made.at,
     updated_at: made.at,
     sequence: 1,
-    format: formatVersion,
   };
-}
-
-/** The entry itself, if this program may change it: one that a newer program has written is only shown. */
-export function changeable(entry: Entry): Entry {
-  if (entry.format <= formatVersion) return entry;
-  throw new Failure("usage", `The journal entry ${entry.id} was written by a newer integ (format ${entry.format}).`, {
-    meaning: "This version shows it and does not change it. Nothing was sent and nothing changed.",
-    hint: "Upgrade integ, then run the command again.",
-    entry: entry.id,
-  });
 }
 
 /** A key means something only if the contract has one. */
@@ -107,7 +98,7 @@ export function entryOfKey(
       entry: entry.id,
     });
   }
-  return changeable(entry);
+  return entry;
 }
 
 /**
@@ -163,7 +154,6 @@ export function isResumable({ state }: Entry): boolean {
 export function assertNoneLost(entries: readonly Entry[]): void {
   const lost = entries.findLast(({ state }) => state === "secret_lost" || state === "undelivered");
   if (lost === undefined) return;
-  changeable(lost);
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
   const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret is kept until you claim it";
   throw new Failure(kind, `The same request was sent before, and ${what}.`, {

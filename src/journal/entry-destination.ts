@@ -1,42 +1,72 @@
-// Where a secret was to go, as it may be in the journal: no secret, nothing that opens one. Checked when it is read.
+// Where a secret goes, as an entry records it: no secret, and nothing that opens one.
+import * as z from "zod/mini";
 
 const plainFormats = ["raw", "line", "json", "json-string", "env"] as const;
 
 /** How a secret is written to a file or a command: `env:NAME=field,…` and `template:<text>` carry what they need. */
 export type SecretFormat = (typeof plainFormats)[number] | `env:${string}` | `template:${string}`;
 
-function isSecretFormat(value: unknown): boolean {
-  return (
-    typeof value === "string" &&
-    (plainFormats.some((word) => word === value) || value.startsWith("env:") || value.startsWith("template:"))
-  );
+function isSecretFormat(text: string): text is SecretFormat {
+  return plainFormats.some((word) => word === text) || text.startsWith("env:") || text.startsWith("template:");
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const optionalText = z.optional(z.string());
+
 /** A digest (hexadecimal) of what was delivered, under a key that is kept for `entry` in the state folder. */
-export interface DeliveryProof {
-  readonly entry: string;
-  readonly digest: string;
-}
+const DeliveryProof = z.readonly(z.looseObject({ entry: z.string(), digest: z.string() }));
+export type DeliveryProof = { readonly entry: string; readonly digest: string };
+
+const Single = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("stdout") }),
+  z.looseObject({ kind: z.literal("command"), mark: optionalText, check: optionalText }),
+  z.looseObject({ kind: z.literal("profile"), name: z.string(), profileId: z.string() }),
+  z.looseObject({
+    kind: z.literal("file"),
+    path: z.string(),
+    as: z.string().check(z.refine(isSecretFormat)),
+    force: z.boolean(),
+    device: optionalText,
+    inode: optionalText,
+    born: optionalText,
+    reserved: optionalText,
+    proof: z.optional(DeliveryProof),
+  }),
+  z.looseObject({
+    kind: z.literal("store"),
+    to: z.string(),
+    facts: z.record(z.string(), z.string()),
+    proof: z.optional(DeliveryProof),
+  }),
+]);
+
+/** What a record says about its destination. */
+export const Destination = z.union([
+  Single,
+  z.looseObject({
+    kind: z.literal("several"),
+    places: z.array(z.looseObject({ state: z.enum(["pending", "delivered", "failed"]), at: Single })),
+  }),
+]);
 
 /** One destination. For a file, `device`, `inode` and `born` name the reserved file. */
 export type SingleDestination =
   | { readonly kind: "stdout" }
   | {
       readonly kind: "command";
-      /** Distinguishes another command from this one; absent in entries of earlier versions. */
+      /** Distinguishes another command from this one. */
       readonly mark?: string;
-      /** How a check after it was to see the secret; absent if none was asked for, and in entries of earlier versions. */
+      /** How a check after it was to see the secret; absent if none was asked for. */
       readonly check?: "output" | "exit";
     }
   | {
       readonly kind: "file";
       readonly path: string;
-      /** Earlier versions wrote `format`, and their `raw` ended with a newline: it is read as `line`. */
       readonly as: SecretFormat;
+      /** Replaces a file that is there. */
       readonly force: boolean;
       readonly device?: string;
       readonly inode?: string;
@@ -66,62 +96,15 @@ export type EntryDestination =
   | SingleDestination
   | { readonly kind: "several"; readonly places: readonly DestinationProgress[] };
 
-/** @returns undefined for what no version has written */
-export function readDestination(value: unknown): EntryDestination | undefined {
-  if (!isObject(value) || value.kind !== "several") return readSingle(value);
-  if (!Array.isArray(value.places)) return undefined;
-  const places: DestinationProgress[] = [];
-  for (const place of value.places) {
-    const at = isObject(place) ? readSingle(place.at) : undefined;
-    if (at === undefined || !isProgress(place.state)) return undefined;
-    places.push({ state: place.state, at });
-  }
-  return { kind: "several", places };
-}
+/** A person's or a policy's consent to one act, for what was shown. */
+export const ConsentSchema = z.object({
+  /** The option or the answer that gave it, such as `--force`. */
+  by: z.string(),
+  /** The destination that it is for. */
+  to: optionalText,
+  /** Digest or version of what was there. */
+  digest: optionalText,
+  version: optionalText,
+});
 
-function isProgress(value: unknown): value is DestinationProgress["state"] {
-  return value === "pending" || value === "delivered" || value === "failed";
-}
-
-function readSingle(value: unknown): SingleDestination | undefined {
-  if (!isObject(value)) return undefined;
-  if (value.kind !== "file" || value.as !== undefined) return isSingle(value) ? value : undefined;
-  const { format, ...rest } = value;
-  const earlier = { ...rest, as: format === "raw" ? "line" : format };
-  return isSingle(earlier) ? earlier : undefined;
-}
-
-function isSingle(value: Record<string, unknown>): value is SingleDestination & Record<string, unknown> {
-  const isText = (key: string): boolean => typeof value[key] === "string";
-  const isTextOrNone = (key: string): boolean => value[key] === undefined || isText(key);
-  switch (value.kind) {
-    case "stdout":
-      return true;
-    case "command":
-      return isTextOrNone("mark") && isTextOrNone("check");
-    case "profile":
-      return isText("name") && isText("profileId");
-    case "file":
-      return (
-        isText("path") &&
-        isSecretFormat(value.as) &&
-        typeof value.force === "boolean" &&
-        ["device", "inode", "born", "reserved"].every(isTextOrNone) &&
-        isProof(value.proof)
-      );
-    case "store":
-      return (
-        isText("to") &&
-        isObject(value.facts) &&
-        Object.values(value.facts).every((fact) => typeof fact === "string") &&
-        isProof(value.proof)
-      );
-    default:
-      return false;
-  }
-}
-
-function isProof(value: unknown): boolean {
-  if (value === undefined) return true;
-  return isObject(value) && typeof value.entry === "string" && typeof value.digest === "string";
-}
+export type Consent = Readonly<z.infer<typeof ConsentSchema>>;

@@ -1,5 +1,5 @@
 // An entry of the journal as data. No field has space for a secret.
-import type { EntryDestination } from "./entry-destination.ts";
+import type { Consent, EntryDestination } from "./entry-destination.ts";
 import { type NextCommand, shell, flags } from "../next-step.ts";
 
 export const operations = [
@@ -51,21 +51,17 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
-/**
- * The format of the records that this program writes; it reads the earlier ones too. A newer one is shown and never changed.
- * 1: what 0.1.0 wrote. 2: what an entry needs in order to be finished anywhere is in it (`proof`, `kept_at`, `put_off`,
- * `differs`, the state `waiting`, …); a program that does not know these would finish it wrongly.
- */
-export const formatVersion = 2;
+/** The format of the records that this program writes, and the only one that it reads. */
+export const formatVersion = 3;
 
 interface SecretDetail {
   /** The item of a policy that the work is for. */
   readonly policy_name?: string;
   /** How often `integ apply` failed at it since it was admitted. */
   readonly failures?: number;
-  /** Machine and folder where the secret is kept for `claim`; absent in entries of earlier versions. */
+  /** Machine and folder where the secret is kept for `claim`. */
   readonly kept_at?: string;
-  /** Machines and folders whose processes have sent it: in each a secret may be kept. Absent in entries of earlier versions. */
+  /** Machines and folders whose processes have sent it: in each a secret may be kept. */
   readonly attempted_at?: readonly string[];
   /** How the receipt differs from the request, in words: what exists is not what was asked for. */
   readonly differs?: string;
@@ -128,7 +124,7 @@ interface EntryDetails {
     OverlapDetail & {
       readonly old_client: string;
       readonly keep_old?: boolean;
-      /** The proof that is due before the old one is revoked; null: none was. Absent in entries of earlier versions. */
+      /** The proof that is due before the old one is revoked; null: none was. */
       readonly proof?: ClientProof | null;
     };
   "access_key.create": RequestDetail & {
@@ -145,7 +141,7 @@ interface EntryDetails {
   "access_key.rotate": RequestDetail &
     OverlapDetail & {
       readonly update_profile?: boolean;
-      /** How a new secret is proven; null: the profile knew no way. Absent in entries of earlier versions. */
+      /** How a new secret is proven; null: the profile knew no way. */
       readonly exchange?: KeyExchange | null;
     } & (
       | { readonly mode: "in_place"; readonly key_id: string }
@@ -154,7 +150,7 @@ interface EntryDetails {
           readonly old_key: string;
           readonly new_key?: string;
           readonly bound_to?: string | null;
-          /** How the expiry was asked for (`in 90d`); null: as the request says. Absent in entries of earlier versions. */
+          /** How the expiry was asked for (`in 90d`); null: as the request says. */
           readonly expiry?: string | null;
           readonly marked?: boolean;
           /** The old key may no longer work: a request to revoke it has left. */
@@ -207,6 +203,10 @@ export interface EntryIdentity {
   readonly replaces: string | null;
   /** Entry of the larger piece of work that this one belongs to. */
   readonly parent: string | null;
+  /** The policy's own id, null if it has none, and its item that the work is for. */
+  readonly policy?: { readonly id: string | null; readonly item: string } | undefined;
+  /** What a person or a policy consented to when it was asked for. */
+  readonly consent?: readonly Consent[] | undefined;
   /** ISO 8601 UTC, milliseconds. */
   readonly created_at: string;
 }
@@ -230,10 +230,8 @@ export interface EntryProgress {
 export interface Entry extends EntryIdentity, EntryProgress {
   /** ISO 8601 UTC, milliseconds. */
   readonly updated_at: string;
-  /** Number of its last record, counted from 1; 0 if only earlier versions have written it. */
+  /** Number of its last record, counted from 1. */
   readonly sequence: number;
-  /** Format of the record it was read from; above `formatVersion` it is shown and never changed. */
-  readonly format: number;
 }
 
 type EntryOf<O extends Operation> = Entry & { readonly operation: O; readonly detail: EntryDetails[O] };
@@ -248,11 +246,8 @@ export function detailOf<O extends Operation>(entry: Entry, operation: O): Entry
   throw new Error(`journal entry ${entry.id} is a ${entry.operation}, not a ${operation}`);
 }
 
-/**
- * The command that a person types next, or null if nothing is left to do (or only a newer program may do it).
- */
-export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): NextCommand | null {
-  if (entry.format > formatVersion) return null;
+/** The command that a person types next, or null if nothing is left to do. */
+export function nextStep(entry: Pick<Entry, "id" | "state">): NextCommand | null {
   switch (entry.state) {
     case "open":
     case "unknown":

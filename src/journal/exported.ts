@@ -1,14 +1,14 @@
 // What `journal export` wrote, read back: every line must be sound, since what is missing would be missed silently.
 import { Failure } from "../errors.ts";
 import { formatVersion } from "./entry.ts";
-import type { EntryRecords } from "./merge.ts";
-import { contentIn, readLine } from "./record.ts";
+import type { EntryRecords } from "./record.ts";
+import { contentOf, readLine, type Signed } from "./record.ts";
 
 const newline = 10;
 
-/** @throws Failure `usage` for damage, for a newer format, and for a file that is not an export */
+/** @throws Failure `usage` for damage, for another format, and for a file that is not an export */
 export function readExport(bytes: Buffer): EntryRecords[] {
-  const entries = new Map<string, string[]>();
+  const entries = new Map<string, Signed[]>();
   let hasHeader = false;
   let number = 0;
   for (let start = 0; start < bytes.length; ) {
@@ -16,17 +16,20 @@ export function readExport(bytes: Buffer): EntryRecords[] {
     const end = cut < 0 ? bytes.length : cut;
     number += 1;
     if (end > start) {
-      const line = { bytes, start, end };
-      const record = readLine(line);
-      if (record === undefined) throw damaged(number);
-      if (record.format > formatVersion) throw newer(record.format);
-      hasHeader ||= record.kind === "header";
-      if (record.kind === "entry") entries.set(record.id, [...(entries.get(record.id) ?? []), contentIn(line)]);
+      const line = readLine({ bytes, start, end });
+      if (line === undefined) throw damaged(number);
+      if (line.kind === "foreign") throw otherFormat(line.format);
+      if (line.kind === "header") hasHeader = true;
+      else {
+        const records = entries.get(line.id) ?? [];
+        entries.set(line.id, records);
+        records.push({ content: contentOf(line), mac: line.mac });
+      }
     }
     start = end + 1;
   }
   if (!hasHeader) throw damaged(1);
-  return [...entries].map(([id, contents]) => ({ id, contents }));
+  return [...entries].map(([id, records]) => ({ id, records }));
 }
 
 function damaged(line: number): Failure {
@@ -36,9 +39,10 @@ function damaged(line: number): Failure {
   });
 }
 
-function newer(format: number): Failure {
-  return new Failure("usage", `It was exported by a newer integ (format ${format}).`, {
+function otherFormat(format: number): Failure {
+  const isNewer = format > formatVersion;
+  return new Failure("usage", `It was exported by ${isNewer ? "a newer" : "an earlier"} integ (format ${format}).`, {
     meaning: "Nothing was imported.",
-    hint: "Upgrade integ, then run the command again.",
+    ...(isNewer && { hint: "Upgrade integ, then run the command again." }),
   });
 }

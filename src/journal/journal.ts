@@ -1,11 +1,10 @@
 // The record of every requested change, and who may continue it. The methods are asynchronous for an engine that asks a
-// server; the file engine does its work on the main thread, and everything that is written in one turn of the event loop together.
+// server; the file engine does its work on the main thread.
 import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
-import type { Finding, Moved, Step } from "./record.ts";
-import type { Coming, EntryRecords, Merged, MergeOptions } from "./merge.ts";
+import type { EntryRecords, Finding, Moved, Step } from "./record.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Finding } from "./record.ts";
@@ -71,8 +70,7 @@ export interface Journal {
   movedTo(): Promise<Moved | undefined>;
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
   markMoved(moved: Moved | undefined): Promise<void>;
-  /** @param pause of one that is read for long */
-  verify(pause?: Pause): Promise<Finding[]>;
+  verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that; see `prunable`. */
@@ -80,12 +78,6 @@ export interface Journal {
   /** Ends what was opened for it. Safe to repeat. */
   close(): void;
 }
-
-/** Lets others have the process, and rejects if the work is to end. @param share of the work that is done, from 0 to 1 */
-export type Pause = (share: number) => Promise<void> | undefined;
-
-/** Shows how far work is, and ends it if the person asks for that. */
-export type Slowly = <T>(work: (pause?: Pause) => Promise<T>) => Promise<T>;
 
 export interface EscrowStore {
   /** The entries that have one. */
@@ -95,6 +87,23 @@ export interface EscrowStore {
   get(entry: string): Promise<string | undefined>;
   /** Safe to repeat. */
   remove(entry: string): Promise<void>;
+}
+
+/** Entries to be taken in, one by one where they come from another journal. */
+export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
+
+/** How many entries were new, had new records, or were there as they came. */
+export interface Merged {
+  readonly added: number;
+  readonly extended: number;
+  readonly unchanged: number;
+}
+
+export interface MergeOptions {
+  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
+  readonly isMove?: boolean;
+  /** A person vouches for the records: they are signed with this journal's key. */
+  readonly isTrusted?: boolean;
 }
 
 /** Who works on an entry. */

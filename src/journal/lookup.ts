@@ -1,14 +1,14 @@
 // How an entry is named and looked for: by a filter, by what it is about, by its id or the beginning of it. Pure.
-import { isActor } from "./actor.ts";
 import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
-import type { Step } from "./record.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface EntryFilter {
   /** Settled ones too; if `states` are named, those alone. */
   readonly all?: boolean;
+  /** Those of the archive too. An entry that is named by its id is found there anyway. */
+  readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
@@ -41,17 +41,16 @@ export function isOfUnsettled({ all, states }: EntryFilter): boolean {
   return states ? !states.some(isSettled) : all !== true;
 }
 
-/** @param history asked only if nothing else has excluded the entry */
-export function fits(entry: Entry, filter: EntryFilter, history: () => readonly Step[]): boolean {
-  const { states, operation, profile, actor, since } = filter;
+/** Whether the entry is one of them, as far as it says itself: who made its steps is in its records. */
+export function fits(entry: Entry, filter: EntryFilter): boolean {
+  const { states, operation, profile, since } = filter;
   if (states ? !states.includes(entry.state) : filter.all !== true && isSettled(entry.state)) return false;
   if (operation !== undefined && entry.operation !== operation) return false;
   if (profile !== undefined && entry.profile !== profile) return false;
   if (filter.account !== undefined && !isOfAccount(entry, filter.account)) return false;
   if (since !== undefined && entry.updated_at < since) return false;
   if (filter.after !== undefined && entry.id <= filter.after) return false;
-  if (!isRelated(entry, filter)) return false;
-  return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
+  return isRelated(entry, filter);
 }
 
 function isRelated(entry: Entry, { ids, parent, replaces, resource, item, serviceAccount }: EntryFilter): boolean {
@@ -65,26 +64,8 @@ function isRelated(entry: Entry, { ids, parent, replaces, resource, item, servic
   );
 }
 
-// What an entry is looked for by, besides its id: each as one text, so that an engine needs one index for all.
-
-export const keyName = (baseUrl: string, key: string): string => `key ${JSON.stringify([baseUrl, key])}`;
-const parentName = (id: string): string => `parent ${id}`;
-const replacesName = (id: string): string => `replaces ${id}`;
-const resourceName = (id: string): string => `resource ${id}`;
-const serviceAccountName = (id: string): string => `service account ${id}`;
+/** How a column of a team's journal names the item of a policy, beside the ids of clients and keys. */
 export const itemName = (name: string): string => `item ${name}`;
-
-export function namesOf(entry: Entry): string[] {
-  const { base_url, idempotency_key: key, parent, replaces, detail } = entry;
-  const names = resourcesOf(entry).map(resourceName);
-  if (key !== null) names.push(keyName(base_url, key));
-  if (parent !== null) names.push(parentName(parent));
-  if (replaces !== null) names.push(replacesName(replaces));
-  if (detail.policy_name !== undefined) names.push(itemName(detail.policy_name));
-  const serviceAccount = serviceAccountOf(entry);
-  if (serviceAccount !== undefined) names.push(serviceAccountName(serviceAccount));
-  return names;
-}
 
 /** Whose client a creation or an adoption is about. */
 function serviceAccountOf({ operation, request_text }: Entry): string | undefined {
@@ -95,31 +76,6 @@ function serviceAccountOf({ operation, request_text }: Entry): string | undefine
   } catch {
     return undefined;
   }
-}
-
-/**
- * 53 bits of a name. It may stand for several: what it leads to is looked at. So it needs no strength, and must be fast: a
- * journal has several names for each entry.
- */
-export function digestOfName(name: string): number {
-  let [one, other] = [0xdeadbeef, 0x41c6ce57];
-  for (let at = 0; at < name.length; at += 1) {
-    const code = name.charCodeAt(at);
-    one = Math.imul(one ^ code, 0x9e3779b1);
-    other = Math.imul(other ^ code, 0x5f356495);
-  }
-  one = Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(other ^ (other >>> 13), 0xc2b2ae35);
-  other = Math.imul(other ^ (other >>> 16), 0x85ebca6b) ^ Math.imul(one ^ (one >>> 13), 0xc2b2ae35);
-  return 2 ** 32 * (other & 0x1fffff) + (one >>> 0);
-}
-
-/** A name that everything that fits has; undefined if nothing that has one is asked for. */
-export function nameIn({ parent, replaces, resource, item, serviceAccount }: EntryFilter): string | undefined {
-  if (parent !== undefined) return parentName(parent);
-  if (replaces !== undefined) return replacesName(replaces);
-  if (resource !== undefined) return resourceName(resource);
-  if (item !== undefined) return itemName(item);
-  return serviceAccount === undefined ? undefined : serviceAccountName(serviceAccount);
 }
 
 /** Crockford's base 32: no i, l, o or u, so that nothing is misread; its order is the order of ASCII. */
@@ -155,17 +111,10 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
 }
 
 /** The whole number that an id spells: below 2^50. */
-export function numberOf(id: string): number {
+function numberOf(id: string): number {
   let value = 0;
   for (const digit of id) value = value * 32 + alphabet.indexOf(digit);
   return value;
-}
-
-/** The numbers of all ids that begin so, from the lowest to the highest; undefined if no id does. */
-export function numbersBeginning(start: string): readonly [number, number] | undefined {
-  const length = timeDigits + randomDigits;
-  const lowest = start.padEnd(length, "0");
-  return idPattern.test(lowest) ? [numberOf(lowest), numberOf(start.padEnd(length, "z"))] : undefined;
 }
 
 /** What was typed, as an id is spelt: any case, o for 0, i and l for 1. */
@@ -173,40 +122,26 @@ export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
 }
 
-/** Where entries are looked up. */
-interface KnownIds {
-  get(id: string): Entry | undefined;
-  /** The highest first. */
-  beginning(start: string): readonly string[];
-}
-
-export function findEntry(entries: readonly Entry[], typed: string): Entry {
-  return entryMeant(typed, {
-    get: (id) => entries.find((entry) => entry.id === id),
-    beginning: (start) => entries.filter(({ id }) => id.startsWith(start)).map(({ id }) => id),
-  });
-}
-
 /**
  * The entry that a person means by an id or the beginning of one.
  * @throws Failure `not_found`, or `usage` if the beginning fits several entries, which it names.
  */
-export function entryMeant(typed: string, known: KnownIds): Entry {
+export function findEntry(known: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
-  const whole = known.get(wanted);
+  const whole = known.find(({ id }) => id === wanted);
   if (whole) return whole;
-  const fits = wanted === "" ? [] : known.beginning(wanted);
-  const entries = fits.slice(0, 5).flatMap((id) => known.get(id) ?? []);
+  const fitting = wanted === "" ? [] : known.filter(({ id }) => id.startsWith(wanted));
+  const entries = fitting.slice(0, 5);
   const [first] = entries;
-  if (first && fits.length === 1) return first;
+  if (first && fitting.length === 1) return first;
   if (first === undefined) {
     throw new Failure("not_found", `Journal entry ${JSON.stringify(typed)} not found.`, {
       nextCommand: shell`integ journal list ${flags.all}`,
     });
   }
   const named = entries.map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
-  const more = fits.length > named.length ? `, and ${fits.length - named.length} more` : "";
-  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fits.length} entries: ${named.join(", ")}${more}.`, {
+  const more = fitting.length > named.length ? `, and ${fitting.length - named.length} more` : "";
+  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${named.join(", ")}${more}.`, {
     hint: "Give more characters of the id.",
   });
 }

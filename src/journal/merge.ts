@@ -1,79 +1,81 @@
-// Entries as they are carried from one journal to another, and what of them is new there. Pure.
+// Entries as they are carried from one journal to another, and what of them is new there.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
+import { movedAway } from "./admission.ts";
 import type { Entry } from "./entry.ts";
-import { entryOfContent } from "./read-entry.ts";
-import { recordHash } from "./record.ts";
+import type { Coming, Merged, MergeOptions } from "./journal.ts";
+import type { Keys } from "./keys.ts";
+import { entryIn, type EntryRecords, type Moved, recordHash } from "./record.ts";
+import type { NewRecord, Store, Transaction } from "./store.ts";
 
-/** An entry with the contents of its records, the oldest first. */
-export interface EntryRecords {
-  readonly id: string;
-  readonly contents: readonly string[];
-}
+/** So many entries at a time, of more than should be in memory. */
+const atOnce = 500;
 
-/** Entries to be taken in, one by one where they come from another journal. */
-export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
-
-/** So many at a time, of more than should be in memory. */
-export async function* inBatches(coming: Coming, count: number): AsyncGenerator<EntryRecords[], undefined> {
+async function* inBatches(coming: Coming): AsyncGenerator<EntryRecords[], undefined> {
   let batch: EntryRecords[] = [];
   for await (const entry of coming) {
-    if (batch.push(entry) < count) continue;
+    if (batch.push(entry) < atOnce) continue;
     yield batch;
     batch = [];
   }
   if (batch.length > 0) yield batch;
 }
 
-/** How many entries were new, had new records, or were there as they came. */
-export interface Merged {
-  readonly added: number;
-  readonly extended: number;
-  readonly unchanged: number;
+/** @throws Failure `conflict` if an entry is there with other records, is in use, or its key is another's; `usage` for no entry */
+export async function mergeInto(
+  { store, keys }: { readonly store: Store; readonly keys: Keys },
+  coming: Coming,
+  { isMove = false, isTrusted = false }: MergeOptions,
+): Promise<Merged> {
+  const batches = inBatches(coming);
+  // A long journal takes time until it gives its first entry: nothing waits for the lock meanwhile.
+  const first = await batches.next();
+  return store.transaction(async (tx) => {
+    if (!isMove && tx.moved !== undefined) throw movedAway(store.path, tx.moved);
+    const merged = { added: 0, extended: 0, unchanged: 0 };
+    const ownKeys = new Map<string, string>();
+    for (let next = first; !next.done; next = await batches.next()) {
+      const steps = await stepsFor(tx, next.value);
+      await assertOwnKeys(tx, steps, ownKeys);
+      const changed = steps.filter(({ added }) => added.length > 0);
+      const held = changed.some(({ there }) => there > 0) ? await tx.held() : new Set<string>();
+      const busy = changed.find(({ id, there }) => there > 0 && held.has(id));
+      if (busy !== undefined) throw inUse(`entry ${busy.id} is in use, and the import has new records for it`);
+      const sign = (record: NewRecord): NewRecord =>
+        isTrusted || isMove || keys.judge(record) === "valid"
+          ? { ...record, mac: keys.sign(record.content) || record.mac }
+          : record;
+      if (changed.length > 0) await tx.append(changed.flatMap(({ added }) => added.map(sign)));
+      for (const { added, there } of steps)
+        merged[added.length === 0 ? "unchanged" : there === 0 ? "added" : "extended"] += 1;
+    }
+    return merged;
+  });
 }
 
-export interface MergeOptions {
-  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
-  readonly isMove?: boolean;
-}
-
-/** What of an entry is to be appended. */
-export interface MergeStep {
+interface MergeStep {
   readonly id: string;
-  /** As it is after its newest record. */
   readonly entry: Entry;
-  readonly contents: readonly string[];
+  readonly added: readonly NewRecord[];
   /** How many of its records are there. */
   readonly there: number;
 }
 
-/**
- * @param hashesOf of the records of an entry that are there, the oldest first
- * @throws Failure `conflict` if an entry is there with other records; `usage` for what is not an entry
- */
-export function mergeStep(coming: EntryRecords, hashesOf: (id: string) => readonly string[]): MergeStep {
-  const { id, contents } = coming;
-  const entry = contents.map(entryIn(id)).at(-1);
-  if (entry === undefined) throw notAnEntry(id);
-  const there = hashesOf(id);
-  const hashes = contents.map((content) => recordHash(content));
-  const common = Math.min(there.length, hashes.length);
-  for (let at = 0; at < common; at += 1)
-    if (there[at] !== hashes[at]) throw contradiction(id, `record ${at + 1} differs`);
-  return { id, entry, contents: contents.slice(there.length), there: there.length };
-}
-
-function entryIn(id: string): (content: string) => Entry {
-  return (content) => {
-    let entry: Entry | undefined;
-    try {
-      entry = entryOfContent(content);
-    } catch {
-      // Not even JSON: said below.
-    }
-    if (entry?.id !== id) throw notAnEntry(id);
-    return entry;
-  };
+async function stepsFor(tx: Transaction, coming: readonly EntryRecords[]): Promise<MergeStep[]> {
+  const hashes = await tx.hashes(coming.map(({ id }) => id));
+  return coming.map(({ id, records }) => {
+    const all = records.map(({ content, mac }) => {
+      const entry = entryIn(content);
+      if (entry?.id !== id) throw notAnEntry(id);
+      return { content, mac, entry, hash: recordHash(content) };
+    });
+    const last = all.at(-1);
+    if (last === undefined) throw notAnEntry(id);
+    const there = hashes.get(id) ?? [];
+    const differs = all.findIndex(({ hash }, at) => at < there.length && there[at] !== hash);
+    if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
+    return { id, entry: last.entry, added: all.slice(there.length), there: there.length };
+  });
 }
 
 function notAnEntry(id: string): Failure {
@@ -82,7 +84,7 @@ function notAnEntry(id: string): Failure {
   });
 }
 
-export function contradiction(id: string, what: string): Failure {
+function contradiction(id: string, what: string): Failure {
   return new Failure("conflict", `The entry ${id} contradicts the one in the journal: ${what}.`, {
     meaning: "Nothing was imported.",
     nextCommand: shell`integ journal show ${id}`,
@@ -90,29 +92,34 @@ export function contradiction(id: string, what: string): Failure {
   });
 }
 
-export function countMerged(steps: readonly MergeStep[]): Merged {
-  const isNew = ({ there }: MergeStep): boolean => there === 0;
-  const changed = steps.filter(({ contents }) => contents.length > 0);
-  const added = changed.filter(isNew).length;
-  return { added, extended: changed.length - added, unchanged: steps.length - changed.length };
-}
-
-export function sumOfMerged(one: Merged, other: Merged): Merged {
-  return {
-    added: one.added + other.added,
-    extended: one.extended + other.extended,
-    unchanged: one.unchanged + other.unchanged,
-  };
-}
-
-/** Refuses two entries with one idempotency key. @param holderOf the id of the entry that has the key already */
-export function assertOwnKeys(steps: readonly MergeStep[], holderOf: (entry: Entry) => string | undefined): void {
-  const seen = new Map<string, string>();
+/** Refuses two entries with one idempotency key. @param seen ids by key, of all batches */
+async function assertOwnKeys(tx: Transaction, steps: readonly MergeStep[], seen: Map<string, string>): Promise<void> {
+  const nameOf = ({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string =>
+    JSON.stringify([base_url, idempotency_key]);
+  const keys = steps.flatMap(({ entry }) => entry.idempotency_key ?? []);
+  for (const holder of keys.length === 0 ? [] : await tx.ofKeys(keys)) seen.set(nameOf(holder), holder.id);
   for (const { id, entry } of steps) {
     if (entry.idempotency_key === null) continue;
-    const key = JSON.stringify([entry.base_url, entry.idempotency_key]);
-    const other = seen.get(key) ?? holderOf(entry);
+    const other = seen.get(nameOf(entry));
     if (other !== undefined && other !== id) throw contradiction(id, `entry ${other} has its idempotency key`);
-    seen.set(key, id);
+    seen.set(nameOf(entry), id);
   }
+}
+
+/** @throws Failure `conflict` if someone works on an entry; `usage` if the entries are elsewhere */
+export function markMoved(store: Store, moved: Moved | undefined): Promise<void> {
+  return store.transaction(async (tx) => {
+    if (tx.moved !== undefined && moved !== undefined && tx.moved.to !== moved.to)
+      throw movedAway(store.path, tx.moved);
+    const held = moved === undefined ? new Set<string>() : await tx.held();
+    if (held.size > 0) throw inUse(`entry ${[...held].join(", ")} is in use`);
+    if (tx.moved !== undefined || moved !== undefined) await tx.mark(moved);
+  });
+}
+
+function inUse(what: string): Failure {
+  return new Failure("conflict", `The journal cannot be changed now: ${what}.`, {
+    meaning: "The journal is as it was.",
+    hint: "Wait until it is released, then run the command again.",
+  });
 }

@@ -1,8 +1,10 @@
 import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
-import { FileJournal } from "./file/file-journal.ts";
-import { isLong } from "./file/safety.ts";
-import type { Journal, Slowly } from "./journal.ts";
+import { FileStore } from "./file/file-store.ts";
+import type { Journal } from "./journal.ts";
+import { type Keys, keyRing, noKeys, parseKeys } from "./keys.ts";
+import { machineKey } from "./file/machine-key.ts";
+import { StoredJournal } from "./stored-journal.ts";
 
 /** Where a journal is: a file of this machine, or a server that a team shares. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -12,8 +14,8 @@ export interface JournalParts {
   /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
-  /** How a long file is read that has no index. */
-  readonly slowly?: Slowly;
+  /** Where the machine's own key is. */
+  readonly stateDir: string;
   /** What only a team's journal asks for. */
   readonly team: TeamParts;
 }
@@ -26,20 +28,21 @@ interface TeamParts {
   readonly leaseMs: number;
 }
 
-/** How long a running holder of an entry is waited for. */
-const waitMs = 10_000;
-
 /**
  * Opens the journal at a path or an address. Nothing is touched until something is asked of it.
  * @throws Failure `usage` if the address cannot be used
  */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
-  if ("path" in place) {
-    const { summarize } = isLong(place.path) ? await import("./file/summaries.ts") : {};
-    return new FileJournal(place.path, { ...parts, ...(summarize && { summarize }) });
-  }
-  const { openTeamJournal } = await import("./postgres/open.ts");
-  return openTeamJournal({ ...parts, ...team, address: place.address, waitMs });
+  const options = { ...parts, keys: keysOf(parts.stateDir, "path" in place, team.env) };
+  if ("path" in place) return new StoredJournal(new FileStore(place.path, parts), options);
+  const { openTeamStore } = await import("./postgres/open.ts");
+  return new StoredJournal(openTeamStore({ ...team, actor: parts.actor, address: place.address }), options);
+}
+
+/** The keys that are typed, else the machine's own; a team has none of its own here. */
+function keysOf(stateDir: string, isFile: boolean, { INTEG_JOURNAL_KEY: typed }: TeamParts["env"]): Keys {
+  if (typed) return keyRing({ read: () => parseKeys(typed, "INTEG_JOURNAL_KEY") });
+  return isFile ? keyRing(machineKey(stateDir)) : noKeys;
 }
 
 /**

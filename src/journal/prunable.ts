@@ -1,5 +1,5 @@
 // Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
-import { type Entry, formatVersion, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
+import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 export interface PruneChoice {
   /** ISO 8601 UTC: only entries last touched before it. */
@@ -8,6 +8,8 @@ export interface PruneChoice {
   readonly leased: ReadonlySet<string>;
   /** Entries whose client or key may still be live are removed too. */
   readonly includeLive?: boolean;
+  /** When they were last touched does not matter. */
+  readonly isOfAnyAge?: boolean;
 }
 
 export interface Prunable {
@@ -66,13 +68,45 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunab
   };
 }
 
+/**
+ * Which entries may move to the archive: those that could be forgotten whatever their age. What made a client or key of a policy's item
+ * stays as long as its successor, if that does not name the item itself: the item is followed from one to the other.
+ */
+export function archivable(
+  entries: readonly Entry[],
+  { now, leased }: { readonly now: number; readonly leased: ReadonlySet<string> },
+): ReadonlySet<string> {
+  const before = new Date(now).toISOString();
+  const { going } = prunable(entries, { before, leased, isOfAnyAge: true });
+  const made = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry])));
+  const predecessorOf = (entry: Entry): Entry | undefined => {
+    const [old] = namesOf(entry, rotatedBy(entry));
+    return old === undefined ? undefined : made.get(old);
+  };
+  const isOfItem = ({ detail }: Entry): boolean => detail.policy_name !== undefined;
+  const staying = new Set<Entry>();
+  for (const entry of entries) {
+    if (going.has(entry.id) || isOfItem(entry)) continue;
+    // Back along the rotations that name no item, to what does.
+    const chain = new Set<Entry>();
+    for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
+      chain.add(at);
+      if (!isOfItem(at)) continue;
+      for (const one of chain) staying.add(one);
+      break;
+    }
+  }
+  if (staying.size === 0) return going;
+  return goingOf(entries, (entry) => going.has(entry.id) && !staying.has(entry));
+}
+
 function namesOf(entry: Entry, resource: string | undefined): string[] {
   return resource === undefined ? [] : [nameOf(entry, resource)];
 }
 
-function isOver(entry: Entry, { before, leased }: PruneChoice): boolean {
-  const isOld = entry.updated_at < before && !leased.has(entry.id);
-  return isOld && isSettled(entry.state) && entry.format <= formatVersion;
+function isOver(entry: Entry, { before, leased, isOfAnyAge = false }: PruneChoice): boolean {
+  const isOld = (isOfAnyAge || entry.updated_at < before) && !leased.has(entry.id);
+  return isOld && isSettled(entry.state);
 }
 
 /** Ids of the entries that may be removed, given which may be removed by themselves. */

@@ -4,11 +4,11 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
-import { Fold } from "../../src/journal/fold.ts";
+import { Contents, Shelf } from "../../src/journal/file/contents.ts";
 import { scanBytes } from "../../src/journal/file/scan.ts";
 import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../support/file-journal.ts";
 import { ada, clock, intent } from "../unit/journal/intent.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
@@ -20,14 +20,14 @@ let whole: Buffer = Buffer.alloc(0);
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
-  return new FileJournal(at, { now: clock(Date.UTC(2026, 10, 22)), actor: ada });
+  return fileJournal(at, { now: clock(Date.UTC(2026, 10, 22)), actor: ada });
 }
 
 /** A journal with a life behind it: steps, links, hostile strings, one entry with a single record at each end. */
 beforeEach(async () => {
   path = join(folder(), "journal.ndjson");
   history = new Map();
-  const journal = new FileJournal(path, { now: clock(), actor: ada });
+  const journal = fileJournal(path, { now: clock(), actor: ada });
   const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
     const { lease } = await journal.admit(intent(changes), { fresh: true });
     const shown = [lease.entry];
@@ -55,9 +55,10 @@ interface Kept {
 /** What is left of the journal, found in memory: thousands of states a second. */
 function survey(bytes: Buffer): Kept {
   const scan = scanBytes(bytes, { offset: 0, line: 1 });
-  const fold = new Fold();
-  fold.add(scan);
-  return { entries: [...fold.entries()], told: fold.damage.length + (scan.torn ? 1 : 0) };
+  const contents = new Contents();
+  contents.add(scan);
+  const entries = [...new Shelf(contents).candidates({ all: true })];
+  return { entries, told: contents.damage.length + (scan.torn ? 1 : 0) };
 }
 
 /** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */
@@ -82,7 +83,7 @@ function expected(from: number, to: number): Map<string, Entry[]> {
   const seen = new Map<string, number>();
   for (const line of whole.toString("utf8").split("\n").slice(0, -1)) {
     const end = offset + Buffer.byteLength(line);
-    const id = /^\{"sum":"[0-9a-f]{16}","v":[0-9]+,"intent":\{"id":"([0-9a-z]+)"/.exec(line)?.[1];
+    const id = /^\{"sum":"[0-9a-f]{16}","v":3,"after":"[0-9a-f]*","mac":"[^"]*","id":"([0-9a-z]+)"/.exec(line)?.[1];
     if (id !== undefined) {
       const number = seen.get(id) ?? 0;
       seen.set(id, number + 1);

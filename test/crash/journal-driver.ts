@@ -2,7 +2,7 @@
 // argument is a `Task` as JSON. Every line it prints is one write, so that a killed process never leaves half a line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../support/file-journal.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
 import { type LockMeans, tryLock } from "../../src/disk/process-lock.ts";
@@ -99,7 +99,7 @@ async function contend(means: LockMeans): Promise<void> {
 async function run(task: Task): Promise<void> {
   const { path, nativeLocks } = task;
   const means = { self: identify(process.pid), kernel: nativeLocks ? loadKernelLock() : undefined };
-  const journal = new FileJournal(path, {
+  const journal = fileJournal(path, {
     now: Date.now,
     actor: { user: "ada", host: "desk" },
     locks: { means: () => means, waitMs: task.waitMs ?? 10_000 },

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
 import { identify } from "../../src/disk/lock-owner.ts";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../support/file-journal.ts";
 import type { Intent } from "../../src/journal/journal.ts";
 import type { Task } from "./journal-driver.ts";
 import { type Point } from "../support/strace.ts";
@@ -81,7 +81,7 @@ const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other 
 /** What is true of every journal that somebody else finds afterwards. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
-  const journal = new FileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
+  const journal = fileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
   const sent = sentLine(run);
   const before = await journal.entries();
   if (sent) {
@@ -161,7 +161,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
   test("a prune killed at any of them leaves the old journal or the new one, whole", async () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
-      const journal = new FileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });
+      const journal = fileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });
       for (const state of ["refused", "open", "refused"] as const) {
         const { lease } = await journal.admit(intentOf("the same"), { fresh: true });
         await lease.record({ state });

@@ -3,10 +3,11 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, onTestFinished } from "vitest";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../support/file-journal.ts";
 import { bundleDriver } from "../support/bundle-driver.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
 import { ada } from "../unit/journal/intent.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import type { Task } from "./journal-driver.ts";
 
 export interface Line {
@@ -27,8 +28,8 @@ export interface Line {
 }
 
 /** A journal as the test's own process has it. */
-export function journalAt(path: string): FileJournal {
-  return new FileJournal(path, { now: Date.now, actor: ada });
+export function journalAt(path: string): Journal {
+  return fileJournal(path, { now: Date.now, actor: ada });
 }
 
 /** Builds the driver, and removes it after the tests of the file. */

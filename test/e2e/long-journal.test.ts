@@ -1,15 +1,15 @@
-// The built program reads a long journal with threads of its own, and finds in it what one thread finds.
+// The built program finds in a long journal what the journal itself finds.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../support/file-journal.ts";
 import { longJournal, writeJournal } from "../support/long-journal.ts";
-import { isOtherBinary, program } from "../support/program.ts";
+import { program } from "../support/program.ts";
 import { ada } from "../unit/journal/intent.ts";
 
-it.skipIf(isOtherBinary("threads that read a long journal"))("finds the same with threads and without", async () => {
+it("finds damage, its place and all that is unfinished in a long journal", async () => {
   const folder = mkdtempSync(join(tmpdir(), "integ-long-"));
   try {
     const path = join(folder, "state", "journal.ndjson");
@@ -24,7 +24,7 @@ it.skipIf(isOtherBinary("threads that read a long journal"))("finds the same wit
       return stdout;
     };
     const there = JSON.parse(integ("journal", "verify", "--json")) as { data: unknown };
-    const here = new FileJournal(path, { now: Date.now, actor: ada });
+    const here = fileJournal(path, { now: Date.now, actor: ada });
     const found = await here.verify();
     expect(found.map(({ where }) => where)).toContainEqual(expect.stringContaining("line 4001"));
     expect(there.data).toEqual(found);

@@ -481,7 +481,7 @@ export class World {
     };
     const selected = (filter: EntryFilter): Entry[] =>
       sorted()
-        .filter((entry) => fits(entry, filter, () => []))
+        .filter((entry) => fits(entry, filter))
         .slice(0, filter.limit);
     return {
       entries: async () => sorted(),

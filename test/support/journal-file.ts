@@ -40,8 +40,13 @@ export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
   // No character of JSON is a line's end.
   const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
   return lines.filter(Boolean).map((line) => {
-    const { intent, now } = JSON.parse(`{${line}}`) as { intent: object; now: object };
-    return { ...intent, ...now } as ReadEntry;
+    const { id, state, intent, now } = JSON.parse(`{${line}}`) as {
+      id: string;
+      state: string;
+      intent: object;
+      now: object;
+    };
+    return { id, state, ...intent, ...now } as ReadEntry;
   });
 }
 
@@ -50,8 +55,8 @@ function soundRecord(line: string): ReadEntry | undefined {
   if (sum === undefined) return undefined;
   const body = line.slice('{"sum":"'.length + 16 + '",'.length);
   if (createHash("sha256").update(body).digest("hex").slice(0, 16) !== sum) return undefined;
-  const { intent, now } = JSON.parse(line) as { intent?: object; now?: object };
-  return intent && now ? ({ ...intent, ...now } as ReadEntry) : undefined;
+  const { id, state, intent, now } = JSON.parse(line) as { id?: string; state?: string; intent?: object; now?: object };
+  return intent && now ? ({ id, state, ...intent, ...now } as ReadEntry) : undefined;
 }
 
 const settled = new Set(["done", "refused", "unusable", "replaced", "abandoned"]);

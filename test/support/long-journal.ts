@@ -1,11 +1,11 @@
-// A journal that is long enough to have an index, written without a program: entries with links, steps apart from each other,
+// A long journal, written without a program: entries with links, steps apart from each other,
 // some of them unsettled.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { newEntry } from "../../src/journal/admission.ts";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { idOf } from "../../src/journal/lookup.ts";
-import { headerLine, recordContent, recordHash, seal, sumIn } from "../../src/journal/record.ts";
+import { headerLine, recordContent, recordHash, recordLine, sumIn } from "../../src/journal/record.ts";
 import { ada, intent } from "../unit/journal/intent.ts";
 
 const started = Date.UTC(2026, 5, 1);
@@ -50,7 +50,7 @@ export function longJournal(entries: number, options: LongJournalOptions = {}): 
   const late: (() => void)[] = [];
   const add = (entry: Entry, prev: string | undefined): string => {
     const content = recordContent(entry, { by: ada, prev });
-    lines.push(seal(content, sumIn(lines.at(-1) ?? file)));
+    lines.push(recordLine({ content, mac: "" }, sumIn(lines.at(-1) ?? file)));
     return recordHash(content);
   };
   for (let number = 0; number < entries; number += 1) {

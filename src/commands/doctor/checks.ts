@@ -6,7 +6,6 @@ import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
-import { slowly } from "../running/read.ts";
 import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
 import { type Moved, movedWords } from "../../journal/record.ts";
@@ -76,7 +75,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
 
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
-  const findings = await slowly(context, "Verifying the journal", (pause) => journal.verify(pause));
+  const findings = await journal.verify();
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   const moved = await journal.movedTo();

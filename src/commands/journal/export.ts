@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { headerLine, seal } from "../../journal/record.ts";
+import { headerLine, recordLine } from "../../journal/record.ts";
 import { fileFailure, isThereAlready } from "../../disk/error-words.ts";
 import { defineVerb } from "../verb.ts";
 
@@ -37,9 +37,9 @@ async function* linesOf(context: Context, counted: (entries: number) => void = (
   const createdAt = new Date(context.clock.now()).toISOString();
   yield headerLine({ file: "export", createdAt });
   let entries = 0;
-  for await (const { contents } of journal.records()) {
+  for await (const { records } of journal.records()) {
     entries += 1;
-    yield contents.map((content) => seal(content)).join("");
+    yield records.map((record) => recordLine(record)).join("");
   }
   counted(entries);
 }

@@ -65,6 +65,7 @@ type Filters = FlagsOf<typeof addFilters>;
 function filterOf({ clock }: Context, { all, state, operation, actor, since }: Filters): EntryFilter {
   return {
     all: all === true,
+    archived: all === true,
     states: state,
     operation,
     actor,

@@ -1,9 +1,8 @@
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { Merged } from "../../journal/merge.ts";
+import type { Journal, Merged } from "../../journal/journal.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
-import { type Moved, recordHash } from "../../journal/record.ts";
+import { type EntryRecords, type Moved, recordHash } from "../../journal/record.ts";
 import { shell } from "../../next-step.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { ownJournal } from "./own-journal.ts";
@@ -148,23 +147,24 @@ function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; r
 
 /** Whether a journal has every record of another one: a copy under another name, or one that has more. */
 async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
-  const here = new Map<string, readonly string[]>();
-  for await (const { id, contents } of journal.records()) here.set(id, contents);
-  for await (const { id, contents } of other.records())
-    if (!contents.every((content, index) => here.get(id)?.[index] === content)) return false;
+  const here = new Map<string, EntryRecords["records"]>();
+  for await (const { id, records } of journal.records()) here.set(id, records);
+  for await (const { id, records } of other.records())
+    if (!records.every(({ content }, index) => here.get(id)?.[index]?.content === content)) return false;
   return true;
 }
 
 /** Ids of entries that are not in the copy, or not with all the records that they have here. */
 async function differences(from: Journal, target: Journal): Promise<string[]> {
-  const digest = (contents: readonly string[]): string => recordHash(contents.map((one) => recordHash(one)).join(""));
+  const digest = (records: EntryRecords["records"]): string =>
+    recordHash(records.map(({ content }) => recordHash(content)).join(""));
   const lengths = new Map<string, number>();
   const here = new Map<string, string>();
-  for await (const { id, contents } of from.records()) {
-    lengths.set(id, contents.length);
-    here.set(id, digest(contents));
+  for await (const { id, records } of from.records()) {
+    lengths.set(id, records.length);
+    here.set(id, digest(records));
   }
-  for await (const { id, contents } of target.records())
-    if (here.get(id) === digest(contents.slice(0, lengths.get(id)))) here.delete(id);
+  for await (const { id, records } of target.records())
+    if (here.get(id) === digest(records.slice(0, lengths.get(id)))) here.delete(id);
   return [...here.keys()];
 }

@@ -1,5 +1,5 @@
 import { Failure } from "../../errors.ts";
-import { printFindings, slowly } from "../running/read.ts";
+import { printFindings } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -7,7 +7,7 @@ export const command = defineVerb({
   examples: [{ line: "integ journal verify", does: "exit 10 if a record is damaged, with its line" }],
   async run(context) {
     const journal = await context.journal();
-    const findings = await slowly(context, "Verifying the journal", (pause) => journal.verify(pause));
+    const findings = await journal.verify();
     const columns = [
       { path: "severity", heading: "severity", kind: "status" },
       { path: "where", heading: "where", kind: "id" },

@@ -4,7 +4,6 @@ import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
 import type { Entry, EntryState } from "../../journal/entry.ts";
-import type { GlancedEntry } from "../../journal/file/glance.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
@@ -16,7 +15,7 @@ export interface KnownNames {
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
   /** The newest first. */
-  entries(filter: EntryFilter): Promise<readonly GlancedEntry[]>;
+  entries(filter: EntryFilter): Promise<readonly Entry[]>;
 }
 
 /** Names that are offered to pick or to complete come from recent work. */
@@ -55,7 +54,7 @@ export function everyProfile(stored: readonly ProfileName[]): Choice[] {
 }
 
 /** By their ids, in the order given. */
-function entryChoices(entries: readonly GlancedEntry[]): Choice[] {
+function entryChoices(entries: readonly Entry[]): Choice[] {
   return entries.map((entry) => {
     const { id, operation, state, profile, created_at } = entry;
     const about = [operation, subjectOf(entry), state, profile && `profile ${profile}`, created_at.slice(0, 10)];
@@ -64,13 +63,13 @@ function entryChoices(entries: readonly GlancedEntry[]): Choice[] {
 }
 
 /** What an entry is about, as a person knows it: the key's name, the client's service account, else the id. */
-function subjectOf({ request_text, resource_id }: GlancedEntry): string | null {
+function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
 }
 
 /** The service accounts that clients were asked for with, each once, the newest first. */
-function accountChoices(entries: readonly GlancedEntry[]): Choice[] {
+function accountChoices(entries: readonly Entry[]): Choice[] {
   const asked = entries
     .filter(({ operation }) => operation === "oauth_client.create")
     .map(({ request_text }) => (JSON.parse(request_text) as { service_account_id?: unknown }).service_account_id)
@@ -79,7 +78,7 @@ function accountChoices(entries: readonly GlancedEntry[]): Choice[] {
 }
 
 /** Each resource once, by the newest of its entries. */
-function resourceChoices(entries: readonly GlancedEntry[], operations: string): Choice[] {
+function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
   const known = new Map<string, Choice>();
   for (const { operation, resource_id: id, state, created_at } of entries) {
     if (!operation.startsWith(operations) || id === null || known.has(id)) continue;

@@ -4,7 +4,6 @@ import { retryRead } from "../../api/call/retry.ts";
 import type { Service } from "../../api/connect.ts";
 import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
-import type { Pause } from "../../journal/journal.ts";
 import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-view.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
@@ -61,27 +60,6 @@ export async function readAnswer<T>(
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
-}
-
-/**
- * Work that keeps the processor for seconds: shows how far it is, and ends it with Ctrl-C.
- * @param label what is done, as `Verifying the journal`
- */
-export async function slowly<T>(
-  context: Pick<Context, "output" | "clock">,
-  label: string,
-  work: (pause: Pause) => Promise<T>,
-): Promise<T> {
-  const progress = context.output.progress(label);
-  try {
-    return await work(async (share) => {
-      progress.update(`${label}: ${Math.floor(100 * share)} %`);
-      await new Promise<void>((resolve) => void setImmediate(resolve));
-      context.clock.interruption.throwIfAborted();
-    });
-  } finally {
-    progress.done();
-  }
 }
 
 /** The number of rows that columns are chosen from. */

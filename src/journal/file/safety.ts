@@ -7,8 +7,9 @@ import { type ErrorCause, errorCode, failedCall, fileFailure, systemWords } from
 import { makeFolders } from "../../disk/private-file.ts";
 import { isAt, syncFolder } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
-import type { Fold } from "../fold.ts";
+import { formatVersion } from "../entry.ts";
 import { recordStart } from "../record.ts";
+import type { Action } from "../store.ts";
 import type { Damage } from "./scan.ts";
 import { type Advice, shell } from "../../next-step.ts";
 
@@ -27,13 +28,7 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
       hint: "Set INTEG_JOURNAL to a file's path.",
     });
   }
-  if (stat.nlink === 0 && isAt(path, fd)) {
-    // Mounted by itself: the path leads to it still, and its name elsewhere leads to another.
-    throw new Failure("usage", `The journal ${path} was replaced on the file system that it is mounted from.`, {
-      meaning: "Nothing was sent and nothing changed: records written here would be lost.",
-      hint: "Mount its folder instead of the file, then run the command again.",
-    });
-  }
+  if (stat.nlink > 1 || (stat.nlink === 0 && isAt(path, fd))) throw secondName(path);
   const user = process.geteuid?.();
   if (user === undefined) return;
   if (stat.uid !== user) {
@@ -72,6 +67,28 @@ export function prepareFolder(folder: string): void {
   }
 }
 
+/** Refuses a file that is mounted by itself, where the system names its mounts: the locks are beside it, in another folder at each of its paths. */
+export function assertNotMounted(path: string): void {
+  let isMounted = false;
+  try {
+    const escaped = fs
+      .realpathSync(path)
+      .replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+    const mounts = fs.readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+    isMounted = mounts.some((line) => line.split(" ")[4] === escaped);
+  } catch {
+    return; // no file yet, or a system without such a list
+  }
+  if (isMounted) throw secondName(path);
+}
+
+function secondName(path: string): Failure {
+  return new Failure("usage", `The journal ${path} has a second name (a hard link, or a mount of the single file).`, {
+    meaning: "Nothing was sent and nothing changed: by the other name a process would not see the locks of this one.",
+    hint: "Remove the second name, or mount the journal's folder instead of the file.",
+  });
+}
+
 /** Refuses to treat someone else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
 export function assertOurs(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
@@ -82,13 +99,20 @@ export function assertOurs(bytes: Buffer, path: string): void {
   });
 }
 
-/** A journal of a newer format is read and never changed. */
-export function assertCurrent(fold: Fold, path: string): void {
-  if (!fold.isNewer) return;
-  throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
-    meaning: "This version shows its entries and changes nothing.",
-    hint: "Upgrade integ, then run the command again.",
-  });
+export function otherFormat(path: string, format: number): Failure {
+  const isNewer = format > formatVersion;
+  return new Failure(
+    "usage",
+    isNewer
+      ? `The journal ${path} was written by a newer integ (format ${format}).`
+      : `The journal ${path} has format ${format}, and this integ reads format ${formatVersion} only.`,
+    {
+      meaning: "Nothing was read, sent or changed.",
+      hint: isNewer
+        ? "Upgrade integ, then run the command again."
+        : "Move the file away, or set INTEG_JOURNAL to another path.",
+    },
+  );
 }
 
 type Hints = Readonly<Partial<Record<ErrorCause, Advice>>>;
@@ -110,16 +134,11 @@ const adviceForItsEntries: Hints = {
 };
 
 /** What is done to entries that are in this journal: another journal would not have them. */
-const ofItsEntries: ReadonlySet<string> = new Set([
+const ofItsEntries: ReadonlySet<Action> = new Set<Action>([
   "lock an entry of the journal",
   "update the journal",
   "prune the journal",
 ]);
-
-/** Whether the work is on entries that are in the journal already. */
-export function isOfItsEntries(action: string): boolean {
-  return ofItsEntries.has(action);
-}
 
 /** What a failed operation means for the person; reported with every failure of an admission. */
 export const nothingSent = "Nothing was sent and nothing changed.";
@@ -127,17 +146,14 @@ export const nothingSent = "Nothing was sent and nothing changed.";
 /**
  * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
  * what is not a failing file call (a bug) too.
- * @param action what was being done, such as `append to the journal`.
- * @param options.ofItsEntries the work is on entries that are there already.
  */
 export function journalFailure(
   error: unknown,
-  action: string,
-  options: { path: string; meaning?: string | undefined; ofItsEntries?: boolean },
+  action: Action,
+  { path, meaning }: { readonly path: string; readonly meaning?: string | undefined },
 ): unknown {
   if (errorCode(error) === undefined) return error;
-  const { path, meaning, ofItsEntries } = options;
-  const hints = ofItsEntries ? { ...advice, ...adviceForItsEntries } : advice;
+  const hints = ofItsEntries.has(action) ? { ...advice, ...adviceForItsEntries } : advice;
   return fileFailure(error, action, { path, meaning, hints, words: systemWords });
 }
 
@@ -147,18 +163,6 @@ export function takenAway(id: string, meaning: string): Failure {
     meaning: `${meaning} This process sends nothing more.`,
     nextCommand: shell`integ journal show ${id}`,
   });
-}
-
-/** What is longer takes a part of a second to read. */
-export const longBytes = 16 * 1024 * 1024;
-
-/** Whether reading it as a whole takes so much time that other threads should help. A guess: nothing depends on it. */
-export function isLong(path: string): boolean {
-  try {
-    return fs.statSync(path).size > longBytes;
-  } catch {
-    return false; // who reads it says what is wrong
-  }
 }
 
 /** Bytes that are not a sound record are never thrown away, and each kept once: in files beside the journal. */
@@ -199,11 +203,11 @@ export class SetAside {
   }
 }
 
-/** Whether what is written to a file lasts. */
+/** Whether what is written to the journal's files lasts. */
 export class DiskHealth {
   readonly #path: string;
-  /** Device and inode whose name in the folder this process has synced. */
-  #synced = "";
+  /** Device and inode of each file whose name in the folder this process has synced. */
+  readonly #synced = new Set<string>();
   /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
   #broken = false;
 
@@ -211,38 +215,32 @@ export class DiskHealth {
     this.#path = path;
   }
 
-  assertGood(): void {
-    if (!this.#broken) return;
-    throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
-      meaning: "Nothing more is written to it by this process.",
-      nextCommand: shell`integ journal verify`,
-    });
-  }
-
-  /** @throws what the work throws, noted */
+  /**
+   * A sync that fails is never tried again: the kernel may drop what it could not write and report success next time.
+   * @throws what the work throws; Failure after a sync that failed
+   */
   during(work: () => void): void {
-    this.assertGood();
+    if (this.#broken)
+      throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
+        meaning: "Nothing more is written to it by this process.",
+        nextCommand: shell`integ journal verify`,
+      });
     try {
       work();
     } catch (error) {
-      throw this.noted(error);
+      if (failedCall(error)?.call === "fsync") this.#broken = true;
+      throw error;
     }
   }
 
-  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
-  noted(error: unknown): unknown {
-    if (failedCall(error)?.call === "fsync") this.#broken = true;
-    return error;
-  }
-
   /** Syncs the folder's entry, once for each file that gets the name. */
-  syncName(fd: number): void {
+  syncName(path: string, fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
-    if (this.#synced === `${dev}:${ino}`) return;
-    const folder = dirname(this.#path);
+    if (this.#synced.has(`${dev}:${ino}`)) return;
+    const folder = dirname(path);
     syncFolder(folder);
     // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
     syncFolder(dirname(folder), { unlessDenied: true });
-    this.#synced = `${dev}:${ino}`;
+    this.#synced.add(`${dev}:${ino}`);
   }
 }

@@ -1,85 +1,42 @@
-// What `journal verify` reports: damage with its place, contradictions, newer formats, modes, what was set aside.
-import { flags } from "../../next-step.ts";
+// What `journal verify` reports of the files themselves: damage with its place, a broken order, modes, what was set aside.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { flags } from "../../next-step.ts";
 import type { Finding } from "../journal.ts";
-import type { Fold, Misplaced } from "../fold.ts";
-import type { Damage, LineStart, Piece } from "./scan.ts";
-import type { PieceFacts } from "./piece-facts.ts";
-import { ChainCheck } from "./chain.ts";
-import { EntriesCheck } from "./entries-check.ts";
-import type { Reading } from "./reading.ts";
-import type { Watcher } from "./index/journal-index.ts";
+import type { Misplaced } from "./contents.ts";
+import type { Reading } from "./record-file.ts";
 import { octal } from "./safety.ts";
-
-/** Looks at a journal while it is read, piece by piece: of a long one only a little is kept of each entry. */
-export class Verification implements Watcher {
-  readonly #path: string;
-  readonly #chain = new ChainCheck();
-  readonly #entries = new EntriesCheck();
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  readonly add = (piece: Piece, fold: Fold): void => {
-    this.#chain.add(piece);
-    this.#entries.add(fold);
-  };
-
-  readonly takes = (facts: PieceFacts): boolean => this.#chain.takes(facts);
-
-  readonly addFacts = (facts: PieceFacts, start: LineStart, strays: Fold | undefined): void => {
-    this.#chain.addFacts(facts, start);
-    this.#entries.addFacts(facts);
-    if (strays) this.#entries.add(strays);
-  };
-
-  /** All findings; the file's own modes and what is beside it are looked at here. */
-  findings(reading: Reading): Finding[] {
-    return [
-      ...bytesFindings(this.#path, reading),
-      ...this.#entries.findings(reading.fold),
-      ...folderFindings(this.#path),
-      ...this.#chain.findings(this.#path),
-    ];
-  }
-}
+import type { Damage } from "./scan.ts";
 
 function place(path: string, damage: Damage): string {
   return `${path}: line ${damage.line}, offset ${damage.offset}, ${damage.bytes.length} bytes`;
 }
 
-function bytesFindings(path: string, reading: Reading): Finding[] {
-  const { fold } = reading;
-  const found: Finding[] = [...fold.damage, ...reading.damage].map((damage) => ({
+export function fileFindings(path: string, reading: Reading): Finding[] {
+  const { contents, damage, torn, isEmptied, size } = reading;
+  const found: Finding[] = [...contents.damage, ...damage].map((one) => ({
     severity: "problem",
-    where: place(path, damage),
-    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`,
+    where: place(path, one),
+    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, \`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`,
   }));
-  if (reading.torn) {
+  if (torn) {
     found.push({
       severity: "warning",
-      where: place(path, reading.torn),
+      where: place(path, torn),
       message:
         "a crash left an incomplete append; the next change sets it aside; the request that it announced was never sent",
     });
   }
-  if (reading.isEmptied)
+  if (isEmptied)
     found.push({ severity: "warning", where: path, message: "it is empty: the next change starts a new one" });
   // A first append that was cut short is all that is there: the next one starts the journal.
-  if (reading.size > 0 && fold.format === 0 && reading.torn?.offset !== 0) {
+  if (size > 0 && contents.header === undefined && torn?.offset !== 0)
     found.push({ severity: "problem", where: path, message: "the first record, which names the format, is damaged" });
+  for (const line of contents.breaks) {
+    const message = "a record was edited, removed or moved since it was written";
+    found.push({ severity: "problem", where: `${path}: before line ${line}`, message });
   }
-  if (fold.isNewer) {
-    found.push({
-      severity: "warning",
-      where: path,
-      message: `written by a newer integ (format ${fold.format}): shown, never changed; upgrade integ`,
-    });
-  }
-  found.push(...misplacedFindings(path, fold.misplaced));
-  return found;
+  return [...found, ...misplacedFindings(path, contents.misplaced)];
 }
 
 /** One finding for each entry: a file that was doubled has hundreds of such records. */
@@ -96,36 +53,34 @@ function misplacedFindings(path: string, misplaced: readonly Misplaced[]): Findi
   });
 }
 
-function folderFindings(path: string): Finding[] {
-  const folder = dirname(path);
+/** @param paths files of one folder */
+export function folderFindings(paths: readonly string[]): Finding[] {
+  const folder = dirname(paths[0]!);
   const found: Finding[] = [];
-  const file = fs.lstatSync(path, { throwIfNoEntry: false });
   const mode = fs.statSync(folder, { throwIfNoEntry: false })?.mode ?? 0;
-  if (file && process.geteuid !== undefined) {
-    if (file.mode & 0o077) {
-      found.push({
-        severity: "warning",
-        where: path,
-        message: `others can read it (mode ${octal(file.mode)}); chmod 600`,
-      });
-    }
-    if (mode & 0o022 && !(mode & 0o1000)) {
-      const severity = mode & 0o002 ? "problem" : "warning";
-      found.push({
-        severity,
-        where: folder,
-        message: `others can rename files in it (mode ${octal(mode)}); chmod 700`,
-      });
+  if (mode === 0) return found;
+  const there = paths.flatMap((path) => {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? [] : [{ path, mode: stats.mode }];
+  });
+  if (process.geteuid !== undefined) {
+    for (const file of there)
+      if (file.mode & 0o077) {
+        const message = `others can read it (mode ${octal(file.mode)}); chmod 600`;
+        found.push({ severity: "warning", where: file.path, message });
+      }
+    if (there.length > 0 && mode & 0o022 && !(mode & 0o1000)) {
+      const message = `others can rename files in it (mode ${octal(mode)}); chmod 700`;
+      found.push({ severity: mode & 0o002 ? "problem" : "warning", where: folder, message });
     }
   }
-  if (mode === 0) return found;
-  for (const name of fs.readdirSync(folder)) {
-    if (!name.startsWith(`${basename(path)}.damaged-`) && !name.startsWith(`${basename(path)}.torn-`)) continue;
+  const isAside = (name: string): boolean =>
+    paths.some((path) => [".damaged-", ".torn-"].some((start) => name.startsWith(`${basename(path)}${start}`)));
+  for (const name of fs.readdirSync(folder).filter(isAside))
     found.push({
       severity: "warning",
       where: join(folder, name),
       message: "bytes that were set aside; delete it when you no longer need it",
     });
-  }
   return found;
 }

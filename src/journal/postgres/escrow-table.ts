@@ -1,10 +1,14 @@
 // Encrypted secrets beside the entries of a team's journal.
 import type { EscrowStore } from "../journal.ts";
 import { journalFailure } from "./failures.ts";
-import type { LeaseParts } from "./lease.ts";
+import type { PostgresParts } from "./schema.ts";
 import { durably } from "./session.ts";
 
-export function escrowTable({ session, tables, shown }: Pick<LeaseParts, "session" | "tables" | "shown">): EscrowStore {
+export function escrowTable({
+  session,
+  tables,
+  shown,
+}: Pick<PostgresParts, "session" | "tables" | "shown">): EscrowStore {
   const orFailure =
     (meaning?: string) =>
     (error: unknown): never => {

@@ -1,32 +1,14 @@
 // The lease of one entry in a team's journal: a number that only grows (its epoch), and a time by the server's clock. Who
 // was overtaken by another epoch records nothing more.
 import { Failure } from "../../errors.ts";
-import type { Actor } from "../actor.ts";
-import type { Entry, EntryProgress } from "../entry.ts";
-import type { EntryLease } from "../journal.ts";
-import { recordContent, recordHash } from "../record.ts";
+import { shell } from "../../next-step.ts";
+import type { Entry } from "../entry.ts";
+import type { Hold, NewRecord } from "../store.ts";
 import { entryColumns, recordColumns } from "./columns.ts";
 import { journalFailure } from "./failures.ts";
 import { describeHolder, holderIn, leaseColumns } from "./holder.ts";
-import type { Tables } from "./schema.ts";
-import { durably, type Query, type Row, type Session } from "./session.ts";
-import { shell } from "../../next-step.ts";
-
-/** What every lease of one journal works with. */
-export interface LeaseParts {
-  readonly session: Session;
-  readonly tables: Tables;
-  readonly actor: Actor;
-  readonly shown: string;
-  /** milliseconds since 1970 */
-  readonly now: () => number;
-  /** How long a lease lasts after it was taken or extended. */
-  readonly leaseMs: number;
-  /** How long one request may take. */
-  readonly requestMs: number;
-  /** Leases that were not released. */
-  readonly held: Set<PostgresLease>;
-}
+import type { PostgresParts } from "./schema.ts";
+import { durably, type Query, type Row } from "./session.ts";
 
 /** A row as it was taken. */
 export interface Taken {
@@ -56,27 +38,24 @@ function sinceThen({ monotonic, wall }: Moment): number {
 /** For a response that is long on its way, and clocks that run apart. */
 const marginMs = 250;
 
-export class PostgresLease implements EntryLease {
-  readonly #parts: LeaseParts;
+export class PostgresLease implements Hold {
+  readonly entry: Entry;
+  readonly hash: string;
+  readonly #parts: PostgresParts;
   readonly #taken: Taken;
-  #entry: Entry;
   #position: number;
-  #hash: string;
+  #attempts: number;
   #extendedAt: Moment;
   #isReleased = false;
 
-  constructor(parts: LeaseParts, taken: Taken) {
+  constructor(parts: PostgresParts, taken: Taken) {
     this.#parts = parts;
     this.#taken = taken;
-    this.#entry = taken.entry;
+    this.entry = taken.entry;
+    this.hash = taken.hash;
     this.#position = taken.position;
-    this.#hash = taken.hash;
+    this.#attempts = taken.entry.attempts;
     this.#extendedAt = taken.askedAt;
-    parts.held.add(this);
-  }
-
-  get entry(): Entry {
-    return this.#entry;
   }
 
   get quietUntil(): string | undefined {
@@ -84,49 +63,28 @@ export class PostgresLease implements EntryLease {
     return quiet !== undefined && performance.now() - askedAt.monotonic < quiet.ms ? quiet.until : undefined;
   }
 
+  isHeld(): boolean {
+    return this.#outlasts(0);
+  }
+
   /** Whether no one else can have the entry for so long. */
-  outlasts(ms: number): boolean {
+  #outlasts(ms: number): boolean {
     return sinceThen(this.#extendedAt) + ms + marginMs < this.#parts.leaseMs;
   }
 
-  note(change: Partial<EntryProgress>): void {
-    this.#entry = { ...this.#entry, ...change };
-  }
-
-  async record(change: Partial<EntryProgress>): Promise<Entry> {
-    if (this.#isReleased) throw new Error(`journal entry ${this.#entry.id} is recorded after its release`);
-    const { now, actor, shown } = this.#parts;
-    const before = this.#entry;
-    // The clocks of several machines differ: a step is never before the one before it.
-    const at = Math.max(now(), Date.parse(before.updated_at) + 1);
-    const next = { ...before, ...change, sequence: before.sequence + 1, updated_at: new Date(at).toISOString() };
-    const content = recordContent(next, { by: actor, prev: this.#hash });
-    const askedAt = moment();
-    try {
-      await this.#append(next, content);
-    } catch (error) {
-      throw journalFailure(error, shown, "The journal still shows the entry as it was before this step.");
-    }
-    this.#extendedAt = askedAt;
-    this.#entry = next;
-    this.#position += 1;
-    this.#hash = recordHash(content);
-    return next;
-  }
-
-  async #append(next: Entry, content: string): Promise<void> {
+  async append({ entry: next, content, hash, mac }: NewRecord): Promise<void> {
     const { session, tables, actor, leaseMs } = this.#parts;
-    const hash = recordHash(content);
     const position = this.#position + 1;
     const { state, is_settled, resources, updated_at } = entryColumns(next);
     const by = recordColumns(actor);
+    const askedAt = moment();
     const rows = await session.write({
       text: `WITH ${durably}, entry AS (
                UPDATE ${tables.entries} SET state = $4, is_settled = $5, resources = $6, updated_at = $7, content = $8,
                  hash = $9, position = $10, lease_until = clock_timestamp() + $11::float8 * interval '1 ms'
                FROM durably WHERE id = $1 AND epoch = $2 AND position = $3 RETURNING id, epoch)
-             INSERT INTO ${tables.records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run)
-             SELECT id, $10, epoch, $8, $9, $12, $13, $14 FROM entry RETURNING position`,
+             INSERT INTO ${tables.records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run, mac)
+             SELECT id, $10, epoch, $8, $9, $12, $13, $14, $15 FROM entry RETURNING position`,
       values: [
         next.id,
         this.#taken.epoch,
@@ -142,6 +100,7 @@ export class PostgresLease implements EntryLease {
         by.actor_user,
         by.actor_host,
         by.actor_run,
+        mac,
       ],
       settle: async (query) => {
         const [row] = await query(`SELECT hash FROM ${tables.records} WHERE entry = $1 AND position = $2`, [
@@ -152,17 +111,20 @@ export class PostgresLease implements EntryLease {
       },
     });
     if (rows.length === 0) throw await this.#overtaken();
+    this.#extendedAt = askedAt;
+    this.#position = position;
+    this.#attempts = next.attempts;
   }
 
   /** Extends the lease if it would not outlast a request. @throws Failure if another has the entry now */
   async extend(): Promise<void> {
     const { session, tables, leaseMs, requestMs, shown } = this.#parts;
-    if (this.outlasts(requestMs)) return;
+    if (this.#outlasts(requestMs)) return;
     const askedAt = moment();
     let rows: readonly Row[];
     const text = `WITH ${durably} UPDATE ${tables.entries} SET lease_until = clock_timestamp() + $3::float8 * interval '1 ms'
                   FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
-    const values = [this.#entry.id, this.#taken.epoch, leaseMs];
+    const values = [this.entry.id, this.#taken.epoch, leaseMs];
     try {
       // Harmless to repeat: the response alone says from when it counts.
       rows = await session.write({ text, values, settle: async (query) => query(text, values) });
@@ -175,7 +137,7 @@ export class PostgresLease implements EntryLease {
 
   async #overtaken(): Promise<Failure> {
     const { session, tables } = this.#parts;
-    const { id, attempts } = this.#entry;
+    const { id } = this.entry;
     const rows = await session
       .read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id])
       .catch(() => undefined);
@@ -186,7 +148,7 @@ export class PostgresLease implements EntryLease {
       ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
       : `The journal entry ${id} was taken over by ${by}: this process's lease had ended.`;
     // Its new holder knows what became of earlier requests; this process does not.
-    const kind = attempts > 0 ? "outcome_unknown" : "unreachable";
+    const kind = this.#attempts > 0 ? "outcome_unknown" : "unreachable";
     return new Failure(kind, what, {
       meaning: "Nothing more is sent or recorded for it here.",
       nextCommand: shell`integ journal show ${id}`,
@@ -197,13 +159,12 @@ export class PostgresLease implements EntryLease {
   async release(): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    const { session, tables, held } = this.#parts;
-    held.delete(this);
+    const { session, tables } = this.#parts;
     // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself.
     const text = `WITH quickly AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS set)
                   UPDATE ${tables.entries} SET holder = NULL, held_since = NULL, lease_until = NULL
                   FROM quickly WHERE id = $1 AND epoch = $2 RETURNING id`;
-    const values = [this.#entry.id, this.#taken.epoch];
+    const values = [this.entry.id, this.#taken.epoch];
     try {
       await session.write({ text, values, settle: async (query: Query) => query(text, values) });
     } catch {

@@ -2,7 +2,7 @@
 import type { Actor } from "../actor.ts";
 import { type Environment, readAddress } from "./address.ts";
 import { journalFailure } from "./failures.ts";
-import { PostgresJournal } from "./postgres-journal.ts";
+import { PostgresStore } from "./postgres-store.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "./schema.ts";
 import { Session } from "./session.ts";
 
@@ -10,16 +10,14 @@ export interface TeamJournalParts {
   readonly address: string;
   readonly env: Environment;
   readonly actor: Actor;
-  readonly now: () => number;
   /** How long one request may take. */
   readonly requestMs: number;
   /** How long a lease lasts. */
   readonly leaseMs: number;
-  readonly waitMs: number;
 }
 
 /** @throws Failure `usage` if the address cannot be used */
-export function openTeamJournal({ address: text, env, actor, ...parts }: TeamJournalParts): PostgresJournal {
+export function openTeamStore({ address: text, env, actor, ...parts }: TeamJournalParts): PostgresStore {
   const address = readAddress(text, { env });
   const tables = tablesIn(address.schema);
   const session = new Session({
@@ -30,7 +28,7 @@ export function openTeamJournal({ address: text, env, actor, ...parts }: TeamJou
       await checkTables(query, tables);
     },
   });
-  return new PostgresJournal({ ...parts, session, tables, actor, shown: address.shown });
+  return new PostgresStore({ ...parts, session, tables, actor, shown: address.shown });
 }
 
 /**

@@ -2,10 +2,11 @@
 import { Failure } from "../../errors.ts";
 import type { Server } from "./connect.ts";
 import { initCommand, serverErrorOf } from "./failures.ts";
-import type { Query } from "./session.ts";
+import type { Actor } from "../actor.ts";
+import type { Query, Session } from "./session.ts";
 
 /** The version of the tables that this program reads and writes. */
-const schemaVersion = 1;
+const schemaVersion = 2;
 
 /** Any number that no one else is likely to lock: of the making of tables, in each database. */
 const initLock = 4_927_301_658;
@@ -16,6 +17,19 @@ export interface Tables {
   readonly entries: string;
   readonly records: string;
   readonly escrow: string;
+}
+
+/** What every lease of one journal works with. */
+export interface PostgresParts {
+  readonly session: Session;
+  readonly tables: Tables;
+  readonly actor: Actor;
+  /** The address without its password. */
+  readonly shown: string;
+  /** How long a lease lasts after it was taken or extended. */
+  readonly leaseMs: number;
+  /** How long one request may take. */
+  readonly requestMs: number;
 }
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -72,6 +86,7 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
        epoch bigint NOT NULL,
        content text NOT NULL,
        hash text NOT NULL,
+       mac text NOT NULL,
        actor_user text,
        actor_host text,
        actor_run text,

@@ -1,16 +1,14 @@
-// What `journal verify` and `doctor` report of a team's journal: records that do not follow each other, and a server that
+// What `journal verify` and `doctor` report of a team's journal alone: columns that do not fit their records, and a server that
 // may forget what it acknowledged.
-import { entryOfContent } from "../read-entry.ts";
-import { brokenStep, historyFinding, readLine, recordHash, seal, type SoundRecord, stepOfContent } from "../record.ts";
-import type { Finding } from "../journal.ts";
+import { entryIn, type Finding, recordHash, stepIn } from "../record.ts";
 import { columnsAstray, entryColumns, recordColumns } from "./columns.ts";
-import type { LeaseParts } from "./lease.ts";
+import type { PostgresParts } from "./schema.ts";
 import type { Row } from "./session.ts";
 
-type VerifyParts = Pick<LeaseParts, "session" | "tables" | "shown">;
+type VerifyParts = Pick<PostgresParts, "session" | "tables" | "shown">;
 
 export async function verifyTables(parts: VerifyParts): Promise<Finding[]> {
-  return [...(await serverFindings(parts)), ...(await recordFindings(parts))];
+  return [...(await serverFindings(parts)), ...(await tableFindings(parts))];
 }
 
 /** What a failure of the server would cost. */
@@ -62,11 +60,10 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
 
 const atOnce = 5000;
 
-/** Reads all records in the order of their entries, some thousands at a time. */
-async function recordFindings({ session, tables }: VerifyParts): Promise<Finding[]> {
+/** Compares the columns of both tables with the records, some thousands of entries at a time. */
+async function tableFindings({ session, tables }: VerifyParts): Promise<Finding[]> {
   const found: Finding[] = [];
-  let after = "";
-  for (;;) {
+  for (let after = ""; ; ) {
     const entries = await session.read(`SELECT * FROM ${tables.entries} WHERE id > $1 ORDER BY id LIMIT ${atOnce}`, [
       after,
     ]);
@@ -77,72 +74,44 @@ async function recordFindings({ session, tables }: VerifyParts): Promise<Finding
        ORDER BY entry, position`,
       [after, until ?? null],
     );
-    found.push(...findingsOf(entries, records));
+    const byEntry = new Map<string, Row[]>(entries.map(({ id }) => [String(id), []]));
+    for (const record of records) {
+      const id = String(record.entry);
+      const own = byEntry.get(id) ?? [];
+      byEntry.set(id, own);
+      own.push(record);
+    }
+    const rows = new Map(entries.map((entry) => [String(entry.id), entry]));
+    for (const [id, own] of byEntry) {
+      const message = entryFinding(rows.get(id), own);
+      if (message !== undefined) found.push({ severity: "problem", where: `entry ${id}`, message });
+    }
     if (until === undefined) return found;
     after = until;
   }
 }
 
-function findingsOf(entries: readonly Row[], records: readonly Row[]): Finding[] {
-  const byEntry = new Map<string, Row[]>();
-  for (const record of records) {
-    const id = String(record.entry);
-    const there = byEntry.get(id);
-    if (there === undefined) byEntry.set(id, [record]);
-    else there.push(record);
-  }
-  const found = entries.flatMap((entry) => {
-    const own = byEntry.get(String(entry.id)) ?? [];
-    byEntry.delete(String(entry.id));
-    return entryFindings(entry, own);
-  });
-  for (const id of byEntry.keys())
-    found.push({ severity: "problem", where: `entry ${id}`, message: "it has records, and was removed itself" });
-  return found;
-}
-
-function entryFindings(entry: Row, records: readonly Row[]): Finding[] {
-  const id = String(entry.id);
-  const contents = records.map(({ content }) => String(content));
-  const unsound = contents.findIndex((content, index) => !isOf(content, { id, hash: records[index]?.hash }));
-  const isWhole = records.every(({ position }, index) => position === index + 1) && records.length === entry.position;
-  const problem = (message: string): Finding[] => [{ severity: "problem", where: `entry ${id}`, message }];
-  if (unsound >= 0) return problem(`its record ${unsound + 1} was edited since it was written`);
-  if (!isWhole) return problem("a record of it was removed or put elsewhere since it was written");
-  if (entry.content !== contents.at(-1)) return problem("it does not stand as its newest record says: it was edited");
-  const astray = columnFindings(entry, records);
-  if (astray !== undefined) return problem(`${astray}: it was edited`);
-  const read = contents.map(recordOf).filter((record) => record?.kind === "entry");
-  const isOther = entry.hash !== recordHash(contents.at(-1) ?? "");
-  const broken = brokenStep(read) ?? (isOther || read.length < contents.length ? contents.length : undefined);
-  return broken === undefined ? [] : [historyFinding(id, broken, false)];
-}
-
 /** What lists and admissions look for entries by: an entry whose columns say another thing would be hidden from them. */
-function columnFindings(entry: Row, records: readonly Row[]): string | undefined {
-  const newest = entryOfContent(String(entry.content));
+function entryFinding(entry: Row | undefined, records: readonly Row[]): string | undefined {
+  if (entry === undefined) return "it has records, and was removed itself";
+  const unsound = records.findIndex(({ content, hash }) => recordHash(String(content)) !== hash);
+  if (unsound >= 0) return `its record ${unsound + 1} was edited since it was written`;
+  const isWhole = records.every(({ position }, index) => position === index + 1) && records.length === entry.position;
+  if (!isWhole) return "a record of it was removed or put elsewhere since it was written";
+  const last = records.at(-1);
+  if (entry.content !== last?.content || entry.hash !== last?.hash)
+    return "it does not stand as its newest record says: it was edited";
+  const newest = entryIn(String(entry.content));
   const names = newest === undefined ? [] : columnsAstray(entry, entryColumns(newest));
-  if (names.length > 0) return `its newest record says something else than its ${columnWords(names)}`;
+  if (names.length > 0) return `its newest record says something else than its ${columnWords(names)}: it was edited`;
   for (const [index, record] of records.entries()) {
-    const wrong = columnsAstray(record, recordColumns(stepOfContent(String(record.content)).actor));
-    if (wrong.length > 0) return `its record ${index + 1} says something else than the ${columnWords(wrong)} beside it`;
+    const wrong = columnsAstray(record, recordColumns(stepIn(String(record.content)).actor));
+    if (wrong.length > 0)
+      return `its record ${index + 1} says something else than the ${columnWords(wrong)} beside it: it was edited`;
   }
   return undefined;
 }
 
 function columnWords(names: readonly string[]): string {
   return `${names.length === 1 ? "column" : "columns"} ${names.join(", ")}`;
-}
-
-function isOf(content: string, { id, hash }: { readonly id: string; readonly hash: unknown }): boolean {
-  try {
-    return recordHash(content) === hash && entryOfContent(content)?.id === id;
-  } catch {
-    return false;
-  }
-}
-
-function recordOf(content: string): SoundRecord | undefined {
-  const bytes = Buffer.from(seal(content).trimEnd());
-  return readLine({ bytes, start: 0, end: bytes.length });
 }

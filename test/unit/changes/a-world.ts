@@ -315,7 +315,7 @@ export class AWorld {
     };
     const selected = (filter: EntryFilter): Entry[] =>
       sorted()
-        .filter((entry) => fits(entry, filter, () => []))
+        .filter((entry) => fits(entry, filter))
         .slice(0, filter.limit);
     const journal: Omit<
       Journal,

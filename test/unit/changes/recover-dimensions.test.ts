@@ -29,7 +29,7 @@ const elsewhere = { token_endpoint: "https://other.example/token", client_auth: 
 function asBefore(entry: Entry): Entry {
   const since = ["proof", "exchange", "kept_at", "put_off", "attempted_at", "differs", "own_key", "asking_key"];
   const detail = Object.fromEntries(Object.entries(entry.detail).filter(([key]) => !since.includes(key)));
-  return { ...entry, detail, request_ids: [], clock_offset_ms: null, format: 1, sequence: 0 };
+  return { ...entry, detail, request_ids: [], clock_offset_ms: null };
 }
 
 const dimensions: Readonly<Record<string, Dimension>> = {

@@ -40,7 +40,7 @@ async function ask(
     profileNames: () => [{ name: "p", region: "us", base_url: "https://x" }],
     entries: async (filter) => {
       journals += 1;
-      return (entries as Entry[]).filter((entry) => fits(entry, filter, () => []));
+      return (entries as Entry[]).filter((entry) => fits(entry, filter));
     },
   });
   return { names: names.map(({ value, hint }) => `${value}: ${hint}`), journals };

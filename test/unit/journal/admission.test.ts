@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import {
   assertNoneLost,
   assertSameAccount,
-  changeable,
   entriesOfRequest,
   entryOfKey,
   type Intent,
@@ -82,11 +81,6 @@ describe("a key given by hand", () => {
       nextCommand: show,
       entry: id,
     });
-  });
-
-  it("of an entry that a newer program wrote is not continued", () => {
-    const newer = [entry({ format: 9 })];
-    expect(failureOf(() => entryOfKey(newer, intent(), { key: "k", scope: "machine" })).kind).toBe("usage");
   });
 });
 
@@ -186,19 +180,6 @@ describe("a request that was sent before, and has no secret", () => {
       entry: id,
       nextCommand,
     });
-  });
-
-  it("is only shown if a newer program wrote it", () => {
-    const lost = entry({ state: "secret_lost", format: 9 });
-    for (const work of [() => assertNoneLost([lost]), () => changeable(lost)]) {
-      const { kind, message, details } = failureOf(work);
-      expect([kind, message]).toEqual(["usage", `The journal entry ${id} was written by a newer integ (format 9).`]);
-      expect(details).toEqual({
-        meaning: "This version shows it and does not change it. Nothing was sent and nothing changed.",
-        hint: "Upgrade integ, then run the command again.",
-        entry: id,
-      });
-    }
   });
 
   it("is none where it has one", () => {

@@ -5,7 +5,7 @@ import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
 import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
-import type { EntryRecords } from "../../../src/journal/merge.ts";
+import type { EntryRecords } from "../../../src/journal/record.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { isFull } from "../../support/sample.ts";
 import { ada, intent } from "./intent.ts";
@@ -560,7 +560,7 @@ function transfer(engine: JournalEngine): void {
     const first = await left(from, "unknown", { detail: { client_id: "cid" } });
     const second = await left(from, "done", { operation: "oauth_client.revoke", idempotent: false, fingerprint: "2" });
     const coming = await carried(from);
-    expect(coming.map(({ id, contents }) => [id, contents.length])).toEqual([
+    expect(coming.map(({ id, records }) => [id, records.length])).toEqual([
       [first, 2],
       [second, 2],
     ]);
@@ -631,8 +631,11 @@ function transfer(engine: JournalEngine): void {
     const key = (await from.find(id)).idempotency_key!;
     const numbered = (n: number, keyOf = n): EntryRecords => {
       const own = `${id.slice(0, -3)}${String(n).padStart(3, "0")}`;
-      const contents = one!.contents.map((text) => text.replaceAll(id, own).replaceAll(key, `${key}-${keyOf}`));
-      return { id: own, contents };
+      const records = one!.records.map(({ content, mac }) => ({
+        content: content.replaceAll(id, own).replaceAll(key, `${key}-${keyOf}`),
+        mac,
+      }));
+      return { id: own, records };
     };
     const many = Array.from({ length: 502 }, (_, n) => numbered(n));
     const refused = await failure(to.merge([...many.slice(0, 501), numbered(501, 3)]));

@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { formatVersion } from "../../../src/journal/entry.ts";
 import { readExport } from "../../../src/journal/exported.ts";
-import { headerLine, recordContent, seal } from "../../../src/journal/record.ts";
+import { headerLine, recordContent, recordLine } from "../../../src/journal/record.ts";
 import { ada, intent } from "./intent.ts";
 
 const at = "2026-11-21T00:00:00.000Z";
@@ -14,7 +15,7 @@ function content(id: string, state: "open" | "done" = "open"): string {
 }
 
 const [one, two] = ["1000000001", "1000000002"] as const;
-const lines = [content(one), content(two), content(one, "done")].map((text) => seal(text));
+const lines = [content(one), content(two), content(one, "done")].map((text) => recordLine({ content: text, mac: "" }));
 
 function refusalOf(text: string): Failure {
   try {
@@ -29,14 +30,14 @@ function refusalOf(text: string): Failure {
 describe("an export", () => {
   it("is read entry by entry, each with its records in their order", () => {
     expect(readExport(Buffer.from([header, ...lines].join("")))).toEqual([
-      { id: one, contents: [content(one), content(one, "done")] },
-      { id: two, contents: [content(two)] },
+      { id: one, records: [content(one), content(one, "done")].map((text) => ({ content: text, mac: "" })) },
+      { id: two, records: [{ content: content(two), mac: "" }] },
     ]);
   });
 
   it("may have empty lines, and none at its end", () => {
     const text = ["\n", header, "\n", ...lines].join("").slice(0, -1);
-    expect(readExport(Buffer.from(text)).map(({ id, contents }) => [id, contents.length])).toEqual([
+    expect(readExport(Buffer.from(text)).map(({ id, records }) => [id, records.length])).toEqual([
       [one, 2],
       [two, 1],
     ]);
@@ -63,14 +64,14 @@ describe("an export", () => {
     });
   });
 
-  it("of a newer format is refused, one of this format is not", () => {
-    const newer = content(one).replace(`"v":${formatVersion}`, `"v":${formatVersion + 1}`);
-    const failure = refusalOf([header, seal(newer)].join(""));
-    expect(failure.kind).toBe("usage");
-    expect(failure.message).toBe(`It was exported by a newer integ (format ${formatVersion + 1}).`);
-    expect(failure.details).toEqual({
-      meaning: "Nothing was imported.",
-      hint: "Upgrade integ, then run the command again.",
-    });
+  it.each([
+    [formatVersion + 1, "a newer"],
+    [2, "an earlier"],
+  ])("of format %i is refused: it was written by %s integ", (format, which) => {
+    const body = lines[0]!.slice(lines[0]!.indexOf('"v":'), -1).replace(`"v":${formatVersion}`, `"v":${format}`);
+    const sum = createHash("sha256").update(body).digest("hex").slice(0, 16);
+    const failure = refusalOf(`${header}{"sum":"${sum}",${body}\n`);
+    expect(failure.message).toBe(`It was exported by ${which} integ (format ${format}).`);
+    expect([failure.kind, failure.details.meaning]).toEqual(["usage", "Nothing was imported."]);
   });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
 import { identify } from "../../../src/disk/lock-owner.ts";
-import { FileJournal } from "../../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../../support/file-journal.ts";
 import type { Intent, Journal } from "../../../src/journal/journal.ts";
 
 /** Who makes the records of a test. */
@@ -49,5 +49,5 @@ export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
 /** A journal with a clock of its own, for a test that does not want to wait ten seconds for a lock. */
 export function journalAt(path: string, waitMs = 60): Journal {
   const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
-  return new FileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });
+  return fileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });
 }

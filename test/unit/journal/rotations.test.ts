@@ -61,7 +61,7 @@ async function met({ mode = "in_place", other, isShared = false, ...about }: Mee
   const bench = {
     journal: {
       isShared,
-      select: async (filter: EntryFilter) => entries.filter((entry) => fits(entry, filter, () => [])),
+      select: async (filter: EntryFilter) => entries.filter((entry) => fits(entry, filter)),
       tryLease: async () => (held ? null : { release: async () => {} }),
       holders: async () => new Map(held ? [[first.id, {}]] : []),
     },

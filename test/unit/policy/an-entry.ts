@@ -36,7 +36,6 @@ export function entry(over: Partial<Entry>): Entry {
     replaced_by: null,
     detail: {},
     sequence: 1,
-    format: 2,
     ...over,
   };
 }

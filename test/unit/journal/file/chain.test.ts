@@ -1,7 +1,7 @@
 // A record that was edited, removed or moved is found, whoever made its checksum fit.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { recordHash, seal } from "../../../../src/journal/record.ts";
+import { recordHash, recordLine } from "../../../../src/journal/record.ts";
 import { intent, journalAt as at, journalPath } from "../intent.ts";
 
 /** Lines: the head, then records of the entries a and b by turns: a1 b1 a2 b2 a3 b3. */
@@ -13,11 +13,16 @@ async function twoEntries(): Promise<{ path: string; lines: string[] }> {
   return { path, lines: readFileSync(path, "utf8").trim().split("\n") };
 }
 
+const parts = /^\{"sum":"[0-9a-f]{16}","v":3,"after":"([0-9a-f]*)","mac":"([^"]*)",(.*)\}$/s;
+
+function contentIn(line: string): string {
+  return parts.exec(line)![3]!;
+}
+
 /** The line with something else in it, and a checksum that fits. */
 function edited(line: string, change: (content: string) => string): string {
-  const after = /,"after":"([0-9a-f]{16})"\}$/.exec(line)?.[1];
-  const content = line.slice(line.indexOf('"v":')).replace(/(,"after":"[0-9a-f]{16}")?\}$/, "");
-  return seal(change(content), after).trimEnd();
+  const [, after, mac = "", content = ""] = parts.exec(line)!;
+  return recordLine({ content: change(content), mac }, after).trimEnd();
 }
 
 function replaced(lines: readonly string[], at: number, by: readonly string[]): string[] {
@@ -42,9 +47,8 @@ test.each<[string, (lines: string[]) => string[]]>([
     "what it stands on edited too",
     (lines) => {
       const first = edited(lines[1]!, blame);
-      const content = first.slice(first.indexOf('"v":')).replace(/(,"after":"[0-9a-f]{16}")?\}$/, "");
       const next = edited(lines[3]!, (text) =>
-        text.replace(/"prev":"[0-9a-f]{64}"/, `"prev":"${recordHash(content)}"`),
+        text.replace(/"prev":"[0-9a-f]{64}"/, `"prev":"${recordHash(contentIn(first))}"`),
       );
       return replaced(replaced(lines, 1, [first]), 3, [next]);
     },
@@ -60,7 +64,7 @@ test.each<[string, (lines: string[]) => string[]]>([
 
 test.each([1, 3, 6])("a journal that was written anew: record %i removed from what was kept", async (number) => {
   const { path } = await twoEntries();
-  writeFileSync(path, `${readFileSync(path, "utf8")}{"sum":"0000000000000000","v":2}\n`);
+  writeFileSync(path, `${readFileSync(path, "utf8")}{"sum":"0000000000000000","v":3}\n`);
   await at(path).prune(1e12);
   const { lease } = await at(path).admit(intent());
   await lease.release();
@@ -92,7 +96,7 @@ test("the journal written anew keeps each step of what stays", async () => {
     ["open", "unknown", "done"],
     ["open", "unknown", "done"],
   ]);
-  writeFileSync(path, `${readFileSync(path, "utf8")}{"sum":"0000000000000000","v":2}\n`);
+  writeFileSync(path, `${readFileSync(path, "utf8")}{"sum":"0000000000000000","v":3}\n`);
   await at(path).prune(1e12);
   expect(await steps()).toEqual(before);
 });

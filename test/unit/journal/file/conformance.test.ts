@@ -1,6 +1,6 @@
 import { identify } from "../../../../src/disk/lock-owner.ts";
 import { loadKernelLock } from "../../../../src/disk/kernel-lock.ts";
-import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
+import { fileJournal } from "../../../support/file-journal.ts";
 import { journalConformance } from "../conformance.ts";
 import { ada, clock, journalPath } from "../intent.ts";
 
@@ -14,7 +14,7 @@ journalConformance({
     const shared = clock();
     return {
       open: ({ waitMs = 60, now = shared, actor = ada } = {}) =>
-        new FileJournal(path, { now, actor, locks: { means, waitMs } }),
+        fileJournal(path, { now, actor, locks: { means, waitMs } }),
     };
   },
 });

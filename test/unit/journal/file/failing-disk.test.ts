@@ -3,8 +3,8 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { identify, newOwner } from "../../../../src/disk/lock-owner.ts";
-import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
-import type { EntryLease, Journal } from "../../../../src/journal/journal.ts";
+import { fileJournal } from "../../../support/file-journal.ts";
+import type { Journal } from "../../../../src/journal/journal.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { type DiskCall, diskError, onDisk, wordsOf } from "../../../support/disk-calls.ts";
 import { writeJournal } from "../../../support/long-journal.ts";
@@ -12,7 +12,7 @@ import { isFull } from "../../../support/sample.ts";
 import { ada, clock, intent, journalPath } from "../intent.ts";
 
 const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
-const at = (path: string): Journal => new FileJournal(path, { now: clock(), actor: ada, locks });
+const at = (path: string): Journal => fileJournal(path, { now: clock(), actor: ada, locks });
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 async function unfinished(path: string): Promise<void> {
@@ -181,28 +181,6 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
   });
 });
 
-test("changes at the same time are written, synced once, and taken back together", async () => {
-  const path = journalPath();
-  const journal = at(path);
-  const leases: EntryLease[] = [];
-  for (const fingerprint of ["one", "two"]) leases.push((await journal.admit(intent({ fingerprint }))).lease);
-  const steps = (state: "unknown" | "done") => Promise.allSettled(leases.map((lease) => lease.record({ state })));
-  const both = await onDisk(() => steps("unknown"));
-  expect(lasting(both.calls)).toEqual(["write journal.ndjson", "write journal.ndjson", "fsync journal.ndjson"]);
-  const before = textOf(path);
-  const failed = await onDisk(
-    () => steps("done"),
-    ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
-  );
-  expect(failed.value?.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect([textOf(path), failed.open, leases.map(({ entry }) => entry.state)]).toEqual([
-    before,
-    [],
-    ["unknown", "unknown"],
-  ]);
-  expect((await at(path).entries()).map(({ state }) => state)).toEqual(["unknown", "unknown"]);
-});
-
 test("entries that are admitted at the same time and cannot be synced are not there, and free", async () => {
   const path = journalPath();
   await unfinished(path);
@@ -240,8 +218,7 @@ test("a journal that is written again takes away what a killed process left of t
   writeFileSync(`${path}.new-0123456789ab`, "cut");
   await at(path).prune(-1e9);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
-  const [head] = textOf(path).split("\n");
-  expect(JSON.parse(head!)).toMatchObject({ kept: { records: 2, gaps: [] } });
+  expect(textOf(path).trim().split("\n")).toHaveLength(3);
 });
 
 test("what others can write is not read", async () => {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { identify, newOwner, type ProcessIdentity } from "../../../../src/disk/lock-owner.ts";
 import { Failure } from "../../../../src/errors.ts";
-import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
+import type { Journal } from "../../../../src/journal/journal.ts";
+import { fileJournal } from "../../../support/file-journal.ts";
 import { ada, intent } from "../intent.ts";
 
 const self = identify(process.pid);
@@ -18,7 +19,7 @@ const hour = 3_600_000;
 
 interface Opened {
   readonly path: string;
-  readonly journal: FileJournal;
+  readonly journal: Journal;
   readonly lockOf: (id: string) => string;
 }
 
@@ -29,7 +30,7 @@ function opened(path?: string, aheadMs = hour): Opened {
   const at = path ?? join(folder, "journal.ndjson");
   const locks = { means: () => ({ self, kernel: undefined }), waitMs: 50 };
 
-  const journal = new FileJournal(at, { now: () => Date.now() + aheadMs, actor: ada, locks });
+  const journal = fileJournal(at, { now: () => Date.now() + aheadMs, actor: ada, locks });
   return { path: at, journal, lockOf: (id) => `${at}.drive-${id}.lock` };
 }
 
@@ -65,7 +66,7 @@ describe("a lock of a process that cannot be judged from here", () => {
     const busy = await refusal(journal.lease(id));
     expect(busy.message).toContain(words);
     expect(busy.details.nextCommand).toBe(`integ journal release ${id}`);
-    await journal.takeAway(id);
+    await journal.takeAway(id, undefined);
     const lease = await journal.lease(id);
     expect(lease.entry.id).toBe(id);
     await lease.release();
@@ -76,10 +77,10 @@ describe("a lock of a process that cannot be judged from here", () => {
     const young = opened(path, 0).journal;
     const now = Date.now() / 1000;
     utimesSync(lockOf(id), now, now);
-    expect((await refusal(young.takeAway(id))).message).toContain("a moment ago");
+    expect((await refusal(young.takeAway(id, undefined))).message).toContain("a moment ago");
     rmSync(lockOf(id));
     const lease = await young.lease(id);
-    expect((await refusal(journal.takeAway(id))).message).toContain("a process that runs");
+    expect((await refusal(journal.takeAway(id, undefined))).message).toContain("a process that runs");
     await lease.release();
   });
 
@@ -92,7 +93,7 @@ describe("a lock of a process that cannot be judged from here", () => {
     // As seen from a machine where its process cannot be looked at.
     const owner = JSON.parse(readFileSync(lockOf(id), "utf8")) as ProcessIdentity;
     writeFileSync(lockOf(id), JSON.stringify({ ...owner, host: "far", boot: null }));
-    await other.journal.takeAway(id);
+    await other.journal.takeAway(id, undefined);
     const taken = await other.journal.lease(id);
     await taken.record({ attempts: 1 });
     expect(journal.holdsLeases()).toBe(false);

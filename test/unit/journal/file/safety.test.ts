@@ -2,7 +2,7 @@ import fs, { closeSync, openSync, readdirSync, readFileSync, writeFileSync } fro
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { checkFile, isLong, journalFailure, longBytes, SetAside } from "../../../../src/journal/file/safety.ts";
+import { checkFile, journalFailure, SetAside } from "../../../../src/journal/file/safety.ts";
 import { type DiskCall, onDisk } from "../../../support/disk-calls.ts";
 import { folder } from "../intent.ts";
 
@@ -10,8 +10,8 @@ function refused(code: string, words: string): Error {
   return Object.assign(new Error(`${code}: ${words}, open '/j'`), { code, syscall: "open" });
 }
 
-function told(error: Error, ofItsEntries = false): Failure {
-  const failure = journalFailure(error, "update the journal", { path: "/j", ofItsEntries });
+function told(error: Error, action: "update the journal" | "write to the journal" = "update the journal"): Failure {
+  const failure = journalFailure(error, action, { path: "/j" });
   if (!(failure instanceof Failure)) throw new Error("no failure");
   return failure;
 }
@@ -27,13 +27,15 @@ test.each([
   ["EROFS", "read-only file system", "usage"],
   ["ENOSPC", "no space left on device", "failed"],
 ])("%s: entries that stand there are not to be looked for in another journal", (code, words, kind) => {
-  const { kind: is, details } = told(refused(code, words), true);
+  const { kind: is, details } = told(refused(code, words));
   expect(is).toBe(kind);
   expect(details.hint).not.toContain("INTEG_JOURNAL");
 });
 
 test("a new entry may go to another journal", () => {
-  expect(told(refused("EROFS", "read-only file system")).details.hint).toContain("INTEG_JOURNAL");
+  expect(told(refused("EROFS", "read-only file system"), "write to the journal").details.hint).toContain(
+    "INTEG_JOURNAL",
+  );
 });
 
 test("what is no failing call passes unchanged", () => {
@@ -55,9 +57,10 @@ test.each<[string, object, string, string | undefined]>([
   [
     "that is mounted, and was replaced there",
     { nlink: 0 },
-    "was replaced on the file system that it is mounted from.",
+    "has a second name (a hard link, or a mount of the single file).",
     undefined,
   ],
+  ["with a second name", { nlink: 2 }, "has a second name (a hard link, or a mount of the single file).", undefined],
 ])("a journal %s is refused", async (_what, changed, words, command) => {
   const path = join(folder(), "j");
   writeFileSync(path, "", { mode: 0o600 });
@@ -99,14 +102,4 @@ test("what is set aside is kept once, and beside another of the same name", () =
     { ...at, bytes: Buffer.from("bad") },
   ]);
   expect(readdirSync(dirname(path)).filter((one) => /^j\.damaged-7-[0-9a-f]{12}$/.test(one))).toHaveLength(1);
-});
-
-test("what takes long to read is known by its length", () => {
-  const path = join(folder(), "j");
-  writeFileSync(path, "");
-  expect(isLong(path)).toBe(false);
-  fs.truncateSync(path, longBytes);
-  expect(isLong(path)).toBe(false);
-  fs.truncateSync(path, longBytes + 1);
-  expect([isLong(path), isLong(`${path}.none`)]).toEqual([true, false]);
 });

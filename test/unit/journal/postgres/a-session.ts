@@ -1,12 +1,9 @@
 // A server in memory: what it responds to each statement is handed in, and what it was asked is kept.
-import { newEntry } from "../../../../src/journal/admission.ts";
-import type { Entry } from "../../../../src/journal/entry.ts";
-import { type LeaseParts, moment, PostgresLease, type Taken } from "../../../../src/journal/postgres/lease.ts";
+import type { PostgresParts } from "../../../../src/journal/postgres/schema.ts";
 import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
-import { recordContent, recordHash } from "../../../../src/journal/record.ts";
-import { ada, intent } from "../intent.ts";
+import { ada } from "../intent.ts";
 
 export interface Asked {
   readonly text: string;
@@ -59,49 +56,14 @@ export class ASession {
   }
 }
 
-export function partsOf({ session }: ASession, changes: Partial<LeaseParts> = {}): LeaseParts {
+export function partsOf({ session }: ASession, changes: Partial<PostgresParts> = {}): PostgresParts {
   return {
     session,
     tables: tablesIn("team"),
     actor: ada,
     shown: "postgresql://h/d",
-    now: () => Date.parse("2026-11-21T02:00:00.000Z"),
     leaseMs: 45_000,
     requestMs: 30_000,
-    held: new Set(),
-    ...changes,
-  };
-}
-
-export function anEntry(changes: Partial<Entry> = {}): Entry {
-  return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k1", at: "2026-11-21T01:00:00.000Z" }), ...changes };
-}
-
-export function aLease(parts: LeaseParts, taken: Partial<Taken> = {}): PostgresLease {
-  return new PostgresLease(parts, {
-    entry: anEntry(),
-    epoch: "7",
-    position: 3,
-    hash: "h3",
-    askedAt: moment(),
-    ...taken,
-  });
-}
-
-/** An entry as the server keeps it. */
-export function entryRow(entry: Entry, more: Row = {}): Row {
-  const content = recordContent(entry, { by: ada });
-  return { id: entry.id, content, hash: recordHash(content), position: 1, epoch: "1", holder: null, ...more };
-}
-
-/** A row whose lease another process has. */
-export function heldRow(changes: Partial<Record<string, unknown>> = {}): Row {
-  return {
-    holder: JSON.stringify({ user: "bob", host: "farm", process: { pid: 4711 } }),
-    epoch: "8",
-    since: "2026-11-21T01:59:00.000Z",
-    until: "2026-11-21T02:01:00.000Z",
-    is_held: true,
     ...changes,
   };
 }

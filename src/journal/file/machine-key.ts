@@ -1,0 +1,31 @@
+// The machine's own key, in its state folder: what it signs the records of its journal with.
+import { randomBytes } from "node:crypto";
+import { dirname, join } from "node:path";
+import { createFile } from "../../disk/atomic-write.ts";
+import { isThereAlready } from "../../disk/error-words.ts";
+import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
+import { type KeySource, parseKeys } from "../keys.ts";
+
+/** @throws Failure for a key file that others can read, or that holds no key */
+export function machineKey(stateDir: string): KeySource {
+  const path = join(stateDir, "journal.key");
+  const read = (): string[] => {
+    const text = readPrivateFile(path);
+    return text === undefined ? [] : parseKeys(text.trim(), path);
+  };
+  return {
+    read,
+    make() {
+      const key = randomBytes(32).toString("base64url");
+      makeFolders(dirname(path));
+      try {
+        createFile(path, Buffer.from(`${key}\n`));
+        return key;
+      } catch (error) {
+        // Another process was first.
+        if (isThereAlready(error)) return read()[0]!;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,199 @@
+// A file of records: opened with care, read on from what is known, appended to so that it lasts; bad bytes are set aside.
+import { randomBytes } from "node:crypto";
+import * as fs from "node:fs";
+import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
+import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
+import { isMissing } from "../../disk/error-words.ts";
+import { headerLine, type Moved, recordLine, type Signed, sumIn } from "../record.ts";
+import { Contents } from "./contents.ts";
+import { type Damage, type LineStart, readBytes, scanBytes } from "./scan.ts";
+import { assertOurs, checkFile, type DiskHealth, otherFormat, SetAside } from "./safety.ts";
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
+const headLength = 256;
+const newline = 10;
+/** Bytes that are written at once to a file that is written again. */
+const pieceBytes = 1024 * 1024;
+
+export interface Reading {
+  readonly contents: Contents;
+  /** Damage behind the last sound record. */
+  readonly damage: readonly Damage[];
+  /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
+  readonly torn: Damage | undefined;
+  readonly size: number;
+  /** There is a file, and nothing in it. */
+  readonly isEmptied: boolean;
+}
+
+/** What was read so far. The last record read is found again before anything behind it is believed. */
+interface Known {
+  readonly contents: Contents;
+  readonly head: Buffer;
+  readonly anchor: LineStart & { readonly bytes: Buffer };
+}
+
+interface HeaderChoice {
+  readonly moved?: Moved | undefined;
+  readonly archived?: string | undefined;
+  readonly gaps?: readonly string[] | undefined;
+}
+
+export class RecordFile {
+  readonly path: string;
+  readonly #now: () => number;
+  readonly #mayRepeat: boolean;
+  readonly #health: DiskHealth;
+  readonly #aside: SetAside;
+  #known: Known | undefined;
+
+  /** @param parts.mayRepeat see `Contents` */
+  constructor(
+    path: string,
+    parts: { readonly now: () => number; readonly health: DiskHealth; readonly mayRepeat?: boolean },
+  ) {
+    this.path = path;
+    this.#now = parts.now;
+    this.#mayRepeat = parts.mayRepeat === true;
+    this.#health = parts.health;
+    this.#aside = new SetAside(path, parts.now);
+  }
+
+  #empty(): Contents {
+    return new Contents({ mayRepeat: this.#mayRepeat });
+  }
+
+  /** Reads what is new; a missing file has no records. Changes nothing. @throws Failure `usage` for a file of another format */
+  read(): Reading {
+    let fd: number;
+    try {
+      fd = fs.openSync(this.path, O_RDONLY | careful);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.#known = undefined;
+      return { contents: this.#empty(), damage: [], torn: undefined, size: 0, isEmptied: false };
+    }
+    try {
+      checkFile(fd, this.path);
+      return this.#refresh(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /** Reads every byte again, whatever is known. */
+  readWhole(): Reading {
+    this.#known = undefined;
+    return this.read();
+  }
+
+  #refresh(fd: number): Reading {
+    const { size } = fs.fstatSync(fd);
+    const head = readBytes(fd, 0, Math.min(headLength, size));
+    const known = this.#knownIn(fd, head);
+    const from = known?.anchor ?? { offset: 0, line: 1 };
+    const bytes = readBytes(fd, from.offset, size - from.offset);
+    const { found: all, damage, torn } = scanBytes(bytes, from);
+    const found = known ? all.slice(1) : all;
+    const contents = known?.contents ?? this.#empty();
+    const last = found.at(-1);
+    const reach = last?.offset ?? 0;
+    // Damage behind the last sound record is read again next time, so it is not known for good.
+    contents.add({ found, damage: damage.filter(({ offset }) => offset < reach) });
+    if (!contents.isJournal && size > 0) assertOurs(bytes, this.path);
+    if (contents.foreign !== undefined) throw otherFormat(this.path, contents.foreign);
+    const anchor = last
+      ? { offset: last.offset, line: last.line, bytes: bytes.subarray(last.text.start, last.text.end) }
+      : known?.anchor;
+    this.#known = anchor && { contents, head, anchor };
+    const behind = damage.filter(({ offset }) => offset >= reach);
+    return { contents, damage: behind, torn, size, isEmptied: size === 0 };
+  }
+
+  /** What was read, if the file is the one that was and the last record read is still there, on a line of its own. */
+  #knownIn(fd: number, head: Buffer): Known | undefined {
+    const known = this.#known;
+    if (!known || !head.subarray(0, known.head.length).equals(known.head)) return undefined;
+    const { offset, bytes } = known.anchor;
+    const there = readBytes(fd, offset, bytes.length + 1);
+    const isEnded = there.length === bytes.length || there[bytes.length] === newline;
+    return isEnded && there.subarray(0, bytes.length).equals(bytes) ? known : undefined;
+  }
+
+  /**
+   * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
+   * @throws Failure, or the error of the file call
+   */
+  append(records: readonly Signed[]): void {
+    this.#health.during(() => {
+      let fd: number | undefined;
+      let appended: Appended | undefined;
+      try {
+        fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
+        checkFile(fd, this.path, { repair: true });
+        const { contents, size } = this.#readyToAppend(fd);
+        const isEnded = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
+        const start = `${isEnded ? "" : "\n"}${size === 0 ? this.#header({}) : ""}`;
+        let after = size === 0 ? sumIn(start) : contents.lastSum;
+        const lines = records.map((record) => {
+          const line = recordLine(record, after);
+          after = sumIn(line);
+          return line;
+        });
+        appended = { fd, size };
+        writeAll(fd, Buffer.from(`${start}${lines.join("")}`));
+        fs.fsyncSync(fd);
+        this.#health.syncName(this.path, fd);
+      } catch (error) {
+        if (appended) cutBack(appended);
+        throw error;
+      } finally {
+        if (fd !== undefined) fs.closeSync(fd);
+      }
+    });
+  }
+
+  /** Sets aside what is damaged or torn. @returns what stays, and its size */
+  #readyToAppend(fd: number): { readonly contents: Contents; readonly size: number } {
+    const { contents, damage, torn, size } = this.#refresh(fd);
+    this.#aside.keepDamage([...contents.damage, ...damage]);
+    if (!torn) return { contents, size };
+    this.#aside.keepTorn(torn);
+    fs.ftruncateSync(fd, torn.offset);
+    return { contents, size: torn.offset };
+  }
+
+  #header(choice: HeaderChoice): string {
+    const file = randomBytes(9).toString("base64url");
+    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), ...choice });
+  }
+
+  /** Copies damaged places beside the file, each once; they stay in the file too until it is pruned. */
+  setAside({ contents, damage }: Reading): void {
+    this.#health.during(() => this.#aside.keepDamage([...contents.damage, ...damage]));
+  }
+
+  /** Writes the file again with these records: aside, synced, renamed. Damaged bytes are set aside first. The caller holds the lock. */
+  replace({ contents, damage, torn }: Reading, records: Iterable<Signed>, choice: HeaderChoice): void {
+    this.#health.during(() => {
+      this.#aside.keepDamage([...contents.damage, ...damage]);
+      if (torn) this.#aside.keepTorn(torn);
+      removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
+      replaceFile(this.path, this.#pieces(records, choice));
+    });
+  }
+
+  *#pieces(records: Iterable<Signed>, choice: HeaderChoice): Iterable<Buffer> {
+    let text = this.#header(choice);
+    let after = sumIn(text);
+    for (const record of records) {
+      const line = recordLine(record, after);
+      after = sumIn(line);
+      text += line;
+      if (text.length < pieceBytes) continue;
+      yield Buffer.from(text);
+      text = "";
+    }
+    yield Buffer.from(text);
+  }
+}

@@ -1,0 +1,65 @@
+// The keys that records are signed with: the machine's own, or a team's. A record with a valid HMAC was made by who has the key.
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import { Failure } from "../errors.ts";
+import { formatVersion } from "./entry.ts";
+import type { Signed } from "./record.ts";
+
+/** `unknown`: signed with another key; `wrong`: with one of ours, and it does not fit; `none`: not signed. */
+export type Judgement = "valid" | "unknown" | "wrong" | "none";
+
+export interface Keys {
+  /** True if there is a key to judge by. */
+  readonly isKeyed: boolean;
+  /** @returns the name of the first key and the HMAC; empty if there is no key */
+  sign(content: string): string;
+  judge(record: Signed): Judgement;
+}
+
+export const noKeys: Keys = { isKeyed: false, sign: () => "", judge: ({ mac }) => (mac === "" ? "none" : "unknown") };
+
+const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
+
+/** @throws Failure `usage` for a list that is none of keys */
+export function parseKeys(list: string, where: string): string[] {
+  const keys = list.split(",").map((key) => key.trim());
+  if (keys.every((key) => keyPattern.test(key))) return keys;
+  throw new Failure("usage", `${where} is not a list of journal keys.`, {
+    meaning: "Nothing was sent and nothing changed.",
+    hint: "Write keys of at least 32 characters of base64url, separated by commas.",
+  });
+}
+
+const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
+
+/** Where keys come from, asked when the first record is signed or judged: the first signs, all verify. */
+export interface KeySource {
+  read(): readonly string[];
+  /** Makes the first one, where a machine has its own. */
+  make?(): string;
+}
+
+export function keyRing(source: KeySource): Keys {
+  let ring: readonly { readonly name: string; readonly key: string }[] | undefined;
+  const ringOf = (keys: readonly string[]): NonNullable<typeof ring> => keys.map((key) => ({ name: nameOf(key), key }));
+  const keys = (): NonNullable<typeof ring> => (ring ??= ringOf(source.read()));
+  const macOf = (key: string, content: string): Buffer =>
+    createHmac("sha256", key).update(`"v":${formatVersion},${content}`).digest();
+  return {
+    get isKeyed() {
+      return keys().length > 0;
+    },
+    sign(content) {
+      if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
+      const [first] = keys();
+      return first === undefined ? "" : `${first.name}.${macOf(first.key, content).toString("base64url")}`;
+    },
+    judge({ content, mac }) {
+      if (mac === "") return "none";
+      const [name, text = ""] = mac.split(".");
+      const own = keys().find((one) => one.name === name);
+      if (own === undefined) return "unknown";
+      const [is, expected] = [Buffer.from(text, "base64url"), macOf(own.key, content)];
+      return is.length === expected.length && timingSafeEqual(is, expected) ? "valid" : "wrong";
+    },
+  };
+}

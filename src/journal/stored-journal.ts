@@ -1,0 +1,340 @@
+// The journal above its store: admission, leases, history, import, export, move, verify and prune, for both engines.
+import { randomInt, randomUUID } from "node:crypto";
+import type { Actor } from "./actor.ts";
+import * as admission from "./admission.ts";
+import type { Entry, EntryProgress } from "./entry.ts";
+import type {
+  Admission,
+  Coming,
+  Merged,
+  MergeOptions,
+  AdmissionChoice,
+  Condition,
+  EntryLease,
+  EscrowStore,
+  Finding,
+  Holder,
+  Intent,
+  Journal,
+  Pruned,
+  PruneOptions,
+} from "./journal.ts";
+import { type Keys, noKeys } from "./keys.ts";
+import { type EntryFilter, findEntry, fits, newEntryId, normalizeId } from "./lookup.ts";
+import { prunable } from "./prunable.ts";
+import { type EntryRecords, type Moved, recordContent, recordHash, type Step, stepIn } from "./record.ts";
+import { Busy, type Hold, type Looked, type NewRecord, type Store, untilFree } from "./store.ts";
+
+export interface JournalOptions {
+  /** milliseconds since 1970 */
+  readonly now: () => number;
+  readonly actor: Actor;
+  /** How long a running holder is waited for. */
+  readonly waitMs?: number | undefined;
+  readonly keys?: Keys | undefined;
+}
+
+/** How long a running holder of an entry is waited for. */
+export const holderWaitMs = 10_000;
+
+const nothingSent = "Nothing was sent and nothing changed.";
+
+/** See `Journal`. */
+export class StoredJournal implements Journal {
+  readonly path: string;
+  readonly isShared: boolean;
+  readonly escrow?: EscrowStore;
+  readonly #store: Store;
+  readonly #parts: Required<JournalOptions>;
+  readonly #held = new Set<Hold>();
+
+  constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys = noKeys }: JournalOptions) {
+    this.path = store.path;
+    this.isShared = store.isShared;
+    if (store.escrow) this.escrow = store.escrow;
+    this.#store = store;
+    this.#parts = { now, actor, waitMs, keys };
+  }
+
+  get #scope(): admission.JournalScope {
+    return this.isShared ? "shared" : "machine";
+  }
+
+  entries(): Promise<Entry[]> {
+    return this.select({ all: true });
+  }
+
+  unsettled(): Promise<Entry[]> {
+    return this.select({});
+  }
+
+  async select(filter: EntryFilter): Promise<Entry[]> {
+    const found: Entry[] = [];
+    for await (const entry of this.each(filter)) found.push(entry);
+    return found;
+  }
+
+  async *each(filter: EntryFilter): AsyncIterable<Entry> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    if (left <= 0) return;
+    try {
+      for await (const entry of this.#store.select(filter)) {
+        if (!fits(entry, filter)) continue;
+        yield entry;
+        left -= 1;
+        if (left <= 0) return;
+      }
+    } catch (error) {
+      throw this.#store.failure(error, "read the journal");
+    }
+  }
+
+  count(): Promise<number> {
+    return this.#reading(() => this.#store.count());
+  }
+
+  history(id: string): Promise<Step[]> {
+    return this.#reading(async () => (await this.#store.records(id)).map(({ content }) => stepIn(content)));
+  }
+
+  find(typed: string): Promise<Entry> {
+    return this.#reading(async () => findEntry(await this.#store.beginning(normalizeId(typed)), typed));
+  }
+
+  async #reading<T>(work: () => Promise<T>, meaning?: string): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#store.failure(error, "read the journal", meaning);
+    }
+  }
+
+  async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
+    try {
+      return await this.#wait(() => this.#store.admitting(() => this.#admitNow(intent, options)));
+    } catch (error) {
+      throw this.#store.failure(error, "write to the journal", nothingSent);
+    }
+  }
+
+  async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    try {
+      return await this.#wait(async () => {
+        const key = admission.keyOf(intent, options);
+        return this.#resumeNow(await this.#store.look(intent, key), { intent, options });
+      });
+    } catch (error) {
+      throw this.#store.failure(error, "lock the journal", nothingSent);
+    }
+  }
+
+  #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
+    return untilFree(attempt, { waitMs: this.#parts.waitMs });
+  }
+
+  async #admitNow(intent: Intent, options: AdmissionChoice): Promise<Admission | Busy> {
+    const key = admission.keyOf(intent, options);
+    const looked = await this.#store.look(intent, key);
+    const resumed = await this.#resumeNow(looked, { intent, options });
+    if (resumed) return resumed;
+    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    const same = admission.entriesOfRequest(unfinished, intent, this.#scope);
+    if (key === undefined && options.fresh !== true) {
+      admission.assertNoneLost(same);
+      admission.assertSameAccount(unfinished, intent, this.#scope);
+    }
+    const hold = await this.#insert(intent, { newest: looked.newest, key });
+    if (hold instanceof Busy) return hold;
+    // Another process was first with the key or the id: what is there now is looked at again.
+    if (hold === undefined) return this.#admitNow(intent, options);
+    const ids = new Set(same.map(({ id }) => id));
+    const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
+      holder !== undefined && ids.has(entry.id) ? [{ entry: entry.id, holder }] : [],
+    );
+    return { kind: "new", lease: this.#lease(hold), alongside };
+  }
+
+  /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
+  async #resumeNow(
+    looked: Looked,
+    { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
+  ): Promise<Admission | Busy | undefined> {
+    const key = admission.keyOf(intent, options);
+    if (key !== undefined) {
+      const holder = admission.entryOfKey(looked.ofKey, intent, { key, scope: this.#scope });
+      const taken = holder && (await this.#store.take(holder.id));
+      return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
+    }
+    if (options.fresh === true) return undefined;
+    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    for (const entry of admission.entriesOfRequest(unfinished, intent, this.#scope).filter(admission.isResumable)) {
+      const taken = await this.#store.take(entry.id);
+      if (taken instanceof Busy) continue;
+      if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
+      // Its holder has finished it since it was read: what is there now is looked at again.
+      await taken.release();
+      return this.#resumeNow(await this.#store.look(intent, key), { intent, options });
+    }
+    return undefined;
+  }
+
+  #insert(
+    intent: Intent,
+    { newest, key: typed }: { readonly newest: string | undefined; readonly key: string | undefined },
+  ): Promise<Hold | Busy | undefined> {
+    const now = this.#parts.now();
+    const id = newEntryId(now, { random: randomInt(2 ** 20), newest });
+    const key = intent.idempotent ? (typed ?? randomUUID()) : null;
+    const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
+    return this.#store.insert(this.#recordOf(entry, {}));
+  }
+
+  #recordOf(entry: Entry, about: { readonly prev?: string; readonly before?: Entry }): NewRecord {
+    const content = recordContent(entry, { by: this.#parts.actor, ...about });
+    return { entry, content, hash: recordHash(content), mac: this.#parts.keys.sign(content) };
+  }
+
+  async lease(id: string): Promise<EntryLease> {
+    try {
+      const entry = await this.find(id);
+      return this.#lease(await this.#wait(() => this.#store.take(entry.id)));
+    } catch (error) {
+      throw this.#store.failure(error, "lock an entry of the journal", nothingSent);
+    }
+  }
+
+  async tryLease(id: string): Promise<EntryLease | null> {
+    try {
+      const hold = await this.#store.take((await this.find(id)).id);
+      return hold instanceof Busy ? null : this.#lease(hold);
+    } catch (error) {
+      throw this.#store.failure(error, "lock an entry of the journal", nothingSent);
+    }
+  }
+
+  #lease(hold: Hold): EntryLease {
+    this.#held.add(hold);
+    let { entry, hash } = hold;
+    // A number is used once, even if its record could not be written: something of it may be there.
+    let { sequence } = entry;
+    let isReleased = false;
+    return {
+      get entry() {
+        return entry;
+      },
+      get quietUntil() {
+        return hold.quietUntil;
+      },
+      record: async (change: Partial<EntryProgress>) => {
+        if (isReleased) throw new Error(`journal entry ${entry.id} is recorded after its release`);
+        // The clocks of several machines differ: a step is never before the one before it.
+        const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
+        sequence += 1;
+        const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
+        const record = this.#recordOf(next, { prev: hash, before: entry });
+        try {
+          await hold.append(record);
+        } catch (error) {
+          const meaning = "The journal still shows the entry as it was before this step.";
+          throw this.#store.failure(error, "update the journal", meaning);
+        }
+        ({ entry, hash } = record);
+        return entry;
+      },
+      note: (change) => {
+        entry = { ...entry, ...change };
+      },
+      release: async () => {
+        isReleased = true;
+        this.#held.delete(hold);
+        await hold.release();
+      },
+    };
+  }
+
+  holders(): Promise<ReadonlyMap<string, Holder>> {
+    return this.#reading(() => this.#store.holders());
+  }
+
+  async takeAway(id: string, seen: Holder | undefined): Promise<void> {
+    const entry = await this.find(id);
+    try {
+      await this.#store.takeAway(entry, seen);
+    } catch (error) {
+      throw this.#store.failure(error, "lock an entry of the journal", "Nothing changed.");
+    }
+  }
+
+  async extendLeases(): Promise<void> {
+    for (const hold of this.#held) await hold.extend();
+  }
+
+  holdsLeases(): boolean {
+    return [...this.#held].every((hold) => hold.isHeld());
+  }
+
+  async *records(): AsyncIterable<EntryRecords> {
+    try {
+      yield* this.#store.all();
+    } catch (error) {
+      throw this.#store.failure(error, "read the journal");
+    }
+  }
+
+  async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
+    const { mergeInto } = await import("./merge.ts");
+    const parts = { store: this.#store, keys: this.#parts.keys };
+    return this.#changing("Nothing was imported.", () => mergeInto(parts, coming, options));
+  }
+
+  movedTo(): Promise<Moved | undefined> {
+    return this.#reading(() => this.#store.movedTo());
+  }
+
+  async markMoved(moved: Moved | undefined): Promise<void> {
+    const { markMoved } = await import("./merge.ts");
+    return this.#changing("The journal is as it was.", () => markMoved(this.#store, moved));
+  }
+
+  async #changing<T>(meaning: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#store.failure(error, "update the journal", meaning);
+    }
+  }
+
+  async verify(): Promise<Finding[]> {
+    const { verifyRecords } = await import("./verify.ts");
+    return this.#reading(async () => [
+      ...(await this.#store.verify()),
+      ...(await verifyRecords(this.#store, this.#parts.keys)),
+    ]);
+  }
+
+  condition(): Promise<Condition> {
+    return this.#reading(() => this.#store.condition());
+  }
+
+  async prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
+    const before = new Date(this.#parts.now() - olderThanMs).toISOString();
+    try {
+      return await this.#store.transaction(
+        async (tx) => {
+          if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
+          const leased = await tx.held();
+          const { going, live, keptLive } = prunable(await tx.entries(), { before, leased, includeLive });
+          if (!isTrial) await tx.remove(going);
+          return { removed: going.size, live, keptLive };
+        },
+        { isTrial, isOfExisting: true },
+      );
+    } catch (error) {
+      throw this.#store.failure(error, "prune the journal", "The journal was not changed.");
+    }
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+}

@@ -1,0 +1,19 @@
+// A journal in files, as tests open it: with their own clock, actor, locks and limits.
+import type { Actor } from "../../src/journal/actor.ts";
+import { FileStore } from "../../src/journal/file/file-store.ts";
+import type { LockParts } from "../../src/journal/file/locks.ts";
+import type { Keys } from "../../src/journal/keys.ts";
+import { StoredJournal } from "../../src/journal/stored-journal.ts";
+
+interface FileJournalParts {
+  readonly now: () => number;
+  readonly actor: Actor;
+  readonly locks?: LockParts & { readonly waitMs?: number };
+  readonly archiveBytes?: number;
+  readonly keys?: Keys;
+}
+
+export function fileJournal(path: string, { now, actor, locks, archiveBytes, keys }: FileJournalParts): StoredJournal {
+  const waitMs = locks?.waitMs;
+  return new StoredJournal(new FileStore(path, { now, locks, waitMs, archiveBytes }), { now, actor, waitMs, keys });
+}

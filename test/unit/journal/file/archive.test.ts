@@ -1,0 +1,204 @@
+// Entries that are over move from the journal to the archive beside it, and are found there.
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import type { EntryProgress } from "../../../../src/journal/entry.ts";
+import type { Intent, Journal } from "../../../../src/journal/journal.ts";
+import { fileJournal } from "../../../support/file-journal.ts";
+import { ada, clock, folder, intent, journalPath } from "../intent.ts";
+
+const shared = clock();
+const at = (path: string, archiveBytes = 3000): Journal => fileJournal(path, { now: shared, actor: ada, archiveBytes });
+const archiveOf = (path: string): string => join(dirname(path), "archive.ndjson");
+const recordsIn = (path: string): number =>
+  existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n").length - 1 : 0;
+
+async function made(journal: Journal, changes: Partial<Intent>, ...steps: Partial<EntryProgress>[]): Promise<string> {
+  const { lease } = await journal.admit(intent(changes), { fresh: true });
+  for (const step of steps) await lease.record(step);
+  await lease.release();
+  return lease.entry.id;
+}
+
+/** Entries that made nothing: so many bytes that they move. */
+async function refused(journal: Journal, count = 6): Promise<string[]> {
+  const ids: string[] = [];
+  for (let number = 0; number < count; number += 1)
+    ids.push(await made(journal, { fingerprint: `refused ${number}` }, { state: "refused" }));
+  return ids;
+}
+
+const idsOf = async (journal: Journal, filter: Parameters<Journal["select"]>[0]): Promise<string[]> =>
+  (await journal.select(filter)).map(({ id }) => id);
+
+test("what made nothing moves once it is more than the limit; unfinished and live ones stay", async () => {
+  const path = journalPath();
+  const journal = at(path, 1e9);
+  const live = await made(journal, {}, { state: "done", resource_id: "oc_1" });
+  const open = await made(journal, { fingerprint: "open" }, { state: "unknown", attempts: 1 });
+  const gone = await refused(journal);
+  const before = await journal.select({ all: true });
+  expect(existsSync(archiveOf(path))).toBe(false);
+  const next = await made(at(path), { fingerprint: "next" });
+  expect(await idsOf(at(path), { all: true })).toEqual([next, open, live]);
+  expect(recordsIn(archiveOf(path))).toBe(12);
+  expect(statSync(archiveOf(path)).mode & 0o777).toBe(0o600);
+  const all = await at(path).select({ all: true, archived: true });
+  expect(all.map(({ id }) => id)).toEqual([next, ...gone.toReversed(), open, live]);
+  expect(all.slice(1)).toEqual(before);
+  expect(await at(path).verify()).toEqual([]);
+  expect(await at(path).count()).toBe(9);
+});
+
+test("less than the limit stays", async () => {
+  const path = journalPath();
+  await refused(at(path, 1e9), 2);
+  await made(at(path, 20_000), { fingerprint: "next" });
+  expect(existsSync(archiveOf(path))).toBe(false);
+});
+
+test("an entry of the archive is found by its id, its beginning, as a parent and by its key", async () => {
+  const path = journalPath();
+  const journal = at(path, 1e9);
+  const { lease } = await journal.admit(intent({ fingerprint: "key" }), { key: "by hand" });
+  await lease.record({ state: "refused" });
+  await lease.release();
+  const { id } = lease.entry;
+  const child = await made(journal, { parent: id, fingerprint: "child" }, { state: "refused" });
+  await refused(journal);
+  await made(at(path), { fingerprint: "next" });
+  expect(await idsOf(at(path), { all: true })).not.toContain(id);
+  expect((await at(path).find(id)).state).toBe("refused");
+  expect((await at(path).find(id.slice(0, 9))).id).toBe(id);
+  expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused"]);
+  expect(await idsOf(at(path), { all: true, ids: [id] })).toEqual([id]);
+  expect(await idsOf(at(path), { all: true, parent: id })).toEqual([child]);
+  await expect(at(path).admit(intent({ fingerprint: "another" }), { key: "by hand" })).rejects.toMatchObject({
+    kind: "conflict",
+    details: { entry: id },
+  });
+  expect(await at(path).admit(intent({ fingerprint: "key" }), { key: "by hand" })).toMatchObject({ kind: "same_key" });
+});
+
+test("an entry that is worked on again comes back with all its records", async () => {
+  const path = journalPath();
+  const [id = ""] = await refused(at(path, 1e9));
+  await made(at(path), { fingerprint: "next" });
+  const lease = await at(path).lease(id);
+  await lease.record({ state: "abandoned" });
+  await lease.release();
+  expect(await idsOf(at(path), { all: true })).toContain(id);
+  expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
+  expect(await at(path).verify()).toEqual([]);
+  const others: string[] = await refused(at(path, 1e9));
+  await made(at(path), { fingerprint: "next 2" });
+  expect(await idsOf(at(path), { all: true })).not.toContain(id);
+  expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
+  expect(await at(path).verify()).toEqual([]);
+  expect(others.length).toBe(6);
+});
+
+test("a new id is above every id of the archive, though the clock was set back", async () => {
+  const path = journalPath();
+  const late = fileJournal(path, { now: clock(Date.UTC(2030, 0, 1)), actor: ada, archiveBytes: 1e9 });
+  const gone = await refused(late);
+  await made(fileJournal(path, { now: shared, actor: ada, archiveBytes: 3000 }), { fingerprint: "next" });
+  const [newest = ""] = await idsOf(at(path), {});
+  const again = await made(at(path), { fingerprint: "again" });
+  expect(recordsIn(archiveOf(path))).toBe(12);
+  for (const id of gone) expect([newest > id, again > id]).toEqual([true, true]);
+});
+
+test("a revoked client moves with the entry that revoked it; one that a policy's item leads to stays", async () => {
+  const path = journalPath();
+  const journal = at(path, 1e9);
+  const rotation = { operation: "oauth_client.rotate", idempotent: false } as const;
+  const item = { policy_name: "web" };
+  const first = await made(journal, { detail: item }, { state: "done", resource_id: "oc_1" });
+  const second = await made(
+    journal,
+    { ...rotation, fingerprint: "1", detail: { old_client: "oc_1" } },
+    { state: "done", resource_id: "oc_2" },
+  );
+  const third = await made(
+    journal,
+    { ...rotation, fingerprint: "2", detail: { old_client: "oc_2" } },
+    { state: "done", resource_id: "oc_3" },
+  );
+  const alone = await made(journal, { fingerprint: "alone" }, { state: "done", resource_id: "oc_9" });
+  const revocation = { operation: "oauth_client.revoke", idempotent: false, fingerprint: "r" } as const;
+  const by = await made(journal, revocation, { state: "done", resource_id: "oc_9" });
+  await refused(journal);
+  await made(at(path), { fingerprint: "next" });
+  const here = await idsOf(at(path), { all: true });
+  expect(here).toEqual(expect.arrayContaining([first, second, third]));
+  expect(here).not.toContain(alone);
+  expect(here).not.toContain(by);
+  // Named by the rotation itself, the item is found there: what came before is over.
+  const named = await made(
+    at(path, 1e9),
+    { ...rotation, fingerprint: "3", detail: { old_client: "oc_3", ...item } },
+    { state: "done", resource_id: "oc_4" },
+  );
+  await refused(at(path, 1e9));
+  await made(at(path), { fingerprint: "next 2" });
+  const later = await idsOf(at(path), { all: true });
+  expect(later).toContain(named);
+  for (const id of [first, second, third]) expect(later).not.toContain(id);
+});
+
+test.each(["journal", "archive"])("nothing moves while the %s is damaged", async (which) => {
+  const path = journalPath();
+  await refused(at(path, 1e9));
+  if (which === "archive") {
+    await made(at(path), { fingerprint: "next" });
+    await refused(at(path, 1e9));
+  }
+  const file = which === "journal" ? path : archiveOf(path);
+  appendFileSync(file, '{"sum":"0000000000000000","v":3}\n');
+  await made(at(path, 1e9), { fingerprint: "last" });
+  const before = readFileSync(archiveOf(path), { flag: "a+" });
+  const count = (await idsOf(at(path), { all: true })).length;
+  await made(at(path), { fingerprint: "after" });
+  expect(readFileSync(archiveOf(path), { flag: "a+" })).toEqual(before);
+  expect(await idsOf(at(path), { all: true })).toHaveLength(count + 1);
+});
+
+test("prune forgets what is old in the archive, export and move carry it", async () => {
+  const path = journalPath();
+  const gone = await refused(at(path, 1e9));
+  await made(at(path), { fingerprint: "next" });
+  const carried = [];
+  for await (const { id } of at(path).records()) carried.push(id);
+  expect(carried).toEqual(expect.arrayContaining(gone));
+  const target = at(join(folder(), "journal.ndjson"));
+  expect(await target.merge(at(path).records())).toMatchObject({ added: 7 });
+  expect(await at(path).merge(target.records())).toMatchObject({ unchanged: 7 });
+  const later = fileJournal(path, { now: () => Date.UTC(2031, 0, 1), actor: ada });
+  expect(await later.prune(0)).toMatchObject({ removed: 6 });
+  expect(recordsIn(archiveOf(path))).toBe(0);
+  expect(await at(path).count()).toBe(1);
+  expect(await at(path).verify()).toEqual([]);
+});
+
+test("of an entry that is in both, the journal's copy counts", async () => {
+  const path = journalPath();
+  const ids = await refused(at(path, 1e9));
+  const journal = readFileSync(path);
+  await made(at(path), { fingerprint: "next" });
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n").slice(1);
+  // As after a crash between the two steps.
+  writeFileSync(path, journal);
+  rmSync(`${path}.lock`, { force: true });
+  expect(lines).toHaveLength(1);
+  const lease = await at(path, 1e9).lease(ids[0]!);
+  await lease.record({ state: "abandoned" });
+  await lease.release();
+  expect((await at(path).select({ all: true, archived: true })).map(({ id, state }) => [id, state])).toEqual(
+    ids.toReversed().map((id) => [id, id === ids[0] ? "abandoned" : "refused"]),
+  );
+  expect(await at(path).verify()).toEqual([]);
+  await made(at(path), { fingerprint: "again" });
+  expect(await at(path).verify()).toEqual([]);
+  expect((await at(path).find(ids[0]!)).state).toBe("abandoned");
+});
