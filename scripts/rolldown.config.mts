@@ -7,7 +7,7 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   return {
     input,
     platform: "node",
-    // Optional packages with native code stay outside; pg asks for pg-cloudflare only on Cloudflare, for pg-native if told to.
+    // Optional packages stay outside, and what pg loads on Cloudflare or for its native client.
     external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {

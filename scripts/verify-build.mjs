@@ -1,45 +1,55 @@
 // `npm run verify-build <tgz>`: is this package what the sources here make? Builds and packs them again, in a folder that
-// is removed afterwards, and compares the bytes. `npm ci` first: what is bundled has to be what the lock file names.
+// is removed afterwards, and compares. `npm ci` first: what is bundled has to be what the lock file names.
 //
 //   node scripts/verify-build.mjs <tgz>     exits 0 if they are the same, 1 with what differs, 2 if it could not compare
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { comparePackages } from "./compared-packages.mjs";
-import { filesIn } from "./tar.mjs";
+import { gunzipSync } from "node:zlib";
 
 const root = resolve(import.meta.dirname, "..");
+const folder = mkdtempSync(join(tmpdir(), "integ-verify-"));
 
 try {
   const [given, ...more] = process.argv.slice(2);
   if (!given || more.length > 0) throw new Error("give one package: npm run verify-build <tgz>");
-  const bytes = readFileSync(resolve(process.env.INIT_CWD ?? ".", given));
-  filesIn(bytes);
-  const { code, lines } = comparePackages(bytes, rebuilt());
-  console.log(lines.join("\n"));
-  process.exitCode = code;
+  const path = resolve(process.env.INIT_CWD ?? ".", given);
+  unpack(path, "given");
+  const made = rebuilt();
+  const isSame = gunzipSync(readFileSync(path)).equals(gunzipSync(readFileSync(made)));
+  console.log(isSame ? "The same content: this package is what these sources make." : differences(made));
+  process.exitCode = isSame ? 0 : 1;
 } catch (error) {
   console.error(`verify-build: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 2;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
 
-/** @returns the package that these sources make */
+/** @returns the path of the package that these sources make */
 function rebuilt() {
-  const folder = mkdtempSync(join(tmpdir(), "integ-verify-"));
   const [dist, out] = [join(folder, "dist"), join(folder, "out")];
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
-  try {
-    mkdirSync(out);
-    run([rolldown, "-c", "scripts/rolldown.config.mts", "--dir", dist, "--log-level", "warn"]);
-    run([join(root, "scripts", "pack.mjs"), "--dist", dist, "--out", out]);
-    return readFileSync(join(out, readdirSync(out)[0]));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  mkdirSync(out);
+  run([rolldown, "-c", "scripts/rolldown.config.mts", "--dir", dist, "--log-level", "warn"]);
+  run([join(root, "scripts", "pack.mjs"), "--dist", dist, "--out", out]);
+  return join(out, readdirSync(out)[0]);
 }
 
 function run(words) {
   execFileSync(process.execPath, words, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+}
+
+function unpack(path, name) {
+  mkdirSync(join(folder, name));
+  execFileSync("tar", ["-xzf", path, "-C", join(folder, name)], { stdio: ["ignore", "ignore", "inherit"] });
+}
+
+function differences(made) {
+  unpack(made, "rebuilt");
+  const { stdout } = spawnSync("diff", ["-rq", "given", "rebuilt"], { cwd: folder, encoding: "utf8" });
+  const files = stdout.trim() || "The files are the same; their modes or the order of the archive differ.";
+  return `${files}\nThis package is not what these sources make. Only \`npm run pack\` makes the published one.`;
 }

@@ -23,8 +23,5 @@ export function proseOf(file: string, text: string): readonly Prose[];
 /** The lines of a document, without its code. */
 export function proseOfDocument(text: string): readonly Prose[];
 
-/** The names of a source file that were replaced. */
-export function replacedNamesIn(file: string, text: string): readonly Omit<Hit, "file">[];
-
 /** Every hit in the tracked files of a clone. */
 export function hitsIn(root: string): readonly Hit[];

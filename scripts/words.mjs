@@ -1,4 +1,4 @@
-// Checks that strings, comments, names and documents use the glossary below:
+// Checks that strings, comments and documents use the glossary below:
 // node scripts/words.mjs prints the number of hits of each kind, then each hit, and fails if there is one.
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
@@ -86,27 +86,6 @@ export const glossary = [
   },
 ];
 
-/** Names of 0.1.0 that said something else than what they name, or had several meanings. */
-const replacedNames = new Map([
-  ["wasDelivered", "completeDelivery, lookAtDestination"],
-  ["foundAfterAll", "a verb that says what it writes"],
-  ["Drive", "EntryLease"],
-  ["Course", "CreationRun"],
-  ["onceMore", "attemptCreation"],
-  ["giveBack", "releaseReserved"],
-  ["mendFirst", "prerequisite"],
-  ["DiskTrust", "DiskHealth"],
-  ["Break", "NetworkErrorReason"],
-  ["Errand", "SendOptions"],
-  ["complaintOf", "validationMessage"],
-  ["Look", "one name for each meaning"],
-  ["Place", "one name for each meaning"],
-  ["Asked", "one name for each meaning"],
-  ["ProfileRooms", "ProfileStores"],
-  ["giveBackRoom", "releaseSpace"],
-  ["placeNotTold", "unnamedDestination"],
-]);
-
 /** Pages that a test prints from titles of tests. */
 const printed = new Set(["docs/design/contract-coverage.md"]);
 
@@ -132,19 +111,6 @@ export function proseOf(file, text) {
   return found;
 }
 
-/** @returns the names in a source file that were replaced */
-export function replacedNamesIn(file, text) {
-  const found = [];
-  new Visitor({
-    Identifier: ({ name, start }) => {
-      const say = replacedNames.get(name);
-      const line = text.slice(0, start).split("\n").length;
-      if (say !== undefined) found.push({ kind: "names", line, word: name, say, text: name });
-    },
-  }).visit(parseSync(file, text).program);
-  return found;
-}
-
 /** What a block of code says to a reader: its comments. */
 function notesOf(block) {
   const keep = (line) => {
@@ -166,9 +132,9 @@ export function replacedWords(texts) {
   return texts.flatMap(({ kind, text, line }) =>
     glossary
       .filter(({ only }) => only === undefined || only.includes(kind))
-      .flatMap(({ not, say, except }) => {
+      .flatMap(({ not, say }) => {
         const match = not.exec(text);
-        if (!match || except?.test(text)) return [];
+        if (!match) return [];
         const above = kind === "comments" ? text.slice(0, match.index).split("\n").length - 1 : 0;
         return [{ kind, line: line + above, word: match[0].trim(), say, text }];
       }),
@@ -189,14 +155,13 @@ export function hitsIn(root) {
       const text = readFileSync(join(root, file), "utf8");
       if (file.endsWith(".md")) return replacedWords(proseOfDocument(text)).map((hit) => ({ file, ...hit }));
       if (!/\.m?[jt]s$/.test(file)) return [];
-      const hits = [...replacedWords(proseOf(file, text)), ...replacedNamesIn(file, text)];
-      return hits.map((hit) => ({ file, ...hit }));
+      return replacedWords(proseOf(file, text)).map((hit) => ({ file, ...hit }));
     });
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const hits = hitsIn(join(import.meta.dirname, ".."));
-  for (const kind of ["strings", "comments", "names", "documents"])
+  for (const kind of ["strings", "comments", "documents"])
     console.log(`${kind.padEnd(10)} ${hits.filter((hit) => hit.kind === kind).length}`);
   for (const { file, line, kind, word, say } of hits) console.log(`${file}:${line} ${kind}: "${word}": say ${say}`);
   if (hits.length > 0) process.exitCode = 1;

@@ -5,11 +5,10 @@
 //
 // It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { tgzOf } from "../tar.mjs";
 import { fetchNode } from "./fetch-node.mjs";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -66,13 +65,13 @@ function buildExecutable(node, out) {
 function archived(path) {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const name = `integ-${version}-${process.platform}-${process.arch}`;
-  const [folder, archive] = [dirname(path), join(dirname(path), `${name}.tar.gz`)];
-  const files = [
-    { name: basename(path), mode: 0o755 },
-    { name: "THIRD-PARTY-LICENSES.txt", mode: 0o644 },
-    { name: "sbom.cdx.json", mode: 0o644 },
-  ].map((file) => ({ path: `${name}/${file.name}`, mode: file.mode, content: readFileSync(join(folder, file.name)) }));
-  writeFileSync(archive, tgzOf(files));
+  const out = dirname(path);
+  const staging = join(out, "executable", name);
+  mkdirSync(staging, { recursive: true });
+  for (const file of [basename(path), "THIRD-PARTY-LICENSES.txt", "sbom.cdx.json"])
+    copyFileSync(join(out, file), join(staging, file));
+  const archive = join(out, `${name}.tar.gz`);
+  execFileSync("tar", ["-czf", archive, "-C", dirname(staging), name]);
   return archive;
 }
 

@@ -1,6 +1,6 @@
 // The rules of scripts/words.mjs, and the tree that they hold for.
 import { describe, expect, it } from "vitest";
-import { proseOf, proseOfDocument, replacedNamesIn, replacedWords } from "../../scripts/words.mjs";
+import { proseOf, proseOfDocument, replacedWords } from "../../scripts/words.mjs";
 import { wholeTree } from "../../src/program.ts";
 import { treeOf } from "../../src/completion/tree.ts";
 
@@ -34,10 +34,6 @@ describe("the lint of words", () => {
     expect(wordsIn("README.md", text)).toEqual(["documents: Mend", "documents: “"]);
     const block = "```sh\ninteg told  # it is told\n# Mend it.\nmend '#' it\n```\n";
     expect(wordsIn("README.md", block)).toEqual(["documents: told", "documents: Mend"]);
-  });
-
-  it("finds a name that was replaced", () => {
-    expect(replacedNamesIn("a.ts", "interface Place {}\nconst place = 1;").map(({ word }) => word)).toEqual(["Place"]);
   });
 
   it("finds one notation for defaults and variables of options", async () => {

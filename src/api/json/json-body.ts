@@ -91,7 +91,7 @@ export class Scanner {
     return this.space(0);
   }
 
-  /** Checks that the body is one value. @returns where the value begins and ends, without the white space around it */
+  /** Checks that the body is one value. @returns its begin and end, without the white space around it */
   whole(): { readonly start: number; readonly end: number } {
     const start = this.begin();
     const end = this.value(start, 0);
@@ -115,7 +115,7 @@ export class Scanner {
     return this.#word(from);
   }
 
-  /** @param read reads over a member's value; is told where its name begins and ends, quotes included */
+  /** @param read reads over a member's value; gets the begin and the end of its name, quotes included */
   object(from: number, depth: number, read?: (name: number, nameEnd: number, value: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();

@@ -30,7 +30,7 @@ export class Source {
   }
 }
 
-/** One JSON value, where it stands in a body that was checked. */
+/** One JSON value within a body that was checked. */
 export class JsonText {
   readonly source: Source;
   /** Index of its first byte, and of the one behind its last. */
