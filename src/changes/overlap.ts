@@ -251,7 +251,7 @@ async function isOverAfterWait(
 ): Promise<boolean> {
   const leftMs = Date.parse(dueAt) - serviceTime(bench);
   if (options.overlap === "leave" || !isWaitedFor(leftMs)) return false;
-  await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
+  await wait(bench, leftMs, `The old ${noun} is revoked when the overlap ends`);
   return true;
 }
 

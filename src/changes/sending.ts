@@ -316,7 +316,7 @@ export function stillPending(entry: Entry, because?: unknown): Failure {
     `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
     {
       ...detailsOf(entry),
-      meaning: `The idempotency key is saved; the service continues the creation.${stops ? prerequisite(stops) : ""}`,
+      meaning: `The idempotency key is saved: integ creates no other one.${stops ? prerequisite(stops) : ""}`,
       ...((stops && recoveryIn(stops.details)) ?? next),
     },
   );

@@ -181,7 +181,8 @@ export async function readCommandLine(
         throw error;
       });
   }
-  const [first, topic, ...more] = words;
+  const asTyped = askedForHelp(words, program) ?? words;
+  const [first, topic, ...more] = asTyped;
   if (first === "help" && topic !== undefined && more.length === 0) {
     const [{ isHelpTopic }, { topicText }] = await Promise.all([
       import("../completion/help-topics.ts"),
@@ -190,7 +191,7 @@ export async function readCommandLine(
     if (isHelpTopic(topic)) return { help: topicText(topic, program, screen.width), toStderr: false };
   }
   try {
-    await program.parseAsync(helpAsFlag(words, program), { from: "user" });
+    await program.parseAsync(helpAsFlag(asTyped, program), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (asked !== undefined)
@@ -220,6 +221,20 @@ async function helpText({ command, helper }: AskedHelp, width: number): Promise<
   // A noun has none.
   const notes = command.parent ? typedFor(command)?.verb : rootNotes;
   return notes ? screen + helpNotes(notes, width) : screen;
+}
+
+/** `help` with the words after it, if that is the command: global options stand before or after it, and change no help. */
+function askedForHelp(words: readonly string[], program: Command): readonly string[] | undefined {
+  const left: string[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at]!;
+    const option = program.options.find(({ long, short }) => word === long || word === short);
+    const isGlobal = option !== undefined || program.options.some(({ long }) => word.startsWith(`${long}=`));
+    if (!isGlobal) left.push(word);
+    else if (option?.required === true) at += 1;
+    if (left.length > 0 && left[0] !== "help") return undefined;
+  }
+  return left.length > 0 ? left : undefined;
 }
 
 /**

@@ -23,12 +23,14 @@ function noun(...words: string[]): Typed {
 
 function tokenWords({ form, as, text, method }: Asked): Typed | string {
   const [, user, password] = /^basic:([^:]*):(.*)$/.exec(as) ?? [];
-  const { grant_type, client_id = user, client_secret = password, ...rest } = form ?? {};
+  const { grant_type, client_id = user, client_secret = password, scope, ...rest } = form ?? {};
   const twice = password !== undefined && form?.client_secret !== undefined;
   const odd = Object.keys(rest).length > 0 || text !== undefined || method !== "POST" || twice;
   if (odd || grant_type !== "client_credentials" || client_id === undefined || client_secret === undefined)
     return "oauth-clients token makes the one request of RFC 6749 §4.4";
-  return { ...noun("oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin"), input: client_secret };
+  const scopes = scope?.split(" ").map((one) => `--scope=${one}`) ?? [];
+  const words = ["oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin", ...scopes];
+  return { ...noun(...words), input: client_secret };
 }
 
 function createWords({ method, path, body, key, headers }: Asked): Typed | undefined {

@@ -47,6 +47,21 @@ describe("by replacement", () => {
     expect(child).toMatchObject({ operation: "access_key.create", state: "done", parent: parent!.id });
   });
 
+  it("is refused where the new key would end before the overlap does; else it says until when it works", async () => {
+    const at = desk.withToken();
+    const expiresAt = new Date(Date.now() + 2 * 3_600_000).toISOString();
+    const old = await desk.makeKey({ name: "short", expiresAt });
+    const flags = ["--by-replacement", "--secret-file", "short.secret"];
+    const { code, stderr } = await rotate(at, old.id, ...flags, "--overlap", "12h");
+    expect([code, await entries(at)]).toEqual([2, []]);
+    expect(stderr).toContain(`The new key would expire at ${expiresAt}, before the overlap ends.`);
+    const longer = await rotate(at, old.id, ...flags, "--overlap", "12h", "--expires-in", "90d");
+    expect(longer.code, longer.stderr).toBe(0);
+    const another = await desk.makeKey({ name: "short too", expiresAt });
+    const like = await rotate(at, another.id, "--by-replacement", "--secret-file", "like.secret", "--yes");
+    expect(like.stderr).toContain(`expires when the old one does, at ${expiresAt}`);
+  });
+
   it("the profile's own key: the profile lives on the new one, and the old one is revoked by it", async () => {
     const { at, own } = await desk.withProfile();
     const { code, stderr } = await rotate(at, own.id, "--by-replacement", "--update-profile");

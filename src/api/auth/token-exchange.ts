@@ -17,6 +17,8 @@ export interface Tokens {
     readonly clientId: string;
     readonly clientSecret: string;
     readonly at?: TokenEndpoint;
+    /** The scopes of the token; without them what the endpoint gives. */
+    readonly scopes?: readonly string[] | undefined;
   }): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * The exchange of an access key's secret for a bearer token, by the way the profile has or at the endpoint given.
@@ -38,8 +40,8 @@ export interface TokensOptions extends ExchangeOptions {
 
 export function createTokens(options: TokensOptions): Tokens {
   return {
-    async exchangeClient({ clientId, clientSecret, at = options.tokenEndpoint }) {
-      return at && exchangeClientCredentials({ ...at, clientId, clientSecret }, options);
+    async exchangeClient({ at = options.tokenEndpoint, ...client }) {
+      return at && exchangeClientCredentials({ ...at, ...client }, options);
     },
     async exchangeAccessKey(secret, endpoint) {
       if (endpoint !== undefined) return exchangeAtEndpoint({ endpoint, secret }, options);
@@ -60,6 +62,7 @@ export function createTokens(options: TokensOptions): Tokens {
 export interface ClientCredentialsRequest extends TokenEndpoint {
   readonly clientId: string;
   readonly clientSecret: string;
+  readonly scopes?: readonly string[] | undefined;
 }
 
 export interface ExchangeOptions {
@@ -69,7 +72,7 @@ export interface ExchangeOptions {
 
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
- * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one.
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one and `scope` (§3.3 there) if it is asked for.
  * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
@@ -102,10 +105,10 @@ async function ask(
   request: ClientCredentialsRequest,
   { transport }: ExchangeOptions,
 ): Promise<Exchange> {
-  const { tokenEndpoint, clientId, clientSecret, audience, clientAuth } = request;
+  const { tokenEndpoint, clientId, clientSecret, audience, scopes, clientAuth } = request;
   const authentication =
     clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  const parameters: Record<string, string> = audience === undefined ? {} : { audience };
+  const parameters = { ...(audience !== undefined && { audience }), ...(scopes && { scope: scopes.join(" ") }) };
   let exchange: Exchange | undefined;
   await oauth
     .clientCredentialsGrantRequest(serverOf(request), { client_id: clientId }, authentication, parameters, {

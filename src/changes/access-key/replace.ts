@@ -184,12 +184,12 @@ function unfinishedReplacement(
   const isUnnamed = hint === undefined && nextCommand === undefined && !isSettled(state);
   const details = {
     ...detailsOf(entry, error.details),
-    meaning: state === "pending" ? (meaning ?? "The old key still works.") : meaning,
+    meaning: state === "pending" ? (meaning ?? "The old key was not revoked.") : meaning,
     nextCommand: isUnnamed ? (nextStep(entry) ?? undefined) : nextCommand,
   };
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   const message = withReason("The new key's secret is delivered; the old key is not revoked yet", error);
-  return new Failure("pending", message, { ...details, meaning: "Both keys work.", cause: error });
+  return new Failure("pending", message, { ...details, meaning: "Neither key was revoked.", cause: error });
 }
 
 async function deliverNewKey(
@@ -248,7 +248,7 @@ async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entr
   if (typeof before !== "string" || typeof now !== "string" || before === now) return;
   if (await mayRevoke(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
-    meaning: `The new key works, and the old one is unchanged. If this is intended, continue with ${flags.yes}.`,
+    meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.yes}.`,
     ...recoveryStep(entry.id, [flags.yes]),
   });
 }

@@ -48,7 +48,7 @@ export interface KeyRotated {
 
 const unknownWords =
   "The old secret may have stopped working, and the new one did not arrive. The old one was left where it is: it may still work.";
-const againWords = "The command below rotates the key again: its current secret stops working.";
+const againWords = "The command below rotates the key again: its current secret may stop working.";
 
 /** Rotates a key in place. */
 export async function rotateAccessKey(
@@ -205,7 +205,7 @@ export async function recoverKeyRotation(
   if (!(await mayReplace(lease.entry)))
     throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
   await destination.check();
-  bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret stops working.`);
+  bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret may stop working.`);
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
@@ -235,15 +235,15 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
-      "The profile's secret still works. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
+      "The profile's secret was accepted just now. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   // The new one is not lost as long as another place may have it.
-  if (others.length > 0) return unknown("The profile's own secret no longer works.");
+  if (others.length > 0) return unknown("The profile's own secret is no longer accepted.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
-    `The profile's own secret no longer works: the key ${entry.resource_id} was rotated, and the new secret is lost.`,
+    `The profile's own secret is no longer accepted: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`,
     {
       ...detailsOf(entry),
       meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",

@@ -151,7 +151,7 @@ function notProven(child: Entry, error: unknown): unknown {
   const kind = isInterruption(error) ? error.kind : "pending";
   return new Failure(kind, withReason(`The new client ${child.resource_id} could not be proven`, error), {
     ...error.details,
-    meaning: "The old client is unchanged and still works; the new one's secret was delivered.",
+    meaning: "The old client was not revoked; the new one's secret was delivered.",
   });
 }
 
@@ -168,13 +168,14 @@ function unfinishedClientRotation(
   const next =
     error.kind === "auth" ? recoveryAfter(error, entry.id) : { hint: undefined, nextCommand: own ?? undefined };
   const step = own === null ? { hint, nextCommand } : next;
-  const meaning = error.details.meaning ?? (isInterruption(error) && isDelivered ? "Both clients work." : undefined);
+  const meaning =
+    error.details.meaning ?? (isInterruption(error) && isDelivered ? "Neither client was revoked." : undefined);
   const details = detailsOf(entry, { ...error.details, meaning, ...step });
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   return new Failure(
     "pending",
     withReason("The new client's secret is delivered; the old client is not revoked yet", error),
-    { ...details, meaning: "Both clients work.", cause: error },
+    { ...details, meaning: "Neither client was revoked.", cause: error },
   );
 }
 
@@ -210,10 +211,10 @@ async function admitNewClient(
   return lease;
 }
 
-/** What a failed creation means for the rotation that it belongs to: the old client is untouched. */
+/** What a failed creation means for the rotation that it belongs to: the old client is not revoked. */
 function inRotation(error: Failure): Failure {
   if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
-  const meaning = `${error.details.meaning ?? ""} The old client still works.`.trim();
+  const meaning = `${error.details.meaning ?? ""} The old client was not revoked.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
 

@@ -75,17 +75,14 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
 function leftBehind(entry: Entry, isKept: boolean): string {
   const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
-  if (isKept) {
-    const exists = entry.state === "undelivered" ? `exists and works` : `exists`;
-    return `The ${what}${id} ${exists}. The only copy of its secret is kept and will be destroyed.`;
-  }
+  if (isKept) return `The ${what}${id} exists. The only copy of its secret is kept and will be destroyed.`;
   const { old_client: old = entry.detail.old_key } = entry.detail;
   const isUnrevoked = entry.state === "waiting" || entry.state === "pending";
   if (old !== undefined && isUnrevoked)
     return `The new ${what}${id} exists, its secret was delivered, and the old one (${old}) is not revoked: both may work.`;
   switch (entry.state) {
     case "undelivered":
-      return `The ${what}${id} exists and works. Its kept secret was destroyed.`;
+      return `The ${what}${id} exists, and its kept secret was destroyed.`;
     case "secret_lost":
       return `The ${what}${id} exists, uses a slot, and its secret is lost. Revoke it if you can.`;
     case "pending":

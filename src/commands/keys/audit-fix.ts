@@ -133,7 +133,7 @@ async function replaced(
     mayRevokeUnproven: () => Promise.resolve(false),
   });
   if (dueAt !== undefined)
-    context.output.note(`${id}: both work until ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
+    context.output.note(`${id} is revoked after ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
   // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
   const shown = {
     ...(JSON.parse(JsonText.of(receipt ?? "{}").withNulls(["secret"])) as object),

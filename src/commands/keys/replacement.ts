@@ -61,6 +61,8 @@ export async function rotateByReplacement(
       { destructive: true },
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
+  if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
+    output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in gives it a life of its own.`);
   await mentionUnsettled(context);
   const { replaceAccessKey } = await import("../../changes/access-key/replace.ts");
   const shown = new ShownMeanwhile();
@@ -102,7 +104,9 @@ export async function requestOf(
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
-  const asked = replacementOf(old, options, timeFor(bench));
+  const now = timeFor(bench);
+  const asked = replacementOf(old, options, now);
+  refuseShortLife(asked.request, now + overlapMs);
   const { nameMarker } = options;
   const creation = { ...asked, marked: await isMarked(context, { nameMarker, name: asked.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
@@ -112,6 +116,19 @@ export async function requestOf(
     creation,
     overlapMs,
   };
+}
+
+/**
+ * A key that ends with the overlap would be revoked for one that works no longer.
+ * @param until when the overlap ends at the earliest, milliseconds since 1970
+ * @throws Failure `usage`
+ */
+export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number): void {
+  if (expiresAt === undefined || Date.parse(expiresAt) > until) return;
+  throw new Failure("usage", `The new key would expire at ${expiresAt}, before the overlap ends.`, {
+    meaning: "Nothing was sent: no key would work after the overlap.",
+    hint: "Give the new key a longer life with --expires-in, or shorten --overlap.",
+  });
 }
 
 /** The service's time, if this machine's clock is wrong: a `Date` header has whole seconds, and the exact time is better. */

@@ -42,7 +42,7 @@ export const command = defineVerb({
     { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself uses" },
     {
       line: "integ keys rotate ak_123 --secret-file ./key.secret",
-      does: "in place: the old secret stops working immediately, and a lost response can leave none that works",
+      does: "in place: the old secret may stop working immediately, and a lost response can leave none that works",
     },
   ],
   more: "--name, --type, --scope and --expires-in describe the new key of --by-replacement. Set every property that the API does not show for the old key. integ never extends a key's access without asking.",
@@ -134,7 +134,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const { output } = context;
   const bench = await workbenchOf(context);
   const whose = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
-  const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret stops working immediately${whose}.`;
+  const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret may stop working immediately${whose}.`;
   if (!(await output.confirm(question, { destructive: true })))
     throw new Failure("usage", "Not rotated: the answer was no.");
   await mentionUnsettled(context);

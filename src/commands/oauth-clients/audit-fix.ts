@@ -106,7 +106,7 @@ async function rotate(
   );
   if (rotated.dueAt !== undefined)
     context.output.note(
-      `${id}: both work until ${rotated.dueAt}. Next: ${shell`integ journal recover ${rotated.entry}`}`,
+      `${id} is revoked after ${rotated.dueAt}. Next: ${shell`integ journal recover ${rotated.entry}`}`,
     );
   // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
   const receipt = {

@@ -149,6 +149,6 @@ function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated
   context.output.note(
     oldRevoked
       ? `The old client ${oldId} is revoked.`
-      : `The old client ${oldId} still works: integ oauth-clients revoke ${oldId}`,
+      : `The old client ${oldId} was not revoked: integ oauth-clients revoke ${oldId}`,
   );
 }

@@ -12,6 +12,7 @@ export const command = defineVerb({
     command
       .option("--client-id <id>", "The client's client_id (not its resource id)")
       .option("--client-secret-stdin", "Read its secret from standard input")
+      .option("--scope <scope...>", "A permission of the token; repeatable (default: all that the endpoint gives)")
       .option("--from-profile", "Use the profile's own client credentials"),
   examples: [
     {
@@ -22,10 +23,14 @@ export const command = defineVerb({
       line: "integ oauth-clients token --from-profile --json | jq -r .access_token",
       does: "a token for another program",
     },
+    {
+      line: "integ oauth-clients token --from-profile --scope entity:read --json | jq -r .access_token",
+      does: "one that may do less",
+    },
   ],
-  more: "The token endpoint is the profile's. The token is printed: it has the client's permissions until it expires.",
+  more: "The token endpoint is the profile's. The token is printed: it has the client's permissions, or those of --scope, until it expires.",
   async run(context, { options }) {
-    const client = await clientOf(context, options);
+    const client = { ...(await clientOf(context, options)), scopes: options.scope };
     await context.secrets.checkMask();
     const service = await context.connect();
     const answer = await read(context, "exchange client credentials for a token", async () => {

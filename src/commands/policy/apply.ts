@@ -260,7 +260,7 @@ function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowM
     const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
     const { name } = planned.row;
     if (due !== undefined)
-      output.note(`${name}: both work; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
+      output.note(`${name}: neither is revoked yet; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
   }
 }

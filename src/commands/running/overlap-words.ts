@@ -37,5 +37,5 @@ export function overlapNote(
   { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,
 ): string {
-  return `Both work. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
+  return `Neither is revoked yet. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
 }

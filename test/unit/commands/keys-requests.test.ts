@@ -1,6 +1,6 @@
 // The pure rules beside the commands: expiries, what a replacement must be told, which columns to show.
 import { describe, expect, it } from "vitest";
-import { oldKeyOf, replacementOf } from "../../../src/commands/keys/replacement.ts";
+import { oldKeyOf, refuseShortLife, replacementOf } from "../../../src/commands/keys/replacement.ts";
 import { expiryOf } from "../../../src/commands/keys/new-key.ts";
 import { columnsFor } from "../../../src/commands/running/read.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -50,6 +50,15 @@ describe("a replacement", () => {
     for (const expiresAt of ["2026-11-20T00:00:00Z", "soon"])
       expect(() => replacementOf({ ...old, expiresAt }, {}, now)).toThrow("--expires-in");
     expect(replacementOf({ ...old, expiresAt: "soon" }, { expiresAt: "never" }, now).request.expiresAt).toBeUndefined();
+  });
+
+  it("outlives the overlap, or is refused before anything is sent", () => {
+    const expiresAt = "2026-11-21T02:00:00.000Z";
+    const until = (hours: number): number => now + hours * 3_600_000;
+    for (const hours of [2, 12])
+      expect(() => refuseShortLife({ name: "n", expiresAt }, until(hours))).toThrow("before the overlap ends");
+    expect(() => refuseShortLife({ name: "n", expiresAt }, until(1.9))).not.toThrow();
+    expect(() => refuseShortLife({ name: "n" }, until(12))).not.toThrow();
   });
 
   it("of a key that a whole list does not have is none; where the list may leave it out everything must be told", () => {

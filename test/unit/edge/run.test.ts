@@ -65,6 +65,22 @@ describe("the command line", () => {
     },
   );
 
+  it.each([
+    "--json help keys",
+    "help --json keys",
+    "help keys --json",
+    "-p prod help keys",
+    "--profile=prod --no-color help keys",
+    "help -p prod keys",
+    "-o json -q help keys --timeout 3s",
+  ])("takes global options before and after help: %s", async (line) => {
+    expect(await help(line)).toBe(await help("help keys"));
+  });
+
+  it.each(["--json help output", "help --json output", "help output -p prod"])("and its topics: %s", async (line) =>
+    expect(await help(line)).toBe(await help("help output")),
+  );
+
   it.each(["completion --help", "help completion"])("shows the help of a verb without a noun: %s", async (line) => {
     const text = await help(line);
     expect(text).toContain("Usage: integ completion [options] <shell>");

@@ -111,7 +111,7 @@ interface KnownRow {
 }
 
 describe("a rotation of unknown outcome that no one lets go on", () => {
-  const still = "The profile's secret still works.";
+  const still = "The profile's secret was accepted just now.";
   const unknown = "The old secret may have stopped working, and the new one did not arrive.";
   const rows: Record<string, KnownRow> = {
     "is unknown as long as the profile's secret works": { ends: "outcome_unknown", state: "unknown", meaning: still },
@@ -144,7 +144,7 @@ describe("a rotation of unknown outcome that no one lets go on", () => {
       attemptedAt: ["there:/state"],
       ends: "outcome_unknown",
       state: "unknown",
-      meaning: "The profile's own secret no longer works. It was requested in there:/state too",
+      meaning: "The profile's own secret is no longer accepted. It was requested in there:/state too",
     },
     "names the other places of a secret that still works": {
       attemptedAt: ["there:/state", "far:/state"],
