@@ -29,6 +29,32 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   });
 }
 
+/** `lastUsedAt`, `last used at` and `Last_Used_At` are one name. */
+const snake = (name: string): string =>
+  name
+    .replaceAll(/(?<=[a-z\d])(?=[A-Z])|[ -]/g, "_")
+    .replaceAll("__", "_")
+    .toLowerCase();
+
+/**
+ * Fields by what a table calls them too: `name` for `display_name`, `expires` or `expires_at` for `expiresAt`. A key that has
+ * the name as typed comes first.
+ */
+export function asColumns(
+  fields: readonly FieldPath[],
+  columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],
+): readonly FieldPath[] {
+  return fields.map((field) => {
+    const calls = (name: string): boolean => snake(name) === snake(field.name);
+    const column =
+      columns.find(({ path }) => path === field.name) ??
+      columns.find(({ heading }) => calls(heading)) ??
+      columns.find(({ path }) => calls(path));
+    if (column === undefined || column.path === field.name) return field;
+    return { name: field.name, steps: column.isKey ? [column.path] : column.path.split(".") };
+  });
+}
+
 /**
  * The values of fields, in their order; undefined for one that is not there. A field is a key that has the whole path as its
  * name, else it is found step by step; a step into an array is an index from 0.
@@ -37,7 +63,7 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
 export function valuesAt(parts: ReadonlyMap<string, JsonText>, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
     const whole = parts.get(name);
-    if (whole !== undefined || steps.length === 1) return whole;
+    if (whole !== undefined) return whole;
     let value = parts.get(steps[0] ?? "");
     for (const step of steps.slice(1)) value = value?.parts().get(step);
     return value;

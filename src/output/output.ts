@@ -2,9 +2,10 @@
 // standard error. A format's module is loaded when there is something to write in it.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { JsonText } from "../api/json/json-text.ts";
-import { ChosenFields, fieldPaths, noSuchField } from "./fields.ts";
+import { asColumns, ChosenFields, fieldPaths, noSuchField } from "./fields.ts";
 import type {
   Format,
+  Column,
   Formatter,
   ListEnd,
   ListTarget,
@@ -162,8 +163,9 @@ function createPrinting(
     print: (text: string, shown: ShownResource) => Promise<void>,
   ): Promise<void> => {
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
-    const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
-    const chosen = new ChosenFields(target.fields);
+    const plain = { view, target: ofView(target, view.columns) };
+    const shown = secretField === undefined ? plain : withSecret(secretField, plain);
+    const chosen = new ChosenFields(plain.target.fields);
     chosen.see(JsonText.of(text));
     if (view.isRead) chosen.assertAny();
     await print(view.nulls?.length ? JsonText.of(text).withNulls(view.nulls) : text, shown);
@@ -246,7 +248,7 @@ class LazyList implements ListWriter {
 
   constructor(view: ListView, options: ListOptions) {
     this.#view = view;
-    this.#options = options;
+    this.#options = { ...options, target: ofView(options.target, view.columns) };
     this.rowsWritten = options.target.rowsBefore ?? 0;
   }
 
@@ -274,7 +276,7 @@ class LazyList implements ListWriter {
   #assertFields(page: RowPage): void {
     const { fields } = this.#options.target;
     const documented = new Set(this.#view.columns.map(({ path }) => path.split(".")[0]));
-    const isKnown = fields?.some(({ name }) => documented.has(name.split(".")[0]));
+    const isKnown = fields?.some(({ steps: [first] }) => documented.has(first));
     if (fields === undefined || isKnown || page.length === 0) return;
     const chosen = new ChosenFields(fields);
     for (const row of page) if (chosen.unseen.size === fields.length) chosen.see(row);
@@ -327,6 +329,11 @@ function stdoutTarget(
     ...told,
     fields: fields && fieldPaths(fields),
   };
+}
+
+/** The target with its fields as the view calls them. */
+function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
+  return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
 /** A file is treated as a pipe: nothing fitted, nothing coloured. */

@@ -47,6 +47,33 @@ describe("--all", () => {
     expect(stdout).toBe(format === "ndjson" ? `${rows.join("\n")}\n` : `${envelope(rows, null)}\n`);
   });
 
+  it.each([
+    ["a page that has the last rows of the page before", [["a", "b", "c"], ["b", "c", "d"], ["e"]], "1 page has rows"],
+    [
+      "two of them",
+      [
+        ["a", "b"],
+        ["b", "c"],
+        ["c", "d"],
+      ],
+      "2 pages have rows",
+    ],
+    ["none, if another row only names that id", [["a", "b"], ["c"], ["d"]], undefined],
+  ] as const)("notes %s: rows came twice (§4.3 rule 4)", async (_what, pages, said) => {
+    const row = (id: string): string => JSON.stringify({ id, parent: "b" });
+    const { list } = await start(({ token = "0" }) => {
+      const page = Number(token);
+      return envelope(pages[page]!.map(row), page + 1 < pages.length ? String(page + 1) : null);
+    });
+    const whole = await list(["--all", "--ndjson"]);
+    expect(idsOf(whole.stdout)).toEqual(pages.flat());
+    expect(whole.code).toBe(0);
+    if (said === undefined) expect(whole.stderr).toBe("");
+    else expect(whole.stderr).toContain(`Note: ${said} of the page before again`);
+    const unique = await list(["--all", "--ndjson", "--unique"]);
+    expect([idsOf(unique.stdout), unique.stderr]).toEqual([[...new Set<string>(pages.flat())], ""]);
+  });
+
   it("ends where a token comes a second time, after the rows that were good", async () => {
     const { server, list } = await start(({ token }) =>
       envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),

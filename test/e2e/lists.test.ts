@@ -288,6 +288,32 @@ describe("--fields", () => {
     home.remove();
   });
 
+  it("takes what a column of the table is called, and the field's name with underscores", async () => {
+    const server = await startListServer(() => envelope([entity(1)], null));
+    const home = new Home(server.env);
+    const printed = async (fields: string, format: string): Promise<string> =>
+      (await integHere(home, ["entities", "list", "--fields", fields, "-o", format])).stdout;
+    const { display_name, created_at } = JSON.parse(entity(1)) as Record<string, string>;
+    expect(JSON.parse(await printed("name,created", "ndjson"))).toEqual({ name: display_name, created: created_at });
+    expect(await printed("name,Created", "csv")).toBe(`name,Created\r\n"${display_name}",${created_at}\r\n`);
+    expect(await printed("name", "table")).toContain(display_name);
+    await server.stop();
+    home.remove();
+    const sandbox = new Home();
+    const keys = await integHere(sandbox, [
+      "keys",
+      "list",
+      "-p",
+      "sandbox",
+      "--fields",
+      "expires_at,last used",
+      "--json",
+    ]);
+    const [{ expires_at }] = (JSON.parse(keys.stdout) as { data: [Record<string, unknown>] }).data;
+    expect([keys.code, expires_at]).toEqual([0, expect.stringMatching(/^\d{4}-/)]);
+    sandbox.remove();
+  });
+
   it("does not make a failure of what a change made", async () => {
     const home = new Home();
     const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");

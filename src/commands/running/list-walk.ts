@@ -12,7 +12,8 @@ import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile, ResumePoint } from "../../output/out-file.ts";
 import type { SameCommand } from "../../next-step.ts";
-import { UniqueRows } from "../../output/row-page.ts";
+import type { JsonText } from "../../api/json/json-text.ts";
+import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 
 /** One page of one list, one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
@@ -122,16 +123,19 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   const rowsBefore = writer.rowsWritten;
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
+  const overlaps = new Overlaps();
   try {
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
+      overlaps.see(page.rows);
       await writer.page(unique ? unique.of(page.rows) : page.rows);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
       progress.update(walked(walk, { rowsBefore, ms: context.clock.elapsed() - began }));
     }
     await finish(walk);
+    if (unique === undefined) overlaps.tell(context);
   } catch (error) {
     await writer.abandon();
     out?.abandon({ forGood: error instanceof Failure && error.details.endsWalk === true });
@@ -139,6 +143,36 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   } finally {
     progress.done();
   }
+}
+
+/** Pages that have the last row of the page before again: rows may change during a walk (§4.3 rule 4). */
+class Overlaps {
+  /** The JSON text of the id of the last row so far. */
+  #last: string | undefined;
+  #pages = 0;
+
+  /** Called before the rows are printed: printing may overwrite the bytes between them. */
+  see(rows: RowPage): void {
+    const [first, end] = [rows[0], rows.at(-1)];
+    if (first === undefined || end === undefined) return;
+    const last = this.#last;
+    // Most pages do not have these bytes: their rows are not read.
+    const mayHave = last !== undefined && first.source.bytes.includes(last, first.start);
+    if (mayHave && rows.some((row) => idOf(row) === last)) this.#pages += 1;
+    this.#last = idOf(end);
+  }
+
+  tell({ output }: Pick<Context, "output">): void {
+    if (this.#pages === 0) return;
+    const pages = this.#pages === 1 ? "1 page has" : `${this.#pages} pages have`;
+    output.note(`${pages} rows of the page before again: the list changed meanwhile. --unique skips repeated rows.`);
+  }
+}
+
+/** As a text of its own: the page it is in is overwritten by a later one. */
+function idOf(row: JsonText): string | undefined {
+  const id = row.parts().get("id");
+  return id?.isString ? JSON.stringify(id.value) : undefined;
 }
 
 /** How far a walk is: rows, rows per second, time. @param rowsBefore rows that an earlier run wrote */

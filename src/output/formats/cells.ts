@@ -47,8 +47,9 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
     });
   }
   return fields.map((field) => {
-    const documented = columns.find((column) => column.path === field.name);
-    return withKind({ ...(documented ?? { path: field.name, heading: field.name }), field });
+    const documented = columns.find((column) => column.path === field.steps.join("."));
+    // A program finds a field under the name that it asked for.
+    return { ...withKind({ ...(documented ?? { path: field.name, heading: field.name }), field }), path: field.name };
   });
 }
 
