@@ -48,10 +48,10 @@ describe("by replacement", () => {
   });
 
   it("is refused where the new key would end before the overlap does; else it says until when it works", async () => {
-    const at = desk.withToken();
+    const { at } = await desk.withProfile();
     const expiresAt = new Date(Date.now() + 2 * 3_600_000).toISOString();
     const old = await desk.makeKey({ name: "short", expiresAt });
-    const flags = ["--by-replacement", "--secret-file", "short.secret"];
+    const flags = ["--by-replacement", "--yes", "--secret-file", "short.secret"];
     const { code, stderr } = await rotate(at, old.id, ...flags, "--overlap", "12h");
     expect([code, await entries(at)]).toEqual([2, []]);
     expect(stderr).toContain(`The new key would expire at ${expiresAt}, before the overlap ends.`);
