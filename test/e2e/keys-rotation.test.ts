@@ -214,7 +214,7 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(9);
-    expect(recovered.stderr).toContain(`the key ${id} was rotated`);
+    expect(recovered.stderr).toContain(`if the rotation of ${id} is the cause`);
     expect(recovered.stderr).toContain(
       "Fix: Rotate the key with --secret-profile p, as a profile that may administer keys (-p).",
     );
@@ -226,7 +226,7 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const looked = await integHere(at, ["journal", "recover"]);
     expect(looked.code).toBe(7);
-    expect(looked.stderr).toContain("profile's secret still works");
+    expect(looked.stderr).toContain("profile's secret was accepted just now");
     expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });

@@ -101,7 +101,7 @@ describe("a rotation that was killed in its overlap, its secret given to a comma
     const child = at.start(["oauth-clients", "rotate", old.id, "--secret-command", store, "--overlap", "6s"]);
     let told = "";
     child.stderr!.on("data", (text) => (told += String(text)));
-    await vi.waitUntil(() => told.includes("Both clients work"), { timeout: 30_000 });
+    await vi.waitUntil(() => told.includes("The old client is revoked when"), { timeout: 30_000 });
     child.kill("SIGKILL");
     await once(child, "close");
     expect(await account.opens(old.client_id, old.client_secret)).toBe(true);

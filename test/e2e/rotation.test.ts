@@ -264,17 +264,17 @@ describe("oauth-clients rotate", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("interrupted in its overlap says that both work", async () => {
+  it("interrupted in its overlap says that neither was revoked", async () => {
     const { at, id } = await begun();
     const child = at.start(["oauth-clients", "rotate", id, "--overlap", "10m", "--secret-file", "new.secret"]);
     let stderr = "";
     child.stderr!.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;
-      if (text.includes("Both clients work;")) child.kill("SIGINT");
+      if (text.includes("The old client is revoked when")) child.kill("SIGINT");
     });
     const code = await new Promise((resolve) => child.on("close", resolve));
     expect(code, stderr).toBe(130);
-    expect(stderr).toMatch(/Interrupted\.\n {2}Both clients work\.\n {2}Next: integ journal recover/);
+    expect(stderr).toMatch(/Interrupted\.\n {2}Neither client was revoked\.\n {2}Next: integ journal recover/);
     expect(stderr).toContain("profile p (us)");
     expect(await live()).toHaveLength(2);
   });
@@ -307,7 +307,7 @@ describe("oauth-clients rotate", () => {
     const full = await rotate(at, id, "--secret-file", "new.secret");
     expect(full.code).toBe(5);
     expect(full.stderr).toMatch(/oauth-clients revoke oac_/);
-    expect(full.stderr).toContain("The old client still works");
+    expect(full.stderr).toContain("The old client was not revoked");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
     // A creation names them too, and never one that is revoked: that holds its slot until its cleanup is confirmed.
