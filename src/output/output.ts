@@ -192,10 +192,7 @@ function createPrinting(
       const { OutFile } = await import("./out-file.ts");
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
-    async newFile(path, pieces) {
-      const { createWhole } = await import("../disk/atomic-write.ts");
-      await createWhole(path, pieces);
-    },
+    newFile: async (path, pieces) => (await import("../disk/atomic-write.ts")).createWhole(path, pieces),
     assertFields() {
       if (mistaken !== undefined) throw noSuchField(mistaken);
     },
