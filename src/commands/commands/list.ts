@@ -84,6 +84,10 @@ export const environment: readonly Variable[] = [
       "Journal: path of a file, such as one on a volume that the next job can read, or postgresql://… for a team",
   },
   {
+    name: "INTEG_JOURNAL_KEY",
+    meaning: "Keys of a journal, separated by commas: the first signs its records, all verify them",
+  },
+  {
     name: "INTEG_LEASE",
     meaning: "Lease of an entry in a team's journal, a duration of at least --timeout + 1s (default: --timeout + 15s)",
   },

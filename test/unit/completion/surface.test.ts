@@ -23,6 +23,9 @@ const platform = new Set([
   // Node's own.
   "NODE_COMPILE_CACHE",
   "NODE_V8_COVERAGE",
+  // Of libpq, and refused.
+  "PGOPTIONS",
+  "PGSERVICE",
 ]);
 
 /** Every variable that a source file reads: `env.NAME`, and names of ours between quotes. */
