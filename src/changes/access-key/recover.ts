@@ -16,7 +16,7 @@ import {
   resumeDelivery,
 } from "../delivery-recovery.ts";
 import { assertQuiet, readUntilAnswered, wait } from "../sending.ts";
-import { assertAsAsked, secretLost } from "../secret-delivery.ts";
+import { assertAsAsked, releaseReserved, secretLost } from "../secret-delivery.ts";
 import {
   beganAt,
   clockSkewMs,
@@ -58,6 +58,7 @@ export async function recoverKeyCreation(
   options: KeyRecoveryOptions,
 ): Promise<KeyEnd> {
   assertAsAsked(lease.entry);
+  assertUsable(lease.entry);
   assertQuiet(lease);
   const work = { bench, lease, destination: options.destination };
   if (await resumeDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
@@ -72,6 +73,15 @@ export async function recoverKeyCreation(
     if (await finishKeyDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
   }
   return replaceOrphan(bench, lease, options);
+}
+
+/** @throws Failure `unusable` for a key that someone else revoked: no other is created in its place */
+function assertUsable(entry: Entry): void {
+  if (entry.state !== "unusable") return;
+  throw new Failure("unusable", `The key ${entry.resource_id} must not be used.`, {
+    ...detailsOf(entry),
+    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+  });
 }
 
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
@@ -219,6 +229,18 @@ async function otherMaker(bench: Workbench, entry: Entry, key: string): Promise<
   const made = await journal.select({ all: true, resource: key, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) return { id: known.id, why: `${known.id} has finished meanwhile`, hint: "Run the command again." };
+  // One whose step could not be recorded may have made it, unless it had ended before this creation began.
+  const delivered = await journal.select({ states: ["done"], operation: entry.operation, since: entry.created_at });
+  const unnamed = delivered.find(
+    (one) =>
+      one.resource_id === null && one.base_url === entry.base_url && requestIn(one).name === requestIn(entry).name,
+  );
+  if (unnamed)
+    return {
+      id: unnamed.id,
+      why: `${unnamed.id} is done, and its key is not known`,
+      hint: "Revoke the key with integ keys revoke if no one uses it.",
+    };
   const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
   if (!elsewhere) return undefined;
   const places = otherPlaces(elsewhere, secrets.place).join(", ");
@@ -267,7 +289,10 @@ async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRec
     : await admitKeyReplacement(bench, lost.entry, destination);
   try {
     if (replacement.entry.attempts === 0) await reserveBeforeRevocation(bench, replacement, options.destination);
-    await revokeOrphan(bench, lost);
+    await revokeOrphan(bench, lost).catch(async (error: unknown) => {
+      await releaseReserved(bench, replacement.entry, options.destination);
+      throw error;
+    });
     await settleReplaced(bench, lost, replacement.entry);
     if (isSettled(replacement.entry.state)) return { kind: "delivered", entry: replacement.entry };
     return await recoverKeyCreation(bench, replacement, options);

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createAccessKey } from "../../../../src/changes/access-key/create.ts";
 import type { Recovered, RecoveryOptions } from "../../../../src/changes/recovery.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
+import { recoverKeyCreation } from "../../../../src/changes/access-key/recover.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate, Made } from "../an-account.ts";
 
@@ -40,7 +41,8 @@ function edit(world: AWorld, { id }: Pick<Entry, "id">, change: (entry: Entry) =
 
 /** Another creation in the journal, older than the lost one. */
 function another(world: AWorld, lost: Entry, change: Partial<Entry>): Entry {
-  const entry: Entry = { ...lost, id: "0000000009", state: "done", ...change };
+  const updated_at = new Date(began - hour).toISOString();
+  const entry: Entry = { ...lost, id: "0000000009", state: "done", updated_at, ...change };
   world.entries.unshift(entry);
   return entry;
 }
@@ -398,6 +400,19 @@ describe("a lost creation of a key is recovered:", () => {
     for (const words of row.says ?? [])
       expect(world.told.join("\n")).toMatch(typeof words === "string" ? escaped(words) : words);
     expect(world.broken).toEqual([]);
+  });
+
+  it("one that someone revoked is not created again by its rotation", async () => {
+    const world = new AWorld({ retryForMs: 0, fates: { create: ["silent"] } });
+    const request = { request: { name: "ci" }, marked: false };
+    await world.run((bench) => createAccessKey(bench, request, { destination: world.destination() }));
+    const [lost] = world.entries;
+    edit(world, lost!, () => ({ state: "unusable" }));
+    const options = { mayReplace: async () => true, waitMs: 0 };
+    const end = await world.run(async (bench) =>
+      recoverKeyCreation(bench, await bench.journal.lease(lost!.id), { ...options, destination: world.destination() }),
+    );
+    expect([end.kind, world.account.requests]).toEqual(["unusable", ["create"]]);
   });
 
   it("a marked key is replaced by one of the same name with another mark, and with the time at which it ends", async () => {
