@@ -174,4 +174,171 @@ export const defects = [
       ],
     ],
   },
+
+  // Promises of the order of steps (promises.ts), each broken once.
+  {
+    name: "order: a creation is sent before its attempt is on disk",
+    changes: [
+      ["changes/oauth-client/create.ts", "attempts: this.#entry.attempts + 1,", "attempts: this.#entry.attempts,"],
+    ],
+  },
+  {
+    name: "order: a key that may have been made is requested again",
+    changes: [["changes/access-key/create.ts", "in_flight: true,", "in_flight: false,"]],
+  },
+  {
+    name: "order: the journal does not say where the secret may be kept",
+    changes: [["changes/access-key/create.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
+  },
+  {
+    name: "order: a creation is sent without room to keep its secret",
+    changes: [["changes/oauth-client/create.ts", "await this.#bench.secrets.reserve(this.#entry.id);", ""]],
+  },
+  {
+    name: "order: a key is requested before its destination is ready",
+    changes: [
+      [
+        "changes/access-key/create.ts",
+        "const record = await reserveDestination(bench, lease, { destination });",
+        "const record = await destination.check();",
+      ],
+    ],
+  },
+  {
+    name: "order: a stored request is sent with other bytes",
+    changes: [
+      [
+        "changes/oauth-client/create.ts",
+        "oauthClients.create(request_text, idempotency_key!)",
+        "oauthClients.create(request_text.padEnd(90 + this.#attempt), idempotency_key!)",
+      ],
+    ],
+  },
+  {
+    name: "order: a secret is printed before it is kept",
+    changes: [
+      [
+        "changes/secret-delivery.ts",
+        "const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));",
+        "const isKept = keptBefore;",
+      ],
+    ],
+  },
+  {
+    name: "order: an entry is done before its secret was delivered",
+    changes: [
+      [
+        "changes/secret-delivery.ts",
+        'state: refusal === undefined ? "undelivered" : "secret_lost",',
+        'state: refusal === undefined ? "done" : "secret_lost",',
+      ],
+    ],
+  },
+  {
+    name: "order: one of several destinations is enough",
+    changes: [["secrets/several.ts", "if (refusals.length > 0) throw", "if (refusals.length > 1) throw"]],
+  },
+  {
+    name: "order: a kept secret is destroyed before it is delivered",
+    changes: [["changes/secret-delivery.ts", "if (!isSettled(entry.state)) return;", ""]],
+  },
+  {
+    name: "order: the old one is revoked before the new one is shown to work",
+    changes: [
+      [
+        "changes/overlap.ts",
+        "if (known !== undefined && (await contract.prove(child, known))) return",
+        "if (known !== undefined) return",
+      ],
+    ],
+  },
+  {
+    name: "order: the old one is revoked before the journal has the proof",
+    changes: [
+      ["changes/overlap.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
+      ["changes/revocation.ts", "if (proof === undefined)", "if (id === undefined)"],
+    ],
+  },
+  {
+    name: "order: an overlap is not waited for",
+    changes: [["changes/overlap.ts", "const isDue = lease.entry.detail.overlap_ms === 0 ||", "const isDue = true ||"]],
+  },
+  {
+    name: "order: --keep-old does not keep the old one",
+    changes: [
+      ["changes/overlap.ts", 'if (lease.entry.detail.keep_old === true) return { kind: "nothing to revoke" };', ""],
+    ],
+  },
+  {
+    name: "order: what is lost is revoked before the journal says so",
+    changes: [["changes/oauth-client/replace.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
+  },
+  {
+    name: "order: a revocation is sent before it is on disk",
+    changes: [
+      ["changes/revocation.ts", "await lease.record({ attempts: lease.entry.attempts + 1, resource_id: id });", ""],
+    ],
+  },
+  {
+    name: "order: the lease of a creation is not given back",
+    changes: [
+      [
+        "changes/access-key/create.ts",
+        "    return created;\n  } finally {\n    await lease.release();",
+        "    return created;\n  } finally {",
+      ],
+    ],
+  },
+  {
+    name: "order: what was reserved is not given back",
+    changes: [["changes/secret-delivery.ts", "async () => destination?.release(),", "async () => {},"]],
+  },
+  {
+    name: "order: the room of a secret is not given back",
+    changes: [
+      [
+        "changes/secret-delivery.ts",
+        "async () => secrets.release(id, { keepsProof: !isSettled(state) || parent !== null }),",
+        "async () => {},",
+      ],
+    ],
+  },
+  {
+    name: "order: a command sends again before Retry-After",
+    changes: [["changes/sending.ts", "retryAfterSeconds: retryAfterOf(answer),", "retryAfterSeconds: undefined,"]],
+  },
+  {
+    name: "order: a later command sends before Retry-After",
+    changes: [["changes/sending.ts", "if (leftMs <= 0) return;", "return;"]],
+  },
+  {
+    name: "order: something is sent after the journal could not be written",
+    changes: [["changes/workbench.ts", "    bench.disk.markFailed(why);", ""]],
+  },
+  {
+    name: "order: a creation is sent after an interruption",
+    changes: [
+      [
+        "changes/oauth-client/create.ts",
+        "if (this.#bench.clock.interruption.aborted) throw this.#bench.clock.interruption.reason;",
+        "",
+      ],
+    ],
+  },
+  {
+    name: "order: a revocation is sent after an interruption",
+    changes: [
+      ["changes/revocation.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
+    ],
+  },
+  {
+    name: "order: what was reserved for a replacement stays (found by this simulation)",
+    changes: [
+      ["changes/access-key/recover.ts", "await releaseReserved(bench, replacement.entry, options.destination);", ""],
+    ],
+  },
+  {
+    name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
+    changes: [["changes/access-key/recover.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
+  },
 ];

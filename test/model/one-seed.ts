@@ -13,7 +13,7 @@ import type { Workbench } from "../../src/changes/workbench.ts";
 import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { prunable } from "../../src/journal/prunable.ts";
-import { type Machine, type Surroundings, type Weather, World } from "./simulated-world.ts";
+import { calm, type Machine, type Surroundings, type Wanted, type Weather, World } from "./simulated-world.ts";
 import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
@@ -55,6 +55,7 @@ export interface Outcome {
   readonly history: readonly string[];
   readonly processes: number;
   readonly kills: number;
+  readonly entries: readonly Entry[];
 }
 
 class History {
@@ -74,6 +75,7 @@ class History {
   readonly #theme: Theme | undefined;
   /** What came into the histories later: the rest of each stays as it was. */
   readonly #later: Chance;
+  readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;
 
   constructor(seed: number) {
@@ -82,12 +84,15 @@ class History {
     this.#isRecoveredMeanwhile = new Chance(~seed).is(0.2);
     const themes = new Chance(seed ^ 0x51ed270b);
     this.#theme = themes.is(0.2) ? themes.pick(["a rotation by hand", "keys of one name"]) : undefined;
-    this.#world = new World(this.#chance);
+    const dice = new Chance(seed ^ 0x1b873593);
+    this.#world = new World(this.#chance, dice);
     const chance = this.#chance;
     this.#weather = {
       faults: chance.pick([0, 0.1, 0.3]),
       kills: this.#theme === "a rotation by hand" ? 0.03 : chance.pick([0, 0.02, 0.08]),
       lostLeases: chance.pick([0, 0, 0.02]),
+      disk: dice.pick([0, 0, 0, 0.02, 0.08]),
+      interruptions: dice.pick([0, 0, 0, 0.02]),
     };
     this.#home = this.#world.machine("1");
     this.#isTwoFold = chance.is(0.1);
@@ -109,6 +114,7 @@ class History {
     world.weather = this.#weather;
     // A false receipt comes once: what is made later is as it was asked for.
     world.lie = this.#lie;
+    world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
       const typed = wishes.filter(() => round === 0 || this.#chance.is(0.7));
       const batch = typed.flatMap((wish) => (this.#isTwoFold && round === 0 ? [wish, wish] : [wish]));
@@ -125,11 +131,17 @@ class History {
       this.#byHand();
     }
     world.lie = undefined;
-    world.weather = { faults: 0, kills: 0, lostLeases: 0 };
+    world.weather = calm;
     for (let round = 0; round < 4; round += 1) await this.#recoverAll(-1);
     this.#audit(unfinished);
     const kills = world.turns.history.filter((line) => line.includes("is killed")).length;
-    return { broken: world.broken, history: world.turns.history, processes: this.#processes, kills };
+    return {
+      entries: world.entries(),
+      broken: world.broken,
+      history: world.turns.history,
+      processes: this.#processes,
+      kills,
+    };
   }
 
   #byHand(): void {
@@ -200,8 +212,7 @@ class History {
   ): Promise<unknown> {
     const { wish, keepOld, overlapMs, path, fresh } = typed;
     const { old = "" } = wish;
-    const destination =
-      path.length % 3 === 0 ? this.#world.output(process) : this.#world.file(process, machine, { path });
+    const destination = this.#world.destination(process, machine, { kind: this.#kindOf(wish), path });
     const agreeing = this.#world.recovering(process, { ...this.#around(false), machine }, bench);
     const rotation = { ...agreeing, destination };
     const request = { overlapMs, keepOld };
@@ -235,6 +246,13 @@ class History {
       return rotateAccessKey(bench, { id: old, updateProfile: false }, { destination, fresh });
     const creation = { request: { name: "new" }, marked: true };
     return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, { ...rotation, fresh });
+  }
+
+  /** Where the secret of a wish goes: whoever types it again names as many destinations. */
+  #kindOf(wish: Wish): Wanted["kind"] {
+    const kind = this.#kinds.get(wish) ?? this.#later.pick(["stdout", "file", "file", "store", "both"]);
+    this.#kinds.set(wish, kind);
+    return kind;
   }
 
   async #recoverAll(round: number): Promise<void> {
@@ -334,7 +352,8 @@ class History {
       this.#hands === 0 &&
       !this.#isElsewhere &&
       this.#skewMs === 0 &&
-      this.#weather.lostLeases === 0;
+      this.#weather.lostLeases === 0 &&
+      this.#weather.disk === 0;
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
@@ -378,7 +397,7 @@ class History {
   }
 
   get #isUndisturbed(): boolean {
-    return this.#weather.kills === 0 && this.#weather.lostLeases === 0;
+    return this.#weather.kills === 0 && this.#weather.lostLeases === 0 && this.#weather.disk === 0;
   }
 
   #isSafe({ secret }: { readonly secret: string }): boolean {
@@ -400,7 +419,7 @@ class History {
       broken.push(`${id} says that ${resource_id} is revoked, and it is active`);
     if (state === "done" && operation.endsWith(".create")) {
       // Delivered, and the id went with the record that failed and the copy in another folder: it is never pruned.
-      if (!made && this.#isElsewhere && resource_id === null) return;
+      if (!made && (this.#isElsewhere || this.#weather.disk > 0) && resource_id === null) return;
       if (!made) broken.push(`${id} is done, and ${resource_id} does not exist`);
       else if (made.status === "active" && !this.#isSafe(made))
         broken.push(`${id} is done, and nobody has the secret of ${resource_id}`);

@@ -1,6 +1,5 @@
 // One world of one seed, in memory: an account, machines with their journals and disks, a clock, and processes that take
-// turns. It watches every request and every step with the promises of docs/design in hand, and knows nothing of how
-// changes/ keeps them.
+// turns. promises.ts judges every request and every step.
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
@@ -20,8 +19,18 @@ import {
 import { type Entry, type EntryProgress, isSettled } from "../../src/journal/entry.ts";
 import { findEntry, type EntryFilter, fits } from "../../src/journal/lookup.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../../src/journal/journal.ts";
-import type { Destination, OneTimeSecret, SingleDestinationPlace } from "../../src/secrets/destination.ts";
+import type {
+  Destination,
+  OneTimeSecret,
+  ProofKeys,
+  RecordOf,
+  SingleDestinationPlace,
+  SingleRecord,
+} from "../../src/secrets/destination.ts";
+import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
+import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 import { AnAccount, type Fate, type Made, type Request } from "../unit/changes/an-account.ts";
+import { keptName, Promises, type Sending } from "./promises.ts";
 import { type Chance, Process, Turns } from "./turns.ts";
 
 /** A machine: what its processes share and what a crash leaves. Another folder of kept secrets is another place. */
@@ -29,10 +38,14 @@ export interface Machine {
   readonly name: string;
   readonly entries: Entry[];
   readonly held: Map<string, Process>;
-  readonly files: Map<string, { readonly reserve: string; readonly secret: string }>;
-  readonly reserves: Map<string, string>;
-  /** By place and entry. */
+  readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
+  /** What is reserved for files, with what was written there, and the process that made it. */
+  readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: Process }>;
+  /** By folder and entry. */
   readonly kept: Map<string, OneTimeSecret>;
+  /** Empty room for a secret to be kept, by folder and entry. */
+  readonly rooms: Map<string, Process>;
+  readonly proofKeys: Map<string, Buffer>;
 }
 
 /** What one process finds around it. */
@@ -48,19 +61,23 @@ export interface Surroundings {
   readonly folder: string;
 }
 
+/** What a person named as the secret's destination. */
+export interface Wanted {
+  readonly kind: "stdout" | "file" | "store" | "both";
+  readonly path: string;
+}
+
 export interface Weather {
   /** How often a request meets a fault, a process is killed, a lease is lost. */
   readonly faults: number;
   readonly kills: number;
   readonly lostLeases: number;
+  /** How often a call of the disk, or of a store, fails, and how often a person interrupts a process. */
+  readonly disk: number;
+  readonly interruptions: number;
 }
 
-/** A request under a key as the service met it. */
-interface Sent {
-  readonly body: string;
-  readonly version: string;
-  readonly organization: string | undefined;
-}
+export const calm: Weather = { faults: 0, kills: 0, lostLeases: 0, disk: 0, interruptions: 0 };
 
 const fates: Readonly<Record<Request, readonly Fate[]>> = {
   create: [
@@ -72,12 +89,20 @@ const fates: Readonly<Record<Request, readonly Fate[]>> = {
     "pending",
     "not sent",
     { refused: 429, retryAfterSeconds: 60 },
+    { refused: 429, retryAfterSeconds: 300 },
     { refused: 403 },
   ],
   get: ["lost before", { refused: 429 }],
-  revoke: ["lost before", "lost after", "broken after", "not sent", { refused: 404 }, { refused: 429 }],
+  revoke: [
+    "lost before",
+    "lost after",
+    "broken after",
+    "not sent",
+    { refused: 404 },
+    { refused: 429, retryAfterSeconds: 60 },
+  ],
   list: ["lost before", { refused: 429 }],
-  rotate: ["lost before", "lost after", "cut", "broken after", "not sent", { refused: 429 }],
+  rotate: ["lost before", "lost after", "cut", "broken after", "not sent", { refused: 429, retryAfterSeconds: 60 }],
   exchange: ["lost before", { refused: 401 }],
 };
 
@@ -86,14 +111,17 @@ export class World {
   readonly turns: Turns;
   readonly chance: Chance;
   readonly machines: Machine[] = [];
-  /** Promises that were seen broken. */
-  readonly broken: string[] = [];
+  readonly promises = new Promises(this);
+  readonly broken = this.promises.broken;
+  /** What each store was given, by address, oldest first. */
+  readonly stores = new Map<string, string[]>();
+  /** What fails of disks and stores, and who is interrupted. */
+  readonly #dice: Chance;
   readonly printed = new Set<string>();
   /** Credentials that a change may revoke although their secret is in use, with the id of whoever asked. */
   readonly mayGo = new Set<string>();
   /** Secrets that were shown to work by an exchange. */
   readonly proven = new Set<string>();
-  readonly #sent = new Map<string, Sent>();
   /** By whom something was made: the entry that was under way. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   /** What a receipt showed otherwise than it was asked for. */
@@ -102,22 +130,22 @@ export class World {
   readonly revokedByHand = new Set<string>();
   /** Entries whose client or key was revoked by hand after its secret was lost: nothing is to be made in its place. */
   readonly endedByHand = new Set<string>();
-  /** The key of a creation that was refused as too early and has met nothing else, by machine and request. */
-  readonly #tooEarly = new Map<string, string>();
-  /** The newest secret of a key that was rotated in place: by whom, for which entry, and when. */
-  readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
-  readonly #startedAt = new Map<Process, number>();
-  #moments = 0;
   /** Two processes may do the same at the same moment. */
   isTwoFold = false;
+  /** The clock of a machine was wrong at some time: when something was to happen cannot be told from the journal. */
+  isSkewed = false;
+  /** Receipts show, or showed, something else than what is true: no one agrees to what cannot be proven. */
+  isLiar = false;
   /** What receipts show for now instead of what was asked for. */
   lie: Readonly<Record<string, unknown>> | undefined;
-  weather: Weather = { faults: 0, kills: 0, lostLeases: 0 };
+  weather = calm;
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
+  #inodes = 0;
 
-  constructor(chance: Chance) {
+  constructor(chance: Chance, dice: Chance) {
     this.chance = chance;
+    this.#dice = dice;
     this.turns = new Turns(chance);
     this.account.now = () => this.now;
     this.account.has("key", "ak_own");
@@ -131,6 +159,8 @@ export class World {
       files: new Map(),
       reserves: new Map(),
       kept: new Map(),
+      rooms: new Map(),
+      proofKeys: new Map(),
     };
     this.machines.push(made);
     return made;
@@ -145,7 +175,7 @@ export class World {
   ): Process {
     const process = new Process(name);
     this.turns.start(process, async () => {
-      this.#startedAt.set(process, (this.#moments += 1));
+      this.promises.started(process);
       try {
         const value = await work(await this.#bench(process, around), process);
         ended({ value });
@@ -153,14 +183,22 @@ export class World {
         if (error instanceof Failure) return ended({ failure: error });
         const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
         this.broken.push(`${name} ended with a bug: ${what}`);
+      } finally {
+        this.promises.ended(process, this.machines);
       }
     });
     return process;
   }
 
   async live(): Promise<void> {
-    await this.turns.live(this.weather.kills, (process) => {
+    const onKill = (process: Process): void => {
       for (const { held } of this.machines) for (const [id, by] of held) if (by === process) held.delete(id);
+      this.promises.ended(process, this.machines);
+    };
+    await this.turns.live(this.weather.kills, onKill, (process) => {
+      if (process.isInterrupted || !this.#dice.is(this.weather.interruptions)) return;
+      this.turns.history.push(`${process.name} is interrupted`);
+      process.interruption.abort(new Failure("interrupted", "Interrupted."));
     });
     const stuck = this.turns.processes.find(({ isDead, isEnded }) => !isDead && !isEnded);
     if (stuck) this.broken.push(`${stuck.name} waits for ever, before ${stuck.at}`);
@@ -171,14 +209,37 @@ export class World {
   /** True if a secret is somewhere: where it was to go, or kept. */
   isSafe(secret: string): boolean {
     return (
-      this.printed.has(secret) ||
+      this.isDelivered(secret) ||
       this.machines.some(
-        ({ files, reserves, kept }) =>
-          [...files.values()].some((file) => file.secret === secret) ||
-          [...reserves.values()].includes(secret) ||
+        ({ reserves, kept }) =>
+          [...reserves.values()].some((one) => one.secret === secret) ||
           [...kept.values()].some((one) => one.secret === secret),
       )
     );
+  }
+
+  /** True if a secret is where it was to go. */
+  isDelivered(secret: string): boolean {
+    return (
+      this.printed.has(secret) ||
+      [...this.stores.values()].some((written) => written.at(-1) === secret) ||
+      this.machines.some(({ files }) => [...files.values()].some((file) => file.secret === secret))
+    );
+  }
+
+  entries(): Entry[] {
+    return this.machines.flatMap(({ entries }) => entries);
+  }
+
+  /** A call of the disk or of a store, in its turn. One that fails may have done what it was to do. */
+  async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
+    await this.turns.turn(process, what);
+    if (!this.#dice.is(this.weather.disk)) return effect();
+    if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
+    this.turns.history.push(`  ${what} fails`);
+    this.promises.diskFailed(process, entry);
+    if (entry !== undefined) this.promises.unrecorded(entry);
+    throw new Failure("failed", `The disk failed: ${what}.`);
   }
 
   all(): Made[] {
@@ -186,6 +247,7 @@ export class World {
   }
 
   async #bench(process: Process, around: Surroundings): Promise<Workbench> {
+    this.isSkewed ||= around.skewMs !== 0;
     const journal = this.#journal(process, around);
     const bench = {
       account: await this.#account(process, around),
@@ -198,11 +260,12 @@ export class World {
         elapsed: () => (this.elapsed += 1),
         sleep: async (ms: number) => {
           await this.turns.turn(process, `sleep ${ms}`);
+          if (process.isInterrupted) throw process.interruption.signal.reason;
           this.now += ms;
           this.elapsed += ms;
         },
         random: () => 0.5,
-        interruption: new AbortController().signal,
+        interruption: process.interruption.signal,
         finishing: <T>(work: () => Promise<T>) => work(),
       },
       tell: { note: () => {}, warn: () => {}, waiting: () => () => {}, busy: () => () => {} },
@@ -243,14 +306,11 @@ export class World {
     };
   }
 
-  #service(process: Process, { machine, skewMs, organizationId }: Surroundings, version: string): Service {
+  #service(process: Process, around: Surroundings, version: string): Service {
+    const { machine, skewMs, organizationId } = around;
     const { service } = this.account;
     let isTold = false;
     const asked = async <T>(what: Request, send: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
-      await this.turns.turn(process, what);
-      const lost = [...machine.held.values()].includes(process) ? undefined : "lease";
-      if (lost !== undefined && (what === "create" || what === "rotate" || what === "revoke"))
-        throw new Failure("outcome_unknown", "Another process has the entry now: nothing was sent.", { unsent: true });
       this.account.fates[what] = this.chance.is(this.weather.faults) ? [this.chance.pick(fates[what])] : [];
       const fate = this.account.fates[what][0];
       const answer = await send();
@@ -259,130 +319,89 @@ export class World {
       await this.turns.turn(process, `read the answer of ${what}`);
       return answer;
     };
-    const making = async <T>(
-      what: "create" | "rotate",
-      about: { readonly body?: string; readonly key?: string },
-      send: () => Promise<Attempt<T>>,
-    ): Promise<Attempt<T>> =>
-      asked(what, () => {
-        this.#auditSent(machine, what, about, { version, organization: organizationId });
+    const read = async <T>(what: Request, send: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
+      await this.turns.turn(process, what);
+      return asked(what, send);
+    };
+    const change = async <T>(
+      request: Sending,
+      send: (entry: Entry | undefined) => Promise<Attempt<T>>,
+    ): Promise<Attempt<T>> => {
+      await this.turns.turn(process, request.what);
+      if (![...machine.held.values()].includes(process))
+        throw new Failure("outcome_unknown", "Another process has the entry now: nothing was sent.", { unsent: true });
+      let entry: Entry | undefined;
+      const answer = await asked(request.what, () => {
+        entry = this.promises.sending(process, around, request, version);
+        return send(entry);
+      });
+      this.promises.answered(process, entry, answer);
+      return answer;
+    };
+    const making = async <T>(request: Sending, send: () => Promise<Attempt<T>>): Promise<Attempt<T>> =>
+      change(request, (entry) => {
         const before = new Set(this.all());
-        // Of a creation and its replacement, which ask for the same, the replacement is under way.
-        const held = machine.entries.findLast(
-          (entry) =>
-            machine.held.get(entry.id) === process &&
-            entry.attempts > 0 &&
-            entry.request_text === about.body &&
-            entry.idempotency_key === (about.key ?? null),
-        );
-        this.account.lies = this.#lieTo(machine, held);
-        const sent = this.#watchTooEarly(machine, held, { version, organization: organizationId }, send);
+        this.account.lies = this.#lieTo(machine, entry);
+        const see = entry && this.promises.tooEarly(machine, entry, { version, organization: organizationId });
+        const sent = send();
         for (const one of this.all())
-          if (!before.has(one) && held) this.makers.set(one.id, { machine, entry: held.id });
+          if (!before.has(one) && entry) this.makers.set(one.id, { machine, entry: entry.id });
         // A status may be another one a moment later, and a false id is not the entry's to notice.
         const isLie = Object.keys(this.account.lies).some((name) => name !== "id" && name !== "status");
-        void sent.then(({ kind }) => {
-          if (kind === "answered" && isLie && held) this.lied.add(held.id);
+        void sent.then((answer) => {
+          see?.(answer);
+          if (answer.kind === "answered" && isLie && entry) this.lied.add(entry.id);
         });
         return sent;
       });
     return {
       oauthClients: {
         create: (body: string, key: string) =>
-          making("create", { body, key }, () => service.oauthClients.create(body, key)),
-        get: (id: string) => asked("get", () => service.oauthClients.get(id)),
+          making({ what: "create", body, key }, () => service.oauthClients.create(body, key)),
+        get: (id: string) => read("get", () => service.oauthClients.get(id)),
         revoke: (id: string) =>
-          asked("revoke", () => {
-            this.#auditRevocation(machine, id);
+          change({ what: "revoke", id }, () => {
+            this.promises.revokesWhatMayGo(machine, id);
             return service.oauthClients.revoke(id);
           }),
       },
       accessKeys: {
-        create: (body: string) => making("create", { body }, () => service.accessKeys.create(body)),
-        list: () => asked("list", () => service.accessKeys.list()),
+        create: (body: string) => making({ what: "create", body }, () => service.accessKeys.create(body)),
+        list: () => read("list", () => service.accessKeys.list()),
         rotate: (id: string) =>
-          making("rotate", { body: "" }, () => {
-            const entry = machine.entries.findLast(
-              (one) => machine.held.get(one.id) === process && one.attempts > 0 && one.detail.key_id === id,
-            );
-            return this.#watchRotation(id, { process, entry: entry!.id }, () => service.accessKeys.rotate(id));
+          change({ what: "rotate", id }, async (entry) => {
+            const secret = (): string | undefined => this.#find(id)?.secret;
+            const before = secret();
+            const see = this.promises.rotating(id, { process, entry: entry?.id ?? "" }, before);
+            this.account.lies = this.#lieTo(machine, entry);
+            const answer = await service.accessKeys.rotate(id);
+            if (secret() !== before) see(answer.kind === "answered");
+            return answer;
           }),
         revoke: (id: string) =>
-          asked("revoke", () => {
-            this.#auditRevocation(machine, id);
-            const secret = this.account.keys.find((made) => made.id === id)?.secret;
+          change({ what: "revoke", id }, () => {
+            this.promises.revokesWhatMayGo(machine, id);
+            const secret = this.#find(id)?.secret;
             // Killed between its admission and its look at the others, a rotation is continued as if it had been first.
             if (this.weather.kills === 0)
-              this.#auditSecret(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
+              this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);
           }),
       },
       clockOffset: () => (isTold ? -skewMs : undefined),
       tokens: {
         exchangeAccessKey: (secret: string) =>
-          asked("exchange", async () => {
-            const answer = await service.tokens.exchangeAccessKey(secret);
-            return this.#noteProof(secret, answer!);
-          }),
+          read("exchange", async () => this.#noteProof(secret, (await service.tokens.exchangeAccessKey(secret))!)),
         exchangeClient: (client: { clientSecret: string }) =>
-          asked("exchange", async () => {
-            const answer = await service.tokens.exchangeClient(client as never);
-            return this.#noteProof(client.clientSecret, answer!);
-          }),
+          read("exchange", async () =>
+            this.#noteProof(client.clientSecret, (await service.tokens.exchangeClient(client as never))!),
+          ),
       },
     } as unknown as Service;
   }
 
-  async #watchRotation<T>(
-    id: string,
-    by: { readonly process: Process; readonly entry: string },
-    send: () => Promise<Attempt<T>>,
-  ): Promise<Attempt<T>> {
-    const key = (): Made | undefined => this.account.keys.find((made) => made.id === id);
-    const before = key()?.secret;
-    const last = this.#rotated.get(id);
-    const isSafe = before !== undefined && this.isSafe(before);
-    const answer = await send();
-    if (key()?.secret === before) return answer;
-    if (isSafe && last !== undefined && by.entry < last.entry)
-      this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
-    else this.#auditSecret(id, { process: by.process, isSafe });
-    // What did not arrive can be had only by another rotation.
-    if (answer.kind === "answered") this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
-    else this.#rotated.delete(id);
-    return answer;
-  }
-
-  /** A secret that another process has got, or gets at this moment, stops working only by what was typed after it. */
-  #auditSecret(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
-    const last = this.#rotated.get(id);
-    if (last === undefined || last.process === process) return;
-    // Typed with `--new` beside a replacement that ends by revoking the key.
-    if (last.process.name.includes("--new")) return;
-    const isUnderWay = !last.process.isDead && !last.process.isEnded;
-    if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
-      this.broken.push(`the secret of ${id} for ${last.entry} stopped working at the same time as it came`);
-  }
-
-  /** Typed again after 429, a creation goes out under its own key. */
-  #watchTooEarly<T>(
-    machine: Machine,
-    held: Entry | undefined,
-    about: Omit<Sent, "body">,
-    send: () => Promise<Attempt<T>>,
-  ): Promise<Attempt<T>> {
-    const { idempotency_key: key = null, parent, replaces, request_text } = held ?? {};
-    if (this.isTwoFold || key === null || parent !== null || replaces !== null) return send();
-    const id = JSON.stringify([machine.name, request_text, about]);
-    const before = this.#tooEarly.get(id);
-    if (before !== undefined && before !== key)
-      this.broken.push(`${before} was refused as too early, and ${key} was sent for the same request`);
-    const sent = send();
-    void sent.then((answer) => {
-      if (answer.kind === "refused" && answer.status === 429) this.#tooEarly.set(id, key);
-      else this.#tooEarly.delete(id);
-    });
-    return sent;
+  #find(id: string): Made | undefined {
+    return this.all().find((made) => made.id === id);
   }
 
   /** Somebody revokes something that works, without integ. */
@@ -411,55 +430,15 @@ export class World {
     return answer;
   }
 
-  /** Before it is sent a request is on disk; and one key is one request for ever. */
-  #auditSent(
-    machine: Machine,
-    what: string,
-    { body, key }: { readonly body?: string; readonly key?: string },
-    sent: Omit<Sent, "body">,
-  ): void {
-    const isOnDisk = machine.entries.some(
-      (entry) => entry.attempts > 0 && entry.request_text === body && entry.idempotency_key === (key ?? null),
-    );
-    if (!isOnDisk) this.broken.push(`${what} was sent and is not on disk`);
-    if (key === undefined) return;
-    const id = `${machine.name} ${key}`;
-    const now = { body: body ?? "", ...sent };
-    const before = this.#sent.get(id) ?? now;
-    this.#sent.set(id, before);
-    for (const name of ["body", "version", "organization"] as const)
-      if (before[name] !== now[name])
-        this.broken.push(`${key} was sent with ${name} ${before[name]}, then ${now[name]}`);
-  }
-
-  /** What works is revoked because a person named it, or because something that works is in its place. */
-  #auditRevocation(machine: Machine, id: string): void {
-    const going = this.all().find((made) => made.id === id);
-    if (going?.status !== "active") return;
-    const isNamed = machine.entries.some(
-      (entry) => entry.operation.endsWith(".revoke") && entry.attempts > 0 && entry.resource_id === id,
-    );
-    if (isNamed) return;
-    if (!this.mayGo.has(id)) {
-      if (this.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
-      return;
-    }
-    const others = this.all().filter(
-      (made) => made !== going && this.makers.has(made.id) && made.status === "active" && this.isSafe(made.secret),
-    );
-    if (others.length === 0) this.broken.push(`${id} was revoked, and nothing that works is in its place`);
-    else if (!others.some(({ secret }) => this.proven.has(secret)))
-      this.broken.push(`${id} was revoked, and what is in its place was never shown to work`);
-  }
-
-  #journal(process: Process, { machine, skewMs }: Surroundings): Journal {
+  #journal(process: Process, around: Surroundings): Journal {
+    const { machine, skewMs } = around;
     const { entries, held } = machine;
     const sorted = (): Entry[] => entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
     const unsettled = (): Entry[] => sorted().filter(({ state }) => !isSettled(state));
     const at = (): string => new Date((this.now += 1) + skewMs).toISOString();
     const lease = (from: Entry): EntryLease => {
       held.set(from.id, process);
-      return this.#lease(from.id, { process, machine, at });
+      return this.#lease(from.id, { process, around, at });
     };
     const free = (id: string): boolean => !held.has(id) || held.get(id) === process;
     const unfinished = (intent: Intent, { fresh = false, key }: AdmissionChoice = {}): Admission | undefined => {
@@ -493,8 +472,7 @@ export class World {
       find: async (id: string) => findEntry(sorted(), id),
       resume: async (intent: Intent, options?: AdmissionChoice) => unfinished(intent, options),
       admit: async (intent: Intent, options?: AdmissionChoice) => {
-        await this.turns.turn(process, "admit");
-        const found = unfinished(intent, options);
+        const found = await this.#call(process, "admit", () => unfinished(intent, options));
         if (found) return found;
         const made = { id: `${machine.name}${String(entries.length + 1).padStart(8, "0")}`, at: at() };
         const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
@@ -516,8 +494,11 @@ export class World {
     } as unknown as Journal;
   }
 
-  #lease(id: string, { process, machine, at }: { process: Process; machine: Machine; at: () => string }): EntryLease {
-    const { entries, held } = machine;
+  #lease(
+    id: string,
+    { process, around, at }: { process: Process; around: Surroundings; at: () => string },
+  ): EntryLease {
+    const { entries, held } = around.machine;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
     // What was noted is gone with the process, unless a step was recorded after it.
     let noted: Partial<EntryProgress> = {};
@@ -528,77 +509,135 @@ export class World {
       note: (change) => {
         noted = { ...noted, ...change };
       },
-      record: async (change) => {
-        await this.turns.turn(process, "record");
-        if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
-        if (held.get(id) !== process) throw new Failure("failed", `The lease of ${id} is over.`);
-        const next = { ...stored(), ...noted, ...change, updated_at: at() };
-        entries[entries.indexOf(stored())] = next;
-        return next;
-      },
+      record: (change) =>
+        this.#call(
+          process,
+          "record",
+          () => {
+            if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
+            if (held.get(id) !== process) {
+              this.promises.unrecorded(id);
+              throw new Failure("failed", `The lease of ${id} is over.`);
+            }
+            const next = { ...stored(), ...noted, ...change, updated_at: at() };
+            this.promises.recorded(process, around, stored(), next);
+            this.turns.history.push(`  ${id} ${next.operation} is ${next.state}`);
+            entries[entries.indexOf(stored())] = next;
+            noted = {};
+            return next;
+          },
+          id,
+        ),
       release: async () => {
         if (held.get(id) === process) held.delete(id);
       },
     };
   }
 
-  #secrets(process: Process, { machine, folder }: Surroundings): SecretKeeping {
-    const { kept, files, reserves, name } = machine;
-    const keyOf = (entry: string): string => `${folder} ${entry}`;
-    const step = async <T>(what: string, effect: () => T): Promise<T> => {
-      await this.turns.turn(process, what);
-      return effect();
-    };
+  #secrets(process: Process, around: Surroundings): SecretKeeping {
+    const { machine, folder } = around;
+    const { kept, rooms, files, reserves, name } = machine;
+    const room = (entry: string): string => keptName(around, entry);
+    const step = <T>(what: string, effect: () => T, entry?: string): Promise<T> =>
+      this.#call(process, what, effect, entry);
     return {
       profileWith: async () => undefined,
-      completeDelivery: (record) =>
-        step("complete delivery", () => {
+      completeDelivery: async (record) => {
+        if (record.kind === "store") return this.#rememberedStore(process, machine, record).completeDelivery({});
+        return step("complete delivery", () => {
           if (record.kind !== "file" || record.reserved === undefined) return false;
           const whole = reserves.get(record.reserved);
-          if (whole) {
+          if (whole?.secret && whole.inode === record.inode) {
             assertFree(files, record);
-            files.set(record.path, { reserve: record.reserved, secret: whole });
+            files.set(record.path, whole);
             reserves.delete(record.reserved);
           }
-          return files.get(record.path)?.reserve === record.reserved;
-        }),
+          return files.get(record.path)?.inode === record.inode;
+        });
+      },
       removeReserve: (record) =>
         step("remove reserve", () => {
-          if (record.kind === "file" && record.reserved !== undefined && !reserves.get(record.reserved))
+          if (record.kind === "file" && record.reserved !== undefined && !reserves.get(record.reserved)?.secret)
             reserves.delete(record.reserved);
         }),
-      reread: (record) =>
-        step("reread", () => {
+      reread: async (record) => {
+        if (record.kind === "store") return this.#rememberedStore(process, machine, record).reread();
+        return step("reread", () => {
           const file = record.kind === "file" ? files.get(record.path) : undefined;
-          return record.kind === "file" && file?.reserve === record.reserved ? file?.secret : undefined;
-        }),
+          return record.kind === "file" && file?.inode === record.inode ? file?.secret : undefined;
+        });
+      },
       escrow: async () => false,
       place: `${name}:${folder}`,
-      reserve: () => step("reserve", () => {}),
-      keep: (entry, secret) => step("keep", () => void kept.set(keyOf(entry), secret)),
-      isKept: (entry) => kept.has(keyOf(entry)),
+      reserve: (entry) => step("reserve", () => void (kept.has(room(entry)) || rooms.set(room(entry), process))),
+      keep: (entry, secret) =>
+        step("keep", () => {
+          kept.set(room(entry), secret);
+          rooms.delete(room(entry));
+        }),
+      isKept: (entry) => kept.has(room(entry)),
       isEscrowed: () => false,
       readKept: (entry) =>
         step("read kept", () => {
-          const one = kept.get(keyOf(entry));
+          const one = kept.get(room(entry));
           if (one === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
           return one;
         }),
-      destroyKept: (entry) => step("destroy", () => void kept.delete(keyOf(entry))),
-      release: () => step("release kept", () => {}),
+      destroyKept: (entry) =>
+        step("destroy", () => {
+          this.promises.destroying(around, entry);
+          kept.delete(room(entry));
+          rooms.delete(room(entry));
+        }),
+      release: (entry) => step("release kept", () => void rooms.delete(room(entry)), entry),
     };
   }
 
+  #store(process: Process, machine: Machine, address: string): StoreTarget {
+    const written = this.stores.get(address) ?? [];
+    this.stores.set(address, written);
+    const keys: ProofKeys = {
+      find: (entry) => machine.proofKeys.get(entry),
+      make: async (entry) => machine.proofKeys.get(entry) ?? this.#newKey(machine, entry),
+    };
+    return {
+      scheme: "memory",
+      keys,
+      store: {
+        address,
+        check: async () => ({ server: "s" }),
+        prepare: () => this.#call(process, "prepare store", () => ({ version: String(written.length) })),
+        write: (text) => this.#call(process, "write store", () => void written.push(text)),
+        read: () => this.#call(process, "read store", () => written.at(-1)),
+      },
+    };
+  }
+
+  #newKey({ proofKeys }: Machine, entry: string): Buffer {
+    const key = Buffer.from(entry);
+    proofKeys.set(entry, key);
+    return key;
+  }
+
+  #rememberedStore(process: Process, machine: Machine, record: RecordOf<"store">) {
+    const target = this.#store(process, machine, record.to.replace("memory:", ""));
+    return rememberedStore(record, { open: async () => target, keys: target.keys });
+  }
+
   /** A file, as each process makes it anew. */
-  file(process: Process, machine: Machine, { path, force = false }: { path: string; force?: boolean }): Destination {
+  file(
+    process: Process,
+    machine: Machine,
+    { path, force = false }: { path: string; force?: boolean },
+  ): SingleDestinationPlace {
     const { files, reserves } = machine;
     let reserved: string | undefined;
-    const step = async <T>(what: string, effect: () => T): Promise<T> => {
-      await this.turns.turn(process, what);
-      return effect();
-    };
-    const record = () => ({ kind: "file", path, as: "raw", force, reserved }) as const;
-    const place: SingleDestinationPlace = {
+    let inode: string | undefined;
+    let work: string | undefined;
+    const step = <T>(what: string, effect: () => T, entry?: string): Promise<T> =>
+      this.#call(process, what, effect, entry);
+    const record = () => ({ kind: "file", path, as: "raw", force, reserved, inode }) as const;
+    return {
       isStdout: false,
       get record() {
         return record();
@@ -608,26 +647,47 @@ export class World {
           if (files.has(path) && !force) throw new Failure("usage", `${path} exists.`);
           return record();
         }),
-      prepare: (work) =>
+      prepare: (entry) =>
         step("prepare", () => {
-          reserved = `${path}.${work}`;
-          if (!reserves.has(reserved)) reserves.set(reserved, "");
+          work = entry;
+          reserved = `${path}.${entry}`;
+          const found = reserves.get(reserved);
+          if (found?.secret) throw new Failure("failed", `${reserved} contains the secret of an earlier run.`);
+          inode = found?.inode ?? String((this.#inodes += 1));
+          reserves.set(reserved, { inode, secret: "", by: process });
           return record();
         }),
       deliver: async ({ secret }) => {
-        await step("write", () => void reserves.set(reserved!, secret));
-        await step("name", () => {
-          assertFree(files, { path, force });
-          files.set(path, { reserve: reserved!, secret });
-          reserves.delete(reserved!);
-        });
+        if (reserved === undefined) throw new Error("No space could be reserved for it there.");
+        try {
+          const written = { inode: inode!, secret, by: process };
+          await step("write", () => void reserves.set(reserved!, written));
+          await step("name", () => {
+            assertFree(files, { path, force });
+            files.set(path, written);
+            reserves.delete(reserved!);
+          });
+        } catch (error) {
+          throw error instanceof Failure ? new Failure("undelivered", error.message) : error;
+        }
       },
       release: () =>
-        step("release", () => {
-          if (reserved !== undefined && !reserves.get(reserved)) reserves.delete(reserved);
-        }),
+        step(
+          "release",
+          () => {
+            if (reserved !== undefined && !reserves.get(reserved)?.secret) reserves.delete(reserved);
+          },
+          work,
+        ),
     };
-    return place;
+  }
+
+  /** What a person named: standard output, a file, a store, or the last two. */
+  destination(process: Process, machine: Machine, { kind, path }: Wanted): Destination {
+    if (kind === "stdout") return this.output(process);
+    const file = this.file(process, machine, { path });
+    const store = storeDestination(this.#store(process, machine, path));
+    return kind === "file" ? file : kind === "store" ? store : severalDestinations([file, store]);
   }
 
   /** Standard output: whoever reads it has the secret. */
@@ -646,25 +706,49 @@ export class World {
     };
   }
 
+  /** The missing destinations of an entry, or a file that was named for it. */
+  async #remembered(
+    process: Process,
+    { machine }: Surroundings,
+    { id, destination: record }: Pick<Entry, "id" | "destination">,
+    path: string | undefined,
+  ): Promise<Destination> {
+    const named = path === undefined ? [] : [this.file(process, machine, { path, force: true })];
+    const one = async (place: SingleRecord): Promise<SingleDestinationPlace> => {
+      if (place.kind === "file") return this.file(process, machine, { path: place.path, force: place.force });
+      if (place.kind !== "store") return this.file(process, machine, { path: `/recovered-${id}` });
+      const { facts, proof, to } = place;
+      return storeDestination({
+        ...this.#store(process, machine, to.replace("memory:", "")),
+        before: { facts, proof },
+      });
+    };
+    if (record?.kind === "several") return rememberedSeveral(record, named, one);
+    return named[0] ?? one(record ?? { kind: "stdout" });
+  }
+
   /** One command's recovery: each place takes one secret, an entry is finished as its own account. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
+    const [agrees, endsOverlap] = [!this.#dice.is(0.1), this.#dice.is(0.1)];
+    if (endsOverlap) this.promises.endsOverlap.add(process);
+    const answer = (entry: Entry, isYes: boolean): boolean => {
+      if (isYes) this.promises.agreed(entry);
+      return isYes;
+    };
     const path = this.chance.is(0.3) ? `/recovered by ${process.name}` : undefined;
     return {
-      destinationOf: async (entry: Entry): Promise<Destination> => {
-        const record = entry.destination;
-        const to =
-          path === undefined && record?.kind === "file"
-            ? this.file(process, around.machine, { path: record.path, force: record.force })
-            : this.file(process, around.machine, { path: path ?? `/recovered-${entry.id}`, force: path !== undefined });
-        return taken.once(to, entry.parent ?? entry.id);
-      },
+      destinationOf: async (entry: Entry): Promise<Destination> =>
+        taken.once(await this.#remembered(process, around, entry, path), entry.parent ?? entry.id),
       // As `--yes` agrees.
       mayReplace: async (entry: Entry) =>
-        entry.detail.made_before !== true && otherPlaces(entry, bench.secrets.place).length === 0,
-      mayRevokeUnproven: async () => false,
+        answer(
+          entry,
+          agrees && entry.detail.made_before !== true && otherPlaces(entry, bench.secrets.place).length === 0,
+        ),
+      mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),
       waitMs: 60_000,
-      overlap: "leave" as const,
+      overlap: endsOverlap ? ("end" as const) : ("leave" as const),
       benchFor: async (entry: Entry) => ({ ...bench, account: await this.#account(process, around, entry) }),
     };
   }

@@ -39,6 +39,11 @@ export class Process {
   /** What it is about to do. */
   at = "";
   mayGoOn: () => boolean = () => true;
+  readonly interruption = new AbortController();
+
+  get isInterrupted(): boolean {
+    return this.interruption.signal.aborted;
+  }
 
   constructor(name: string) {
     this.name = name;
@@ -79,8 +84,9 @@ export class Turns {
   /**
    * Lets all of them live to their end, or until nobody can go on.
    * @param killOf how probable it is that a turn ends its process instead
+   * @param onTurn told of each turn before it is made
    */
-  async live(killOf: number, onKill: (process: Process) => void): Promise<void> {
+  async live(killOf: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
@@ -94,6 +100,7 @@ export class Turns {
         onKill(process);
         continue;
       }
+      onTurn(process);
       this.history.push(`${process.name}: ${at}`);
       process.resume = undefined;
       await new Promise<void>((back) => {

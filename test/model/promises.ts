@@ -1,0 +1,379 @@
+// What integ promises of the order of its steps. The simulated world reports every request, response, record, kept copy and end
+// of a process as it happens; a promise that does not hold then is noted with the entry that broke it.
+import type { Attempt } from "../../src/api/http/attempt.ts";
+import { type Entry, isSettled } from "../../src/journal/entry.ts";
+import { missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
+import type { Made, Request } from "../unit/changes/an-account.ts";
+import type { Machine, Surroundings, World } from "./simulated-world.ts";
+import type { Process } from "./turns.ts";
+
+/** A request that changes the account. */
+export type Change = Extract<Request, "create" | "rotate" | "revoke">;
+
+/** A request as it is about to leave. */
+export interface Sending {
+  readonly what: Change;
+  readonly id?: string;
+  readonly body?: string;
+  readonly key?: string;
+}
+
+/** A request under an idempotency key, as the service met it first. */
+interface Sent {
+  readonly body: string;
+  readonly version: string;
+  readonly organization: string | undefined;
+}
+
+const finished: ReadonlySet<string> = new Set(["done", "replaced", "abandoned"]);
+
+export class Promises {
+  readonly broken: string[] = [];
+  readonly #world: World;
+  readonly #sent = new Map<string, Sent>();
+  /** How often the request of an entry left. */
+  readonly #sendings = new Map<string, number>();
+  /** Entries without an idempotency key whose request may have arrived. */
+  readonly #mayHaveArrived = new Set<string>();
+  /** Entries for which a person agreed: to replace what is lost, to send again, or to revoke without a proof. */
+  readonly #agreed = new Set<string>();
+  /** Before then a process does not send the request of an entry again. */
+  readonly #notBefore = new Map<string, number>();
+  readonly #unrecorded = new Set<string>();
+  /** Work for which a process has sent a change. */
+  readonly #changing = new Map<Process, Set<string>>();
+  /** Work in whose course the disk of a process failed after a change. */
+  readonly #failed = new Map<Process, Set<string>>();
+  /** Changes that a process began to send after it was interrupted. */
+  readonly #afterInterruption = new Map<Process, number>();
+  /** The key of a creation that was refused as too early and has met nothing else, by machine and request. */
+  readonly #tooEarly = new Map<string, string>();
+  /** The newest secret of a key that was rotated in place: by whom, for which entry, and when. */
+  readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
+  readonly #startedAt = new Map<Process, number>();
+  #moments = 0;
+  /** Processes that were told to end an overlap now. */
+  readonly endsOverlap = new Set<Process>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  agreed({ id }: Entry): void {
+    this.#agreed.add(id);
+  }
+
+  /** A change is about to leave. @returns the entry that it belongs to */
+  sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
+    const entry = this.#underWay(process, around.machine, request);
+    const { what } = request;
+    if (entry === undefined) {
+      this.broken.push(`${what} ${request.id ?? ""} was sent, and no entry of the process asks for it`);
+      return undefined;
+    }
+    this.#afterTrouble(process, entry, what);
+    this.#changing.set(process, (this.#changing.get(process) ?? new Set()).add(workOf(entry)));
+    this.#notTooEarly(process, entry);
+    if (what === "revoke") this.#revoking(process, entry, request.id!);
+    else {
+      this.#recorded(entry);
+      this.#underItsOwnKey(around, entry, request, version);
+      this.#onlyOnce(entry);
+      this.#placeForSecret(around, entry);
+    }
+    return entry;
+  }
+
+  /** A process knows what became of its request. */
+  answered(process: Process, entry: Entry | undefined, answer: Attempt<unknown>): void {
+    if (entry === undefined) return;
+    if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
+    const seconds = answer.kind === "refused" ? (answer.retryAfterSeconds ?? 0) : 0;
+    this.#notBefore.set(`${entry.id} ${process.name}`, this.#world.now + seconds * 1000);
+  }
+
+  /** A process ended by itself or was killed. */
+  ended(process: Process, machines: readonly Machine[]): void {
+    if (process.isDead) return;
+    for (const { held } of machines)
+      for (const [id, by] of held)
+        if (by === process) this.broken.push(`${process.name} ended and kept the lease of ${id}`);
+    if (this.#failed.has(process)) return;
+    for (const { reserves, rooms } of machines) {
+      for (const [path, { secret, by }] of reserves)
+        if (by === process && secret === "") this.broken.push(`${process.name} ended and left the empty file ${path}`);
+      for (const [room, by] of rooms)
+        if (by === process) this.broken.push(`${process.name} ended and left the empty room of ${room}`);
+    }
+  }
+
+  /** A call of the disk failed. @param id the entry that could not be recorded, or whose reserve could not be given back */
+  diskFailed(process: Process, id: string | undefined): void {
+    const works = this.#failed.get(process) ?? new Set();
+    this.#failed.set(process, works);
+    const work = workOf(this.#find(id));
+    if (this.#changing.get(process)?.has(work) === true) works.add(work);
+  }
+
+  /** A step of an entry could not be recorded: what a later process finds says less than happened. */
+  unrecorded(id: string): void {
+    this.#unrecorded.add(id);
+  }
+
+  /** An entry changes. */
+  recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
+    const { broken } = this;
+    // A service that says "pending" of what it had made is believed.
+    if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
+      broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
+    if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
+    if (before.state === after.state) return;
+    const made = this.#madeBy(after);
+    if (after.state === "done")
+      for (const { id, secret } of made)
+        if (!this.#isDelivered(secret)) broken.push(`${after.id} is done before the secret of ${id} was delivered`);
+    const { old_client, old_key, secret_claimed } = after.detail;
+    const isStep = old_client === undefined && old_key === undefined && secret_claimed !== true;
+    if (after.state === "done" && isStep && missingPlaces(after.destination).length > 0)
+      broken.push(`${after.id} is done before all of its destinations have the secret`);
+    if (after.state === "undelivered" && after.operation.endsWith(".create"))
+      for (const { id, secret } of made)
+        if (!this.#world.isSafe(secret))
+          broken.push(`${after.id} is to be claimed, and nobody kept the secret of ${id}`);
+    if (after.state === "secret_lost" && !this.#failed.has(process))
+      for (const { id, secret } of made)
+        if (around.machine.kept.get(keptName(around, after.id))?.secret === secret)
+          broken.push(`${after.id} calls the secret of ${id} lost, and it is kept here`);
+  }
+
+  /** A kept copy is about to be destroyed. */
+  destroying(around: Surroundings, id: string): void {
+    const kept = around.machine.kept.get(keptName(around, id));
+    const entry = this.#find(id);
+    // What the service called revoked is believed to be.
+    if (kept === undefined || entry === undefined || this.#world.lie?.status !== undefined) return;
+    if (!isSettled(entry.state) && entry.detail.secret_claimed !== true)
+      this.broken.push(`the kept secret of ${id} was destroyed while the entry is ${entry.state}`);
+    const made = this.#world.all().find(({ secret, status }) => secret === kept.secret && status === "active");
+    if (made && !this.#isDelivered(made.secret) && entry.state !== "replaced")
+      this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
+  }
+
+  /** What works is revoked because a person named it, or because something that works is in its place. */
+  revokesWhatMayGo({ entries }: Machine, id: string): void {
+    const going = this.#world.all().find((made) => made.id === id);
+    if (going?.status !== "active") return;
+    const isNamed = entries.some(
+      (entry) => entry.operation.endsWith(".revoke") && entry.attempts > 0 && entry.resource_id === id,
+    );
+    if (isNamed) return;
+    const maker = this.#world.makers.get(id)?.entry ?? "";
+    if (this.#unrecorded.has(maker) && this.#agreed.has(maker)) return;
+    if (!this.#world.mayGo.has(id)) {
+      if (this.#world.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
+      return;
+    }
+    const others = this.#world
+      .all()
+      .filter((made) => made !== going && this.#world.makers.has(made.id) && made.status === "active");
+    if (!others.some(({ secret }) => this.#world.isSafe(secret)))
+      this.broken.push(`${id} was revoked, and nothing that works is in its place`);
+  }
+
+  /** Typed again after 429, a creation goes out under its own key. */
+  tooEarly(
+    machine: Machine,
+    { idempotency_key: key, parent, replaces, request_text }: Entry,
+    about: Omit<Sent, "body">,
+  ): (answer: Attempt<unknown>) => void {
+    if (this.#world.isTwoFold || key === null || parent !== null || replaces !== null) return () => {};
+    const id = JSON.stringify([machine.name, request_text, about]);
+    const before = this.#tooEarly.get(id);
+    if (before !== undefined && before !== key)
+      this.broken.push(`${before} was refused as too early, and ${key} was sent for the same request`);
+    return (answer) => {
+      if (answer.kind === "refused" && answer.status === 429) this.#tooEarly.set(id, key);
+      else this.#tooEarly.delete(id);
+    };
+  }
+
+  /** A key is rotated in place: the secret that it had stops working. @returns told whether the new one arrived */
+  rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
+    const last = this.#rotated.get(id);
+    const isSafe = secret !== undefined && this.#world.isSafe(secret);
+    return (hasArrived: boolean): void => {
+      if (isSafe && last !== undefined && by.entry < last.entry)
+        this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
+      else this.stopsWorking(id, { process: by.process, isSafe });
+      // What did not arrive can be had only by another rotation.
+      if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
+      else this.#rotated.delete(id);
+    };
+  }
+
+  /** A secret that another process has got, or gets at this moment, stops working only by what was typed after it. */
+  stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
+    const last = this.#rotated.get(id);
+    if (last === undefined || last.process === process) return;
+    // Typed with `--new` beside a replacement that ends by revoking the key.
+    if (last.process.name.includes("--new")) return;
+    const isUnderWay = !last.process.isDead && !last.process.isEnded;
+    if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
+      this.broken.push(`the secret of ${id} for ${last.entry} stopped working at the same time as it came`);
+  }
+
+  started(process: Process): void {
+    this.#startedAt.set(process, (this.#moments += 1));
+  }
+
+  /** The entry that a request is sent for. Of a creation and its replacement, which ask for the same, the replacement is under way. */
+  #underWay(process: Process, { entries, held }: Machine, { what, id, body, key }: Sending): Entry | undefined {
+    const own = entries.filter((entry) => held.get(entry.id) === process);
+    if (what === "create")
+      return own.findLast(
+        ({ attempts, request_text, idempotency_key }) =>
+          attempts > 0 && request_text === body && idempotency_key === (key ?? null),
+      );
+    if (what === "rotate") return own.findLast(({ attempts, detail }) => attempts > 0 && detail.key_id === id);
+    return (
+      own.findLast(
+        ({ operation, request_text }) => operation.endsWith(".revoke") && request_text.includes(`"${id}"`),
+      ) ??
+      own.findLast(({ resource_id, operation }) => resource_id === id && operation.endsWith(".create")) ??
+      own.findLast(({ detail }) => detail.old_client === id || detail.old_key === id)
+    );
+  }
+
+  /** Nothing changes the account after the disk failed in the same work, and at most what was begun after an interruption. */
+  #afterTrouble(process: Process, entry: Entry, what: Change): void {
+    if (this.#failed.get(process)?.has(workOf(entry)) === true)
+      this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
+    if (!process.isInterrupted) return;
+    const count = (this.#afterInterruption.get(process) ?? 0) + 1;
+    this.#afterInterruption.set(process, count);
+    if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
+  }
+
+  /** Not before Retry-After: of this process, and of one that wrote it down. */
+  #notTooEarly(process: Process, { id, detail }: Entry): void {
+    const own = this.#notBefore.get(`${id} ${process.name}`) ?? 0;
+    const written = !this.#world.isSkewed ? Date.parse(detail.put_off_until ?? "") || 0 : 0;
+    const early = Math.max(own, written) - this.#world.now;
+    if (early > 0) this.broken.push(`${id} was sent ${early} ms before the end of Retry-After`);
+  }
+
+  /** Each sending is on disk before it leaves. */
+  #recorded({ id, attempts }: Entry): void {
+    const before = this.#sendings.get(id) ?? 0;
+    this.#sendings.set(id, before + 1);
+    if (attempts <= before) this.broken.push(`${id} was sent ${before + 1} times, and ${attempts} are on disk`);
+  }
+
+  /** One key is one request for ever: the same bytes, version and organization. */
+  #underItsOwnKey(
+    { machine, organizationId }: Surroundings,
+    entry: Entry,
+    { body, key }: Sending,
+    version: string,
+  ): void {
+    if (key === undefined) return;
+    const others = machine.entries.filter(({ id, idempotency_key }) => idempotency_key === key && id !== entry.id);
+    if (others.length > 0) this.broken.push(`${entry.id} was sent with the key of ${others[0]?.id}`);
+    const id = `${machine.name} ${key}`;
+    const now: Sent = { body: body ?? "", version, organization: organizationId };
+    const before = this.#sent.get(id) ?? now;
+    this.#sent.set(id, before);
+    for (const name of ["body", "version", "organization"] as const)
+      if (before[name] !== now[name])
+        this.broken.push(`${key} was sent with ${name} ${before[name]}, then ${now[name]}`);
+  }
+
+  /** What has no key and may have arrived is sent again only if a person agreed. */
+  #onlyOnce({ id, idempotency_key }: Entry): void {
+    if (idempotency_key !== null) return;
+    if (this.#mayHaveArrived.has(id) && !this.#agreed.has(id))
+      this.broken.push(`${id} has no idempotency key, may have arrived, and was sent again`);
+    this.#mayHaveArrived.add(id);
+  }
+
+  /** Before a request that may bring a secret there is a place for it, and one to keep it in, and the journal names both. */
+  #placeForSecret(around: Surroundings, { id, destination, detail, state }: Entry): void {
+    const { machine, folder } = around;
+    if (detail.attempted_at?.includes(`${machine.name}:${folder}`) !== true)
+      this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
+    // A process that lost its lease gives back the room of the next one.
+    if (this.#world.weather.lostLeases > 0) return;
+    if (isSettled(state) || this.#madeBy({ id }).some(({ secret }) => this.#isDelivered(secret))) return;
+    const room = keptName(around, id);
+    // Of several destinations those that can be reached get a secret that is kept.
+    if (machine.kept.has(room)) return;
+    if (!machine.rooms.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
+    if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);
+    const missing =
+      destination?.kind === "several" ? missingPlaces(destination) : destination ? placesOf(destination) : [];
+    for (const place of missing)
+      if (!this.#isReady(machine, place))
+        this.broken.push(`${id} was sent before ${place.kind} was ready for its secret`);
+  }
+
+  #isReady(machine: Machine, place: SingleRecord): boolean {
+    if (place.kind !== "file") return true;
+    return place.reserved !== undefined && (machine.reserves.has(place.reserved) || machine.files.has(place.path));
+  }
+
+  #revoking(process: Process, entry: Entry, id: string): void {
+    const going = this.#world.all().find((made) => made.id === id);
+    const { operation, detail, attempts } = entry;
+    if (operation.endsWith(".revoke")) {
+      if (attempts === 0) this.broken.push(`the revocation of ${id} was sent and is not on disk`);
+    } else if (operation.endsWith(".rotate")) {
+      if (going?.status === "active") this.#replacing(process, entry, id);
+    } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
+  }
+
+  /** The old one goes when the new one is made, delivered everywhere, shown to work, and the overlap is over. */
+  #replacing(process: Process, rotation: Entry, id: string): void {
+    const { id: entry, detail } = rotation;
+    const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
+    if (detail.keep_old === true) wrong("although it was to be kept");
+    const children = this.#world.entries().filter(({ parent }) => parent === entry);
+    const made = children.flatMap((child) => this.#madeBy(child)).filter(({ status }) => status === "active");
+    const delivered = made.filter(({ secret }) => this.#isDelivered(secret));
+    if (delivered.length === 0) return wrong("before the new secret was delivered");
+    const done = children.filter(({ state }) => state === "done");
+    if (done.length === 0) wrong("before the journal said that the new secret was delivered");
+    if (done.length > 0 && done.every(({ destination }) => missingPlaces(destination).length > 0))
+      wrong("before all destinations had the new secret");
+    if (detail.proven === undefined) wrong("before the journal said that the new one works");
+    const isAgreed = this.#agreed.has(entry) && detail.proven === "by the person";
+    if (!isAgreed && !delivered.some(({ secret }) => this.#world.proven.has(secret)))
+      wrong("before the new one was shown to work");
+    const until = Date.parse(detail.overlap_until ?? "");
+    if (!this.#world.isSkewed && !this.endsOverlap.has(process) && this.#world.now < until)
+      wrong(`${until - this.#world.now} ms before the end of the overlap`);
+  }
+
+  #find(id: string | undefined): Entry | undefined {
+    return this.#world.entries().find((entry) => entry.id === id);
+  }
+
+  /** What the requests of an entry made and that works. */
+  #madeBy({ id }: Pick<Entry, "id">): Made[] {
+    return this.#world
+      .all()
+      .filter((made) => made.status === "active" && this.#world.makers.get(made.id)?.entry === id);
+  }
+
+  #isDelivered(secret: string): boolean {
+    return this.#world.isDelivered(secret);
+  }
+}
+
+/** The id of the larger work that an entry is a part of. */
+function workOf(entry: Entry | undefined): string {
+  return entry?.parent ?? entry?.id ?? "";
+}
+
+export function keptName({ folder }: Pick<Surroundings, "folder">, entry: string): string {
+  return `${folder} ${entry}`;
+}
