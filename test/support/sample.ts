@@ -1,9 +1,6 @@
 // How much a run tries: `npm run test:full` everything, any other run a sample that keeps the inner loop short.
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
-/** Everything that is quick enough to be tried with a mutant too. */
-const isThorough = isFull || process.env.INTEG_MUTATION_WORK !== undefined;
-
 /**
  * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on. All without it.
  * The parts of one run meet everything once, whatever order they run in.
@@ -14,11 +11,6 @@ export function partOf<T>(all: readonly T[]): readonly T[] {
   const [part = 0, parts = 0] = named.split("/").map(Number);
   if (!(part >= 1 && part <= parts)) throw new Error(`INTEG_TEST_PART is like 2/6, not ${named}`);
   return all.filter((_, index) => index % parts === part - 1);
-}
-
-/** Of quick tests that are many: every `nth` of them, and all in a full run and with a mutant. */
-export function everyOf<T>(all: readonly T[], nth: number): readonly T[] {
-  return isThorough ? all : all.filter((_one, at) => at % nth === 0);
 }
 
 /** @param count how many a full run tries; a sample tries a quarter */
