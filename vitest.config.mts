@@ -84,7 +84,7 @@ export default defineConfig({
     maxWorkers: 6,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
-    globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts", "test/support/postgres-template.ts"],
+    globalSetup: ["test/support/clean-tree.ts", "test/support/postgres-template.ts"],
     projects: [
       {
         test: {

@@ -262,14 +262,6 @@ describe("the house", () => {
     expect(references).toEqual([]);
   });
 
-  it("has the tests that keep the promises of suites that went", () => {
-    const readme = readFileSync(join(root, "test", "README.md"), "utf8");
-    const [, section = ""] = readme.split("## Suites that went since 0.1.0");
-    const kept = [...section.split("\n## ")[0]!.matchAll(/`([\w/-]+\.test\.ts)`/g)].map(([, name]) => name!);
-    expect(kept.length).toBeGreaterThan(12);
-    expect(kept.filter((name) => !existsSync(join(root, "test", name)))).toEqual([]);
-  });
-
   it("has no room without a name of its own", () => {
     const nameless = files.filter((file) => /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file));
     expect(nameless).toEqual([]);

@@ -1,4 +1,4 @@
-// Defects of 0.1.0 that no other test would see again (test/findings.md names the test of each).
+// Defects that were fixed, and that no other test would see again.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
