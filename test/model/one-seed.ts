@@ -13,7 +13,8 @@ import type { Workbench } from "../../src/changes/workbench.ts";
 import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { prunable } from "../../src/journal/prunable.ts";
-import { calm, type Machine, type Surroundings, type Wanted, type Weather, World } from "./simulated-world.ts";
+import type { Machine } from "./in-memory.ts";
+import { calm, type Surroundings, type Wanted, type Weather, World } from "./simulated-world.ts";
 import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
@@ -212,8 +213,9 @@ class History {
   ): Promise<unknown> {
     const { wish, keepOld, overlapMs, path, fresh } = typed;
     const { old = "" } = wish;
-    const destination = this.#world.destination(process, machine, { kind: this.#kindOf(wish), path });
-    const agreeing = this.#world.recovering(process, { ...this.#around(false), machine }, bench);
+    const around = { ...this.#around(false), machine };
+    const destination = this.#world.destination(process, around, { kind: this.#kindOf(wish), path });
+    const agreeing = this.#world.recovering(process, around, bench);
     const rotation = { ...agreeing, destination };
     const request = { overlapMs, keepOld };
     if (wish.verb === "revoke")
@@ -276,7 +278,7 @@ class History {
             const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
             await recover(bench.journal, roots, world.recovering(process, around, bench));
             for (const { id, state } of await bench.journal.unsettled())
-              if (state === "undelivered") await this.#claim(bench, { id, process, machine });
+              if (state === "undelivered") await this.#claim(bench, { id, process, around });
           },
           () => {},
         );
@@ -286,13 +288,13 @@ class History {
 
   async #claim(
     bench: Workbench,
-    { id, process, machine }: { readonly id: string; readonly process: Process; readonly machine: Machine },
+    { id, process, around }: { readonly id: string; readonly process: Process; readonly around: Surroundings },
   ): Promise<void> {
     const lease = await bench.journal.lease(id);
     try {
       if (lease.entry.state === "undelivered")
         await deliverKept(bench, lease, {
-          destination: this.#world.file(process, machine, { path: `/claimed-${id}` }),
+          destination: this.#world.destination(process, around, { kind: "file", path: `/claimed-${id}` }),
         });
     } finally {
       await lease.release();

@@ -6,47 +6,15 @@ import type { Context } from "../../src/context.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { DiskHealth, otherPlaces, type Workbench } from "../../src/changes/workbench.ts";
-import type { SecretKeeping } from "../../src/secrets/kept.ts";
 import { Failure } from "../../src/errors.ts";
-import {
-  assertNoneLost,
-  assertSameAccount,
-  entriesOfRequest,
-  entryOfKey,
-  isResumable,
-  newEntry,
-} from "../../src/journal/admission.ts";
-import { type Entry, type EntryProgress, isSettled } from "../../src/journal/entry.ts";
-import { findEntry, type EntryFilter, fits } from "../../src/journal/lookup.ts";
-import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../../src/journal/journal.ts";
-import type {
-  Destination,
-  OneTimeSecret,
-  ProofKeys,
-  RecordOf,
-  SingleDestinationPlace,
-  SingleRecord,
-} from "../../src/secrets/destination.ts";
+import type { Entry } from "../../src/journal/entry.ts";
+import type { Journal } from "../../src/journal/journal.ts";
+import type { Destination, SingleDestinationPlace, SingleRecord } from "../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
-import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 import { AnAccount, type Fate, type Made, type Request } from "../unit/changes/an-account.ts";
+import { InMemory, isDelivered, isKept, type Machine, newMachine, type Outside } from "./in-memory.ts";
 import { keptName, Promises, type Sending } from "./promises.ts";
 import { type Chance, Process, Turns } from "./turns.ts";
-
-/** A machine: what its processes share and what a crash leaves. Another folder of kept secrets is another place. */
-export interface Machine {
-  readonly name: string;
-  readonly entries: Entry[];
-  readonly held: Map<string, Process>;
-  readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** What is reserved for files, with what was written there, and the process that made it. */
-  readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: Process }>;
-  /** By folder and entry. */
-  readonly kept: Map<string, OneTimeSecret>;
-  /** Empty room for a secret to be kept, by folder and entry. */
-  readonly rooms: Map<string, Process>;
-  readonly proofKeys: Map<string, Buffer>;
-}
 
 /** What one process finds around it. */
 export interface Surroundings {
@@ -113,11 +81,9 @@ export class World {
   readonly machines: Machine[] = [];
   readonly promises = new Promises(this);
   readonly broken = this.promises.broken;
-  /** What each store was given, by address, oldest first. */
-  readonly stores = new Map<string, string[]>();
+  readonly outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
   /** What fails of disks and stores, and who is interrupted. */
   readonly #dice: Chance;
-  readonly printed = new Set<string>();
   /** Credentials that a change may revoke although their secret is in use, with the id of whoever asked. */
   readonly mayGo = new Set<string>();
   /** Secrets that were shown to work by an exchange. */
@@ -141,7 +107,6 @@ export class World {
   weather = calm;
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
-  #inodes = 0;
 
   constructor(chance: Chance, dice: Chance) {
     this.chance = chance;
@@ -152,16 +117,7 @@ export class World {
   }
 
   machine(name: string): Machine {
-    const made: Machine = {
-      name,
-      entries: [],
-      held: new Map(),
-      files: new Map(),
-      reserves: new Map(),
-      kept: new Map(),
-      rooms: new Map(),
-      proofKeys: new Map(),
-    };
+    const made = newMachine(name);
     this.machines.push(made);
     return made;
   }
@@ -208,23 +164,12 @@ export class World {
 
   /** True if a secret is somewhere: where it was to go, or kept. */
   isSafe(secret: string): boolean {
-    return (
-      this.isDelivered(secret) ||
-      this.machines.some(
-        ({ reserves, kept }) =>
-          [...reserves.values()].some((one) => one.secret === secret) ||
-          [...kept.values()].some((one) => one.secret === secret),
-      )
-    );
+    return this.isDelivered(secret) || isKept(secret, this.machines);
   }
 
   /** True if a secret is where it was to go. */
   isDelivered(secret: string): boolean {
-    return (
-      this.printed.has(secret) ||
-      [...this.stores.values()].some((written) => written.at(-1) === secret) ||
-      this.machines.some(({ files }) => [...files.values()].some((file) => file.secret === secret))
-    );
+    return isDelivered(secret, this.outside, this.machines);
   }
 
   entries(): Entry[] {
@@ -248,11 +193,12 @@ export class World {
 
   async #bench(process: Process, around: Surroundings): Promise<Workbench> {
     this.isSkewed ||= around.skewMs !== 0;
-    const journal = this.#journal(process, around);
+    const machine = this.#on(process, around);
+    const journal = machine.journal();
     const bench = {
       account: await this.#account(process, around),
       journal,
-      secrets: this.#secrets(process, around),
+      secrets: machine.secrets(),
       disk: new DiskHealth(),
       retryForMs: this.chance.pick([0, 60_000]),
       clock: {
@@ -289,7 +235,7 @@ export class World {
     const context = {
       profiles: { active: async () => profile, named: async () => profile },
       settings: { serviceVersion: around.serviceVersion },
-      journal: async () => this.#journal(process, around),
+      journal: async (): Promise<Journal> => this.#on(process, around).journal(),
       connect: async (_profile: unknown, { serviceVersion }: { serviceVersion?: string } = {}) =>
         this.#service(process, around, serviceVersion ?? around.serviceVersion ?? "2026-07-01"),
     };
@@ -430,298 +376,56 @@ export class World {
     return answer;
   }
 
-  #journal(process: Process, around: Surroundings): Journal {
-    const { machine, skewMs } = around;
-    const { entries, held } = machine;
-    const sorted = (): Entry[] => entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
-    const unsettled = (): Entry[] => sorted().filter(({ state }) => !isSettled(state));
-    const at = (): string => new Date((this.now += 1) + skewMs).toISOString();
-    const lease = (from: Entry): EntryLease => {
-      held.set(from.id, process);
-      return this.#lease(from.id, { process, around, at });
-    };
-    const free = (id: string): boolean => !held.has(id) || held.get(id) === process;
-    const unfinished = (intent: Intent, { fresh = false, key }: AdmissionChoice = {}): Admission | undefined => {
-      if (key !== undefined) {
-        const holder = entryOfKey(sorted(), intent, { key, scope: "machine" });
-        if (holder && !free(holder.id))
-          throw new Failure("outcome_unknown", "Another process works on it.", { unsent: true });
-        return holder && { kind: "same_key", lease: lease(holder) };
-      }
-      const same = fresh
-        ? []
-        : entriesOfRequest(sorted(), intent, "machine").filter(({ id, state }) => !isSettled(state) && free(id));
-      const found = same.find(isResumable);
-      if (found === undefined && !fresh) {
-        assertNoneLost(same);
-        assertSameAccount(unsettled(), intent, "machine");
-      }
-      return found && { kind: "resumed", lease: lease(found) };
-    };
-    const selected = (filter: EntryFilter): Entry[] =>
-      sorted()
-        .filter((entry) => fits(entry, filter))
-        .slice(0, filter.limit);
-    return {
-      entries: async () => sorted(),
-      unsettled: async () => unsettled(),
-      select: async (filter: EntryFilter) => selected(filter),
-      async *each(filter: EntryFilter) {
-        yield* selected(filter);
-      },
-      find: async (id: string) => findEntry(sorted(), id),
-      resume: async (intent: Intent, options?: AdmissionChoice) => unfinished(intent, options),
-      admit: async (intent: Intent, options?: AdmissionChoice) => {
-        const found = await this.#call(process, "admit", () => unfinished(intent, options));
-        if (found) return found;
-        const made = { id: `${machine.name}${String(entries.length + 1).padStart(8, "0")}`, at: at() };
-        const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
-        const entry = newEntry(intent, { ...made, key });
-        entries.push(entry);
-        return { kind: "new", lease: lease(entry) };
-      },
-      lease: async (id: string) => {
-        await this.turns.turn(process, "lease", () => free(id));
-        return lease(findEntry(sorted(), id));
-      },
-      tryLease: async (id: string) => {
-        await this.turns.turn(process, "try lease");
-        return free(id) ? lease(findEntry(sorted(), id)) : null;
-      },
-      extendLeases: async () => {},
-      holdsLeases: () => true,
+  /** A process on its machine. */
+  #on(process: Process, around: Surroundings): InMemory {
+    const { machine, skewMs, folder } = around;
+    const { held } = machine;
+    const isFree = (id: string): boolean => !held.has(id) || held.get(id) === process;
+    return new InMemory(machine, this.outside, {
+      by: process,
+      call: (what, effect, entry) => this.#call(process, what, effect, entry),
+      waitFor: (what, mayGoOn) => this.turns.turn(process, what, mayGoOn),
+      at: () => new Date((this.now += 1) + skewMs).toISOString(),
       isShared: false,
-    } as unknown as Journal;
-  }
-
-  #lease(
-    id: string,
-    { process, around, at }: { process: Process; around: Surroundings; at: () => string },
-  ): EntryLease {
-    const { entries, held } = around.machine;
-    const stored = (): Entry => entries.find((entry) => entry.id === id)!;
-    // What was noted is gone with the process, unless a step was recorded after it.
-    let noted: Partial<EntryProgress> = {};
-    return {
-      get entry() {
-        return { ...stored(), ...noted };
-      },
-      note: (change) => {
-        noted = { ...noted, ...change };
-      },
-      record: (change) =>
-        this.#call(
-          process,
-          "record",
-          () => {
-            if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
-            if (held.get(id) !== process) {
-              this.promises.unrecorded(id);
-              throw new Failure("failed", `The lease of ${id} is over.`);
-            }
-            const next = { ...stored(), ...noted, ...change, updated_at: at() };
-            this.promises.recorded(process, around, stored(), next);
-            this.turns.history.push(`  ${id} ${next.operation} is ${next.state}`);
-            entries[entries.indexOf(stored())] = next;
-            noted = {};
-            return next;
-          },
-          id,
-        ),
-      release: async () => {
-        if (held.get(id) === process) held.delete(id);
-      },
-    };
-  }
-
-  #secrets(process: Process, around: Surroundings): SecretKeeping {
-    const { machine, folder } = around;
-    const { kept, rooms, files, reserves, name } = machine;
-    const room = (entry: string): string => keptName(around, entry);
-    const step = <T>(what: string, effect: () => T, entry?: string): Promise<T> =>
-      this.#call(process, what, effect, entry);
-    return {
-      profileWith: async () => undefined,
-      completeDelivery: async (record) => {
-        if (record.kind === "store") return this.#rememberedStore(process, machine, record).completeDelivery({});
-        return step("complete delivery", () => {
-          if (record.kind !== "file" || record.reserved === undefined) return false;
-          const whole = reserves.get(record.reserved);
-          if (whole?.secret && whole.inode === record.inode) {
-            assertFree(files, record);
-            files.set(record.path, whole);
-            reserves.delete(record.reserved);
-          }
-          return files.get(record.path)?.inode === record.inode;
-        });
-      },
-      removeReserve: (record) =>
-        step("remove reserve", () => {
-          if (record.kind === "file" && record.reserved !== undefined && !reserves.get(record.reserved)?.secret)
-            reserves.delete(record.reserved);
-        }),
-      reread: async (record) => {
-        if (record.kind === "store") return this.#rememberedStore(process, machine, record).reread();
-        return step("reread", () => {
-          const file = record.kind === "file" ? files.get(record.path) : undefined;
-          return record.kind === "file" && file?.inode === record.inode ? file?.secret : undefined;
-        });
-      },
-      escrow: async () => false,
-      place: `${name}:${folder}`,
-      reserve: (entry) => step("reserve", () => void (kept.has(room(entry)) || rooms.set(room(entry), process))),
-      keep: (entry, secret) =>
-        step("keep", () => {
-          kept.set(room(entry), secret);
-          rooms.delete(room(entry));
-        }),
-      isKept: (entry) => kept.has(room(entry)),
-      isEscrowed: () => false,
-      readKept: (entry) =>
-        step("read kept", () => {
-          const one = kept.get(room(entry));
-          if (one === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
-          return one;
-        }),
-      destroyKept: (entry) =>
-        step("destroy", () => {
-          this.promises.destroying(around, entry);
-          kept.delete(room(entry));
-          rooms.delete(room(entry));
-        }),
-      release: (entry) => step("release kept", () => void rooms.delete(room(entry)), entry),
-    };
-  }
-
-  #store(process: Process, machine: Machine, address: string): StoreTarget {
-    const written = this.stores.get(address) ?? [];
-    this.stores.set(address, written);
-    const keys: ProofKeys = {
-      find: (entry) => machine.proofKeys.get(entry),
-      make: async (entry) => machine.proofKeys.get(entry) ?? this.#newKey(machine, entry),
-    };
-    return {
-      scheme: "memory",
-      keys,
-      store: {
-        address,
-        check: async () => ({ server: "s" }),
-        prepare: () => this.#call(process, "prepare store", () => ({ version: String(written.length) })),
-        write: (text) => this.#call(process, "write store", () => void written.push(text)),
-        read: () => this.#call(process, "read store", () => written.at(-1)),
-      },
-    };
-  }
-
-  #newKey({ proofKeys }: Machine, entry: string): Buffer {
-    const key = Buffer.from(entry);
-    proofKeys.set(entry, key);
-    return key;
-  }
-
-  #rememberedStore(process: Process, machine: Machine, record: RecordOf<"store">) {
-    const target = this.#store(process, machine, record.to.replace("memory:", ""));
-    return rememberedStore(record, { open: async () => target, keys: target.keys });
-  }
-
-  /** A file, as each process makes it anew. */
-  file(
-    process: Process,
-    machine: Machine,
-    { path, force = false }: { path: string; force?: boolean },
-  ): SingleDestinationPlace {
-    const { files, reserves } = machine;
-    let reserved: string | undefined;
-    let inode: string | undefined;
-    let work: string | undefined;
-    const step = <T>(what: string, effect: () => T, entry?: string): Promise<T> =>
-      this.#call(process, what, effect, entry);
-    const record = () => ({ kind: "file", path, as: "raw", force, reserved, inode }) as const;
-    return {
-      isStdout: false,
-      get record() {
-        return record();
-      },
-      check: () =>
-        step("check", () => {
-          if (files.has(path) && !force) throw new Failure("usage", `${path} exists.`);
-          return record();
-        }),
-      prepare: (entry) =>
-        step("prepare", () => {
-          work = entry;
-          reserved = `${path}.${entry}`;
-          const found = reserves.get(reserved);
-          if (found?.secret) throw new Failure("failed", `${reserved} contains the secret of an earlier run.`);
-          inode = found?.inode ?? String((this.#inodes += 1));
-          reserves.set(reserved, { inode, secret: "", by: process });
-          return record();
-        }),
-      deliver: async ({ secret }) => {
-        if (reserved === undefined) throw new Error("No space could be reserved for it there.");
-        try {
-          const written = { inode: inode!, secret, by: process };
-          await step("write", () => void reserves.set(reserved!, written));
-          await step("name", () => {
-            assertFree(files, { path, force });
-            files.set(path, written);
-            reserves.delete(reserved!);
-          });
-        } catch (error) {
-          throw error instanceof Failure ? new Failure("undelivered", error.message) : error;
+      isFree,
+      mayTry: isFree,
+      holders: () => [...held].flatMap(([id, by]) => (by === process ? [] : [id])),
+      taking: () => {},
+      reading: () => {},
+      recording: (before, after) => {
+        const { id } = before;
+        if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
+        if (held.get(id) !== process) {
+          this.promises.unrecorded(id);
+          throw new Failure("failed", `The lease of ${id} is over.`);
         }
+        this.promises.recorded(process, around, before, after);
+        this.turns.history.push(`  ${id} ${after.operation} is ${after.state}`);
       },
-      release: () =>
-        step(
-          "release",
-          () => {
-            if (reserved !== undefined && !reserves.get(reserved)?.secret) reserves.delete(reserved);
-          },
-          work,
-        ),
-    };
+      destroying: (entry) => this.promises.destroying(around, entry),
+      place: `${machine.name}:${folder}`,
+      room: (entry) => keptName(around, entry),
+    });
   }
 
   /** What a person named: standard output, a file, a store, or the last two. */
-  destination(process: Process, machine: Machine, { kind, path }: Wanted): Destination {
-    if (kind === "stdout") return this.output(process);
-    const file = this.file(process, machine, { path });
-    const store = storeDestination(this.#store(process, machine, path));
-    return kind === "file" ? file : kind === "store" ? store : severalDestinations([file, store]);
-  }
-
-  /** Standard output: whoever reads it has the secret. */
-  output(process: Process): Destination {
-    const record = { kind: "stdout" } as const;
-    return {
-      isStdout: true,
-      record,
-      check: async () => record,
-      prepare: async () => record,
-      deliver: async ({ secret }) => {
-        await this.turns.turn(process, "print");
-        this.printed.add(secret);
-      },
-      release: async () => {},
-    };
+  destination(process: Process, around: Surroundings, { kind, path }: Wanted): Destination {
+    const here = this.#on(process, around);
+    if (kind === "stdout") return here.taker("stdout");
+    if (kind === "file") return here.file(path);
+    return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
   /** The missing destinations of an entry, or a file that was named for it. */
   async #remembered(
-    process: Process,
-    { machine }: Surroundings,
+    here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,
     path: string | undefined,
   ): Promise<Destination> {
-    const named = path === undefined ? [] : [this.file(process, machine, { path, force: true })];
+    const named = path === undefined ? [] : [here.file(path, { force: true })];
     const one = async (place: SingleRecord): Promise<SingleDestinationPlace> => {
-      if (place.kind === "file") return this.file(process, machine, { path: place.path, force: place.force });
-      if (place.kind !== "store") return this.file(process, machine, { path: `/recovered-${id}` });
-      const { facts, proof, to } = place;
-      return storeDestination({
-        ...this.#store(process, machine, to.replace("memory:", "")),
-        before: { facts, proof },
-      });
+      if (place.kind === "file") return here.file(place.path, place);
+      return place.kind === "store" ? here.store(place.to, place) : here.file(`/recovered-${id}`);
     };
     if (record?.kind === "several") return rememberedSeveral(record, named, one);
     return named[0] ?? one(record ?? { kind: "stdout" });
@@ -730,6 +434,7 @@ export class World {
   /** One command's recovery: each place takes one secret, an entry is finished as its own account. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
+    const here = this.#on(process, around);
     const [agrees, endsOverlap] = [!this.#dice.is(0.1), this.#dice.is(0.1)];
     if (endsOverlap) this.promises.endsOverlap.add(process);
     const answer = (entry: Entry, isYes: boolean): boolean => {
@@ -739,7 +444,7 @@ export class World {
     const path = this.chance.is(0.3) ? `/recovered by ${process.name}` : undefined;
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
-        taken.once(await this.#remembered(process, around, entry, path), entry.parent ?? entry.id),
+        taken.once(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
       // As `--yes` agrees.
       mayReplace: async (entry: Entry) =>
         answer(
@@ -752,12 +457,4 @@ export class World {
       benchFor: async (entry: Entry) => ({ ...bench, account: await this.#account(process, around, entry) }),
     };
   }
-}
-
-/** A file gets a name that another one has only by `--force`. */
-function assertFree(
-  files: Machine["files"],
-  { path, force }: { readonly path: string; readonly force: boolean },
-): void {
-  if (files.has(path) && !force) throw new Failure("undelivered", `${path} exists.`);
 }

@@ -2,29 +2,12 @@
 // the processes that work in it: each of them may be made to crash at any call, and the next finds what is left.
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
 import { DiskHealth, type Workbench } from "../../../src/changes/workbench.ts";
-import type { SecretKeeping } from "../../../src/secrets/kept.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
-import {
-  assertNoneLost,
-  assertSameAccount,
-  entryOfKey,
-  isResumable,
-  newEntry,
-  entriesOfRequest,
-} from "../../../src/journal/admission.ts";
-import { type Entry, type EntryProgress, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
-import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
-import { findEntry, type EntryFilter, fits } from "../../../src/journal/lookup.ts";
-import type {
-  Destination,
-  OneTimeSecret,
-  ProofKeys,
-  SingleDestinationPlace,
-  SingleRecord,
-} from "../../../src/secrets/destination.ts";
+import { type Entry, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
+import type { Destination, SingleDestinationPlace } from "../../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../../src/secrets/several.ts";
-import { rememberedStore, storeDestination, type StoreTarget } from "../../../src/secrets/store.ts";
+import { InMemory, isDelivered, isKept, newMachine, type Outside } from "../../model/in-memory.ts";
 import { isFull } from "../../support/sample.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
@@ -54,19 +37,15 @@ export interface Setting {
 
 export class AWorld {
   readonly account = new AnAccount();
-  readonly entries: Entry[] = [];
-  readonly kept = new Map<string, OneTimeSecret>();
-  readonly files = new Map<string, { readonly reserve: string; readonly secret: string }>();
-  readonly reserves = new Map<string, string>();
-  readonly profiles = new Map<string, { readonly id: string; readonly secret: string }>();
-  readonly printed: string[] = [];
-  /** What a store was given, oldest first. */
-  readonly stored: string[] = [];
-  readonly #proofKeys = new Map<string, Buffer>();
+  readonly #machine = newMachine("1");
+  readonly #outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
+  readonly entries = this.#machine.entries;
+  readonly kept = this.#machine.kept;
+  readonly files = this.#machine.files;
+  readonly reserves = this.#machine.reserves;
+  readonly profiles = this.#outside.profiles;
   /** Every call of the process that runs or ran last, in order. */
   readonly calls: string[] = [];
-  /** The same with what each was about, its waits and what it told. */
-  readonly steps: string[] = [];
   readonly told: string[] = [];
   /** Promises that were seen broken. */
   readonly broken: string[] = [];
@@ -78,8 +57,6 @@ export class AWorld {
   onSleep: () => void = () => {};
   /** The process ends at its n-th point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** A person interrupts at the n-th call. */
-  interruptAt = Number.POSITIVE_INFINITY;
   /** Its file can be neither read nor written any more. */
   journalIsGone = false;
   /** Machine and folder of the processes that run now. */
@@ -91,7 +68,8 @@ export class AWorld {
   /** Its journal is a team's: it says who works on what. */
   isTeam = false;
   readonly #setting: Setting;
-  readonly #held = new Set<string>();
+  /** The process that lives. */
+  #process = {};
   #failing: readonly string[];
   #points = 0;
   #isDead = false;
@@ -103,7 +81,7 @@ export class AWorld {
     this.#failing = setting.failing ?? [];
     Object.assign(this.account.fates, structuredClone(setting.fates));
     this.account.now = () => this.now;
-    this.account.step = (name, effect, about) => this.#step(name, effect, about);
+    this.account.step = (name, effect) => this.#step(name, effect);
     this.account.onRequest = (what, about) => this.#audit(what, about);
   }
 
@@ -112,9 +90,9 @@ export class AWorld {
     this.#isDead = false;
     this.#points = 0;
     this.#counts = new Map();
-    this.#held.clear();
+    this.#process = {};
+    this.#machine.held.clear();
     this.calls.length = 0;
-    this.steps.length = 0;
     this.#interruption = new AbortController();
     try {
       const value = await work(this.#bench());
@@ -125,7 +103,7 @@ export class AWorld {
       throw error;
     } finally {
       this.#failing = [];
-      this.#held.clear();
+      this.#machine.held.clear();
     }
   }
 
@@ -165,15 +143,15 @@ export class AWorld {
     return this.entries.find((entry) => entry.operation === operation);
   }
 
+  /** What the store was given, oldest first. */
+  get stored(): readonly string[] {
+    return this.#outside.stores.get("a") ?? [];
+  }
+
   /** True if a secret is somewhere: where it was to go, or kept here. */
   isSafe(secret: string): boolean {
-    const places = [
-      ...[...this.files.values(), ...this.profiles.values(), ...this.kept.values()].map((place) => place.secret),
-      ...this.reserves.values(),
-      ...this.printed,
-      ...this.stored,
-    ];
-    return places.includes(secret);
+    const isThere = isDelivered(secret, this.#outside, [this.#machine]) || this.stored.includes(secret);
+    return isThere || isKept(secret, [this.#machine]);
   }
 
   #point(): void {
@@ -184,11 +162,9 @@ export class AWorld {
     throw crash;
   }
 
-  #step<T>(name: string, effect: () => T, about = ""): T {
+  #step<T>(name: string, effect: () => T): T {
     this.#point();
     this.calls.push(name);
-    this.steps.push(about === "" ? name : `${name} ${about}`);
-    if (this.calls.length === this.interruptAt) this.interrupt();
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
     if (this.#failing.includes(name) || this.#failing.includes(`${name} ${count}`))
@@ -224,6 +200,7 @@ export class AWorld {
   #bench(): Workbench {
     const { proves = true, retryForMs = 60_000 } = this.#setting;
     const { service } = this.account;
+    const here = this.#here();
     return {
       account: {
         profile: "p",
@@ -240,8 +217,8 @@ export class AWorld {
         exchangeKey: (secret, way) => this.#exchangeKey(secret, way),
         proveClient: (client, at) => this.#proveClient(client.secret, at.token_endpoint),
       },
-      journal: this.#journal(),
-      secrets: this.#secrets(),
+      journal: here.journal(),
+      secrets: here.secrets(),
       disk: new DiskHealth(),
       retryForMs,
       clock: {
@@ -250,26 +227,20 @@ export class AWorld {
         sleep: async (ms) => {
           this.now += ms;
           this.elapsed += ms;
-          this.steps.push(`sleep ${ms}`);
           this.onSleep();
           if (this.#interruption.signal.aborted) throw this.#interruption.signal.reason;
         },
         random: () => 0.5,
         interruption: this.#interruption.signal,
-        finishing: (work) => (this.steps.push("finishing"), work()),
+        finishing: (work) => work(),
       },
       tell: {
-        note: (text) => this.#tell(text, "note"),
-        warn: (text) => this.#tell(text, "warn"),
-        waiting: (text) => (this.steps.push(`waiting: ${text}`), () => void this.steps.push("waited")),
-        busy: (text) => (this.steps.push(`busy: ${text}`), () => void this.steps.push("done")),
+        note: (text) => void this.told.push(text),
+        warn: (text) => void this.told.push(text),
+        waiting: () => () => {},
+        busy: () => () => {},
       },
     };
-  }
-
-  #tell(text: string, how: "note" | "warn"): void {
-    this.told.push(text);
-    this.steps.push(`${how}: ${text}`);
   }
 
   async #proveClient(secret: string, at: string): Promise<void> {
@@ -284,167 +255,37 @@ export class AWorld {
     return this.account.service.tokens.exchangeAccessKey(secret);
   }
 
-  #journal(): Journal {
-    const sorted = (): Entry[] => {
+  #here(): InMemory {
+    const { held } = this.#machine;
+    const process = this.#process;
+    const reading = (): void => {
       if (this.journalIsGone) throw new Failure("failed", "The journal cannot be read.");
-      return this.entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
     };
-    const unfinished = (
-      intent: Intent,
-      { fresh = false, key }: { fresh?: boolean; key?: string } = {},
-    ): Admission | undefined => {
-      if (key !== undefined) {
-        const holder = entryOfKey(sorted(), intent, { key, scope: "machine" });
-        return holder && { kind: "same_key", lease: this.#lease(holder) };
-      }
-      const same = fresh
-        ? []
-        : entriesOfRequest(sorted(), intent, "machine").filter(
-            ({ id, state }) => !isSettled(state) && !this.#held.has(id),
-          );
-      const unfinished = same.find(isResumable);
-      if (unfinished === undefined && !fresh) {
-        assertNoneLost(same);
-        assertSameAccount(
-          sorted().filter(({ state }) => !isSettled(state)),
-          intent,
-          "machine",
-        );
-      }
-      return unfinished && { kind: "resumed", lease: this.#lease(unfinished) };
-    };
-    const selected = (filter: EntryFilter): Entry[] =>
-      sorted()
-        .filter((entry) => fits(entry, filter))
-        .slice(0, filter.limit);
-    const journal: Omit<
-      Journal,
-      | "path"
-      | "escrow"
-      | "count"
-      | "history"
-      | "takeAway"
-      | "extendLeases"
-      | "holdsLeases"
-      | "records"
-      | "merge"
-      | "movedTo"
-      | "markMoved"
-      | "verify"
-      | "condition"
-      | "prune"
-      | "close"
-    > = {
+    return new InMemory(this.#machine, this.#outside, {
+      by: process,
+      call: async (what, effect) => this.#step(what, effect),
+      waitFor: async () => {},
+      at: () => new Date((this.now += 1)).toISOString(),
       isShared: this.isTeam,
-      entries: async () => sorted(),
-      select: async (filter) => selected(filter),
-      async *each(filter) {
-        yield* selected(filter);
-      },
-      unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
-      find: async (id) => findEntry(sorted(), id),
-      resume: async (intent, options) => unfinished(intent, options),
-      admit: async (intent, options) =>
-        unfinished(intent, options) ??
-        this.#step(
-          "admit",
-          (): Admission => {
-            const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
-            const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
-            const entry = newEntry(intent, { ...made, key });
-            this.entries.push(entry);
-            return { kind: "new", lease: this.#lease(entry) };
-          },
-          aboutOf(intent),
-        ),
-      lease: async (id) => this.#lease(findEntry(sorted(), id)),
+      isFree: (id) => !held.has(id),
       // To take and release a team's lease forgets until when a request of its last holder may be under way.
-      tryLease: async (id) => {
+      mayTry: (id) => {
         if (this.isTeam) throw new Error(`the team's lease of ${id} was taken`);
         this.onTryLease();
-        return this.running.has(id) ? null : this.#lease(findEntry(sorted(), id));
+        return !this.running.has(id);
       },
-      holders: async () => new Map([...this.running].map((id) => [id, { pid: 1 } as never])),
-    };
-    return journal as Journal;
-  }
-
-  #at(): string {
-    return new Date((this.now += 1)).toISOString();
-  }
-
-  #lease(from: Entry): EntryLease {
-    const { id } = from;
-    if (this.#held.has(id)) throw new Error(`${id} is held twice`);
-    this.#held.add(id);
-    const stored = (): Entry => this.entries.find((entry) => entry.id === id)!;
-    // What was noted is gone with the process, unless a step was recorded after it.
-    let noted: Partial<EntryProgress> | undefined;
-    return {
-      get entry() {
-        return noted === undefined ? stored() : { ...stored(), ...noted };
+      holders: () => this.running,
+      taking: (id) => {
+        if (held.has(id)) throw new Error(`${id} is held twice`);
       },
-      note: (change) => {
-        noted = { ...noted, ...change };
+      reading,
+      recording: () => {
+        if (this.journalIsGone) throw new Failure("failed", "The journal cannot be written.");
       },
-      record: async (change) =>
-        this.#step(
-          "record",
-          () => {
-            if (this.journalIsGone) throw new Failure("failed", "The journal cannot be written.");
-            const next = { ...stored(), ...noted, ...change, updated_at: this.#at() };
-            this.entries[this.entries.indexOf(stored())] = next;
-            return next;
-          },
-          `${Number(id) - 1e9} ${changesOf({ ...stored(), ...noted, ...change }, stored())}`,
-        ),
-      release: async () => void this.#held.delete(id),
-    };
-  }
-
-  #secrets(): SecretKeeping {
-    return {
-      escrow: async () => false,
-      profileWith: async (id) => {
-        const [name] = [...this.profiles].find(([, its]) => its.id === id) ?? [];
-        return name === undefined ? undefined : { kind: "profile", name, profileId: name };
-      },
-      completeDelivery: async (record, { clientId, id }) => {
-        if (record.kind === "store")
-          return rememberedStore(record, { open: async () => this.#store(), keys: this.#keys() }).completeDelivery({});
-        return this.#step("complete delivery", () => {
-          if (record.kind === "profile") return this.profiles.get(record.name)?.id === (clientId ?? id ?? "none");
-          if (record.kind !== "file" || record.reserved === undefined) return false;
-          const whole = this.reserves.get(record.reserved);
-          if (whole) this.files.set(record.path, { reserve: record.reserved, secret: whole });
-          return this.files.get(record.path)?.reserve === record.reserved;
-        });
-      },
-      removeReserve: async (record) =>
-        this.#step("remove reserve", () => {
-          if (record.kind === "file" && record.reserved !== undefined && !this.reserves.get(record.reserved))
-            this.reserves.delete(record.reserved);
-        }),
-      reread: async (record) =>
-        this.#step("reread", () => {
-          const file = record.kind === "file" ? this.files.get(record.path) : undefined;
-          return record.kind === "file" && file?.reserve === record.reserved ? file?.secret : undefined;
-        }),
+      destroying: () => {},
       place: this.place,
-      reserve: async () => this.#step("reserve", () => {}),
-      keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret), secret.receipt),
-      isKept: (entry) => this.#step("is kept", () => this.kept.has(entry)),
-      isEscrowed: () => false,
-      readKept: async (entry) =>
-        this.#step("read kept", () => {
-          const kept = this.kept.get(entry);
-          if (kept === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
-          return kept;
-        }),
-      destroyKept: async (entry, options) =>
-        this.#step("destroy", () => void this.kept.delete(entry), options?.keepsProof ? "keeping the proof" : ""),
-      release: async () => this.#step("release kept", () => {}),
-    };
+      room: (entry) => entry,
+    });
   }
 
   /** The destination of a command, as each process makes it anew. */
@@ -459,94 +300,11 @@ export class AWorld {
     return secrets.every((secret) => secret !== undefined && secret === secrets[0]);
   }
 
-  #keys(): ProofKeys {
-    const find = (entry: string): Buffer | undefined => this.#proofKeys.get(entry);
-    const make = async (entry: string): Promise<Buffer> => {
-      if (!find(entry)) this.#proofKeys.set(entry, Buffer.from(entry));
-      return find(entry)!;
-    };
-    return { find, make };
-  }
-
-  #store(): StoreTarget {
-    return {
-      scheme: "memory",
-      keys: this.#keys(),
-      store: {
-        address: "a",
-        check: async () => ({ server: "s" }),
-        prepare: async () => this.#step("prepare store", () => ({ version: String(this.stored.length) })),
-        write: async (text) => this.#step("write store", () => void this.stored.push(text)),
-        read: async () => this.#step("read store", () => this.stored.at(-1)),
-      },
-    };
-  }
-
   /** One destination, as each process makes it anew. */
   single(kind: PlaceKind): SingleDestinationPlace {
-    if (kind === "store") return storeDestination(this.#store());
-    let reserved: string | undefined;
-    const record = (): SingleRecord => {
-      if (kind === "file") return { kind, path: "/secret", as: "raw", force: false, reserved };
-      return kind === "profile" ? { kind, name: "target", profileId: "t1" } : { kind };
-    };
-    return {
-      isStdout: kind === "stdout",
-      get record() {
-        return record();
-      },
-      check: async () =>
-        this.#step("check", () => {
-          if (kind === "file" && this.files.has("/secret")) throw new Failure("usage", "/secret exists.");
-          return record();
-        }),
-      prepare: async (work) =>
-        this.#step("prepare", () => {
-          reserved = `/.secret.${work}`;
-          if (kind === "file" && !this.reserves.has(reserved)) this.reserves.set(reserved, "");
-          return record();
-        }),
-      deliver: async (secret) => {
-        if (kind === "file") this.#step("write", () => void this.reserves.set(reserved!, secret.secret));
-        this.#step("deliver", () => this.#take(kind, secret, reserved), secret.receipt);
-      },
-      release: async () =>
-        this.#step("release", () => {
-          if (kind === "file" && reserved !== undefined && !this.reserves.get(reserved)) this.reserves.delete(reserved);
-        }),
-    };
+    const here = this.#here();
+    return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.taker(kind);
   }
-
-  #take(kind: PlaceKind, { secret, clientId, id }: OneTimeSecret, reserved = ""): void {
-    if (kind === "file") {
-      this.files.set("/secret", { reserve: reserved, secret });
-      this.reserves.delete(reserved);
-    } else if (kind === "profile") this.profiles.set("target", { id: clientId ?? id, secret });
-    else this.printed.push(secret);
-  }
-}
-
-/** All that an entry begins with, except whose it is. */
-function aboutOf(intent: Intent): string {
-  const { operation, method, path, idempotent, request_text, fingerprint, parent, replaces, detail } = intent;
-  const links = [parent && `of ${parent}`, replaces && `for ${replaces}`, idempotent ? "" : "without a key"];
-  return [operation, method, path, request_text, fingerprint, ...links, JSON.stringify(detail)]
-    .filter(Boolean)
-    .join(" ");
-}
-
-/** What a record says that the one before did not. */
-function changesOf(entry: Entry, before: Entry): string {
-  const partsOf = ({ detail, destination, ...rest }: Entry): Readonly<Record<string, unknown>> => {
-    const places = destination?.kind === "several" ? destination.places.map(({ state }) => state) : destination;
-    return { ...rest, ...detail, destination: places, updated_at: undefined, sent_as: undefined };
-  };
-  const [now, then] = [partsOf(entry), partsOf(before)];
-  const names = Object.keys({ ...then, ...now }).filter(
-    (name) => JSON.stringify(now[name]) !== JSON.stringify(then[name]),
-  );
-  const words = names.map((name) => `${name}=${JSON.stringify(now[name])}`).join(" ");
-  return words.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
 }
 
 /**

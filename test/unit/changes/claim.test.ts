@@ -89,8 +89,8 @@ describe.each(making)("of %s,", (what) => {
     const world = await kept(what);
     const { id, destination } = entryWithSecret(world);
     const secret = world.kept.get(id)!.secret;
-    const reserve = destination?.kind === "file" ? destination.reserved! : "";
-    world.files.set("/secret", { reserve, secret });
+    const inode = destination?.kind === "file" ? destination.inode! : "";
+    world.files.set("/secret", { inode, secret });
     expect(await claim(world)).toEqual({ kind: "done", value: true });
     expect(world.calls).not.toContain("deliver");
     expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([0, secret]);
@@ -101,7 +101,7 @@ describe.each(making)("of %s,", (what) => {
     const before = world.entries.map(({ state }) => state);
     const destination = { ...world.single("file"), deliver: async () => Promise.reject(new Error("not a failure")) };
     const { id } = entryWithSecret(world);
-    world.files.set("/secret", { reserve: "of someone else", secret: "theirs" });
+    world.files.set("/secret", { inode: "of someone else", secret: "theirs" });
     const refused = await claim(world);
     expect(refused).toMatchObject({
       kind: "undelivered",

@@ -246,7 +246,7 @@ async function at<T>(
   const ended = await world.run(async (bench) => {
     const { lease } = await bench.journal.admit(intent({ operation }), { fresh: true });
     await lease.record({ state: "unknown", attempts: 1, ...progress });
-    world.steps.length = 0;
+    world.calls.length = 0;
     return work(bench, lease, world);
   });
   return { world, ...ended };
@@ -386,7 +386,7 @@ describe("a secret in hand", () => {
         if (isKept) world.kept.set(lease.entry.id, secret);
         const destination = world.destination(to);
         await lease.record({ destination: { ...(await destination.prepare("w")) } });
-        world.steps.length = 0;
+        world.calls.length = 0;
         await deliverSecret({ bench, lease, destination }, secret, {
           learned: { resource_id: secret.id },
           requestId: "req_9",
@@ -401,7 +401,7 @@ describe("a secret in hand", () => {
       told,
     ]);
     if (failure) expect(failure.details.problem?.request_id).toBe("req_9");
-    const keeps = world.steps.filter((step) => step.startsWith("keep")).length;
+    const keeps = world.calls.filter((call) => call === "keep").length;
     const needsCopy = secret.kind === "access_key" || isTeam || to === "stdout";
     const again = failing.includes("keep") || (failing.includes("deliver") && !needsCopy && !isKept) ? 1 : 0;
     expect(keeps).toBe((isKept ? 0 : needsCopy ? 1 : 0) + (isKept ? 0 : again));

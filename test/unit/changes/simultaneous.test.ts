@@ -22,9 +22,10 @@ async function created(
     const updated_at = new Date(world.now).toISOString();
     world.entries.push({ ...own, id, resource_id: "other_1", state: "done", updated_at, ...other(own, world) });
   };
-  const destination = { ...world.destination(), isStdout: false };
+  const place = world.destination();
+  const destination = { ...place, isStdout: false };
   const deliver = async (...given: Parameters<typeof destination.deliver>): Promise<void> => {
-    await world.destination().deliver(...given);
+    await place.deliver(...given);
     meanwhile();
   };
   const ended = await world.run<unknown>((found) => {
