@@ -25,13 +25,6 @@ interface Dimension {
 
 const elsewhere = { token_endpoint: "https://other.example/token", client_auth: "client_secret_post" } as const;
 
-/** An entry as 0.1.0 left it: without what is recorded since. (Of a client that it called lost nothing else is known.) */
-function asBefore(entry: Entry): Entry {
-  const since = ["proof", "exchange", "kept_at", "put_off", "attempted_at", "differs", "own_key", "asking_key"];
-  const detail = Object.fromEntries(Object.entries(entry.detail).filter(([key]) => !since.includes(key)));
-  return { ...entry, detail, request_ids: [], clock_offset_ms: null };
-}
-
 const dimensions: Readonly<Record<string, Dimension>> = {
   "another service version": { account: { serviceVersion: "2020-01-01" } },
   "another region of the profile": { account: { region: "eu" } },
@@ -56,10 +49,6 @@ const dimensions: Readonly<Record<string, Dimension>> = {
       world.place = "there:/state";
       world.kept.clear();
     },
-    mayDoubt: true,
-  },
-  "an entry of 0.1.0": {
-    before: (world) => world.entries.splice(0, Infinity, ...world.entries.map(asBefore)),
     mayDoubt: true,
   },
 };

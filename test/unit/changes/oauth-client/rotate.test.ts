@@ -139,8 +139,8 @@ describe("a rotation", () => {
   });
 
   it.each([
-    ["waiting", "this version left"],
-    ["pending", "0.1.0 left"],
+    ["waiting", "a process that ended well left"],
+    ["pending", "a killed process left"],
   ] as const)(
     "an overlap (%s, as %s it) is finished by recovery when it is due, and not before",
     async (state, _how) => {
