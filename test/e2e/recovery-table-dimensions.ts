@@ -1,5 +1,5 @@
 // In which other world a recovery may run: every variable and flag, profiles, folders, clocks, hosts, the journal by another path.
-import { cpSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import type { Home } from "../support/program.ts";
 import { type Dimension, shifted } from "./recovery-table-cells.ts";
 import type { Table } from "./recovery-table-operations.ts";
@@ -60,6 +60,7 @@ export const variables: Readonly<Record<string, Dimension>> = {
   INTEG_JOURNAL: set((_table, at) => ({ INTEG_JOURNAL: at.path("empty", "j") }), { refuses: gone }),
   INTEG_ESCROW: value("INTEG_ESCROW", "age1another", { refuses: /escrow/i }),
   INTEG_LEASE: value("INTEG_LEASE", "1m"),
+  INTEG_JOURNAL_KEY: value("INTEG_JOURNAL_KEY", "another", { refuses: /INTEG_JOURNAL_KEY/ }),
   NO_COLOR: value("NO_COLOR", "1"),
   FORCE_COLOR: value("FORCE_COLOR", "1"),
   CLICOLOR: value("CLICOLOR", "0"),
@@ -235,10 +236,6 @@ export const worlds: Readonly<Record<string, Dimension>> = {
     env: (_table, at) => ({ INTEG_JOURNAL: at.path("link") }),
     before: (_table, at) => symlinkSync(at.path("state", "journal.ndjson"), at.path("link")),
     refuses: /link/i,
-  },
-  "the journal by a second name": {
-    env: (_table, at) => ({ INTEG_JOURNAL: at.path("second") }),
-    before: (_table, at) => linkSync(at.path("state", "journal.ndjson"), at.path("second")),
   },
   "the journal's folder by a symbolic link": {
     env: (_table, at) => ({ INTEG_JOURNAL: at.path("folder", "journal.ndjson") }),
