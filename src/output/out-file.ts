@@ -1,5 +1,4 @@
-// A list's file (`--out`) and, beside it, the note of how far it is whole (`.resume`), so that a later run continues there, or sees that nothing
-// is missing.
+// A list's file (`--out`) and, until it is finished, a note beside it of how far it is whole (`.resume`): a later run continues there.
 // A file that exists is never replaced unasked.
 import {
   accessSync,
@@ -15,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { replaceFile, type WriteOptions } from "../disk/atomic-write.ts";
-import { removeFile, writeAll } from "../disk/write.ts";
+import { removeFile, syncFolder, writeAll } from "../disk/write.ts";
 import { isDiskFull, isMissing, isTooLarge, systemWords } from "../disk/error-words.ts";
 import { isAmong } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
@@ -29,8 +28,6 @@ export type WalkIdentity = Readonly<Record<string, string | number | boolean | n
 export interface ResumePoint extends ListEnd {
   readonly rows: number;
   readonly bytes: number;
-  /** Bytes of the finished file, with the end of its format; absent while its list is not finished. */
-  readonly size?: number;
 }
 
 export interface OutFileOptions {
@@ -50,8 +47,6 @@ export interface OutFileOptions {
  * longer than the page. After a crash the rows since then are cut off and asked for again.
  */
 const writtenEveryMs = 1000;
-
-const noRows: ResumePoint = { rows: 0, bytes: 0, nextPageToken: null, hasMore: false };
 
 /** A list's file. Nothing is created, cut or overwritten before there is something to write. */
 export class OutFile implements Sink {
@@ -96,14 +91,13 @@ export class OutFile implements Sink {
     if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
-  /** The list is whole: synced, and noted as finished. @returns the bytes of the file */
+  /** The list is whole: its file is synced before its note goes. @returns the bytes of the file */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
       this.#close();
-      const { rows, bytes, nextPageToken, hasMore } = this.#resumePoint ?? this.before ?? noRows;
-      const point = { rows, bytes, nextPageToken, hasMore, size: this.#bytes };
-      noteLastingly(this.path, { identity: this.#options.identity, ...point });
+      removeFile(resumePointPath(this.path));
+      syncFolder(dirname(this.path));
     });
     return this.#bytes;
   }
@@ -122,10 +116,13 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // Before the file is there or cut: whenever the process ends from now on, --resume knows what to do with it.
+    // Lasting before the file is there or cut: whenever the process or the power ends from now on, --resume knows what to do with it.
     if (this.before === undefined)
-      noteLastingly(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
-    else if (this.before.size !== undefined) noteLastingly(this.path, { identity, ...this.before, size: undefined });
+      writeResumePoint(
+        this.path,
+        { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true },
+        { durable: "name" },
+      );
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
@@ -215,11 +212,14 @@ const withResume: SameCommand = { add: [flags.resume], without: [flags.force] };
 
 function inTheWay(path: string, resume: boolean): Failure {
   return resume
-    ? new Failure("usage", `${flags.resume}: ${path} exists, and its resume information is missing.`, {
-        meaning: "It is complete, or its list cannot be resumed, or another program wrote it.",
-        hint: `Use ${flags.force} to start again.`,
-        nextCommand: withForce,
-      })
+    ? new Failure(
+        "usage",
+        `${flags.resume}: there is nothing to resume: ${path} exists and has no resume information.`,
+        {
+          meaning: "Its list is finished, or cannot be resumed, or another program wrote it. It was not changed.",
+          hint: `Leave ${flags.resume} out and name a new file, or use ${flags.force} to read the list again and replace this one.`,
+        },
+      )
     : new Failure("usage", `${flags.out}: ${path} already exists.`, {
         hint: `Name a new file, add ${flags.force} to replace it, or add ${flags.resume} to continue an interrupted list.`,
       });
@@ -254,15 +254,10 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { size } = fstatSync(fd);
-    if (noted.size === undefined ? size >= noted.bytes : size === noted.size) return noted;
+    if (size >= noted.bytes) return noted;
   } finally {
     closeSync(fd);
   }
-  if (noted.size !== undefined)
-    throw new Failure("usage", `${flags.resume}: ${path} was changed after its list was finished.`, {
-      hint: `Use ${flags.force} to start again.`,
-      nextCommand: withForce,
-    });
   throw new Failure("usage", `${flags.resume}: ${path} is shorter than when its list stopped.`, {
     hint: `Use ${flags.force} to start again.`,
     nextCommand: withForce,
@@ -294,7 +289,7 @@ function parsed(text: string): IdentifiedPoint | undefined {
   }
   if (typeof value !== "object" || value === null || !("object" in value) || value.object !== "integ_walk")
     return undefined;
-  const { version, identity, rows, bytes, nextPageToken, hasMore, size } = value as Record<string, unknown>;
+  const { version, identity, rows, bytes, nextPageToken, hasMore } = value as Record<string, unknown>;
   const isResumePoint =
     version === 1 &&
     typeof identity === "object" &&
@@ -302,8 +297,7 @@ function parsed(text: string): IdentifiedPoint | undefined {
     isCount(rows) &&
     isCount(bytes) &&
     (nextPageToken === null || typeof nextPageToken === "string") &&
-    typeof hasMore === "boolean" &&
-    (size === undefined || isCount(size));
+    typeof hasMore === "boolean";
   return isResumePoint ? (value as unknown as IdentifiedPoint) : undefined;
 }
 
@@ -320,12 +314,4 @@ function writeResumePoint(
   const file = resumePointPath(path);
   const text = `${JSON.stringify({ object: "integ_walk", version: 1, ...point })}\n`;
   replaceFile(file, text, { durable, temporary: `${file}.tmp` });
-}
-
-/**
- * The first note outlives a power cut before the list's file exists, and the last one together with the name of that file,
- * which is in the same folder.
- */
-function noteLastingly(path: string, point: IdentifiedPoint): void {
-  writeResumePoint(path, point, { durable: "name" });
 }

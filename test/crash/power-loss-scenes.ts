@@ -353,7 +353,8 @@ export const outFile: PowerScene = {
       if (ended && !isWhole()) findings.falseSuccesses.push(`${where}: it said that the file is finished`);
       const resume = [...words, "--out", "rows.ndjson", "--resume"];
       const { code, stderr } = await undisturbed(at, resume);
-      if (code !== 0) findings.unfinished.push(`${where}: resumed: ${code} ${stderr}`);
+      const hasEnded = code === 0 || (code === 2 && stderr.includes("there is nothing to resume"));
+      if (!hasEnded) findings.unfinished.push(`${where}: resumed: ${code} ${stderr}`);
       else if (!isWhole()) findings.tornFiles.push(`${where}: another file after --resume: ${stderr}`);
     };
     return { at, words: [...words, "--out", "rows.ndjson"], check };

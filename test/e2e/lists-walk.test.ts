@@ -1,5 +1,5 @@
 // The walk from the command line against pages that a test decides: which rows come out, what is asked for, and when.
-import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Home, type RunOptions } from "../support/program.ts";
@@ -272,17 +272,16 @@ describe("--out", () => {
     expect(server.asked).toEqual([]);
   });
 
-  it("a finished export typed again with --resume is complete, exit 0, and ends with rows, bytes and file", async () => {
-    const { server, list } = await start(pagesOf([2, 1]));
+  it("a finished export leaves nothing beside it, and --resume says that there is nothing to resume", async () => {
+    const { server, home, list } = await start(pagesOf([2, 1]));
     const first = await list(["--all", "--out", "rows.csv"]);
     expect([first.code, first.stdout]).toEqual([0, ""]);
     expect(first.stderr).toMatch(/(?:^|\n)Note: Wrote rows\.csv: 3 entities, \d+ bytes\.\n$/);
+    const before = readFileSync(home.path("rows.csv"), "utf8");
     const again = await list(["--all", "--out", "rows.csv", "--resume"]);
-    expect([again.code, again.stderr]).toEqual([
-      0,
-      expect.stringContaining("rows.csv is already complete: 3 entities"),
-    ]);
-    expect(server.asked).toHaveLength(2);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("there is nothing to resume")]);
+    expect([existsSync(home.path("rows.csv.resume")), server.asked.length]).toEqual([false, 2]);
+    expect(readFileSync(home.path("rows.csv"), "utf8")).toBe(before);
     expect((await list(["--all", "--out", "rows.txt"])).code).toBe(2);
     expect((await list(["--all", "--out", "rows.txt"], { env: { INTEG_OUTPUT: "yaml" } })).code).toBe(0);
   });

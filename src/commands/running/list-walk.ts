@@ -43,8 +43,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   const before = out?.file.before;
   const to = out && { sink: out.file, rowsBefore: before?.rows ?? 0, format: out.format };
   const walk: Walk = { context, view, plan, out: out?.file, writer: context.output.list(view, to), last: before };
-  if (before && isComplete(before, plan)) tellComplete(walk, before);
-  else if (before && isWhole(before, plan)) await finish(walk);
+  if (before && isWhole(before, plan)) await finish(walk);
   else await printPages(walk, await pagesOf(walk, readPage));
   tellMore(walk);
 }
@@ -52,15 +51,6 @@ export async function printList(context: Context, view: ListView, list: List): P
 /** All rows that were asked for are there; only the end of the format may be missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
-}
-
-/** An earlier run finished the file, and nothing more is asked for now. A list of one page has no more. */
-function isComplete(before: ResumePoint, plan: ListPlan): boolean {
-  return before.size !== undefined && (isWhole(before, plan) || !plan.walks);
-}
-
-function tellComplete({ context, view, plan }: Walk, { rows, size }: ResumePoint): void {
-  context.output.note(`${plan.out?.path} is already complete: ${sizeOf({ rows, bytes: size ?? 0 }, view)}.`);
 }
 
 function sizeOf({ rows, bytes }: { rows: number; bytes: number }, view: ListView): string {

@@ -76,7 +76,7 @@ describe("a new file", () => {
     await file.write("b\n");
     expect(file.finish()).toBe(4);
     expect(content()).toBe("a\nb\n");
-    expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: null, hasMore: false, size: 4 });
+    expect(existsSync(resumePointPath(path))).toBe(false);
   });
 
   it("is there even where nothing was written to it", () => {
@@ -157,7 +157,7 @@ describe("going on", () => {
     expect(content()).toBe("a\nb\nc\n");
     file.finish();
     expect(content()).toBe("a\nb\nc\n");
-    expect(note()).toMatchObject({ rows: 2, bytes: 4, size: 6 });
+    expect(existsSync(resumePointPath(path))).toBe(false);
   });
 
   it("begins behind the last whole page where the walk was broken off in order", async () => {
@@ -171,24 +171,20 @@ describe("going on", () => {
     expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4, nextPageToken: null, hasMore: false });
   });
 
-  it("finds a finished list finished, unless its file was changed since", async () => {
+  it("has nothing to do where the list is finished, says what to type instead, and changes no file", async () => {
     const file = open();
     await file.write("[a");
     file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
     await file.write("]");
     file.finish();
-    const again = open({ resume: true });
-    expect(again.before).toMatchObject({ rows: 1, bytes: 2, nextPageToken: "t1", hasMore: true, size: 3 });
+    const { kind, message, details } = refusal(() => open({ resume: true }));
+    expect({ kind, message, hint: details.hint, next: details.nextCommand }).toEqual({
+      kind: "usage",
+      message: `--resume: there is nothing to resume: ${path} exists and has no resume information.`,
+      hint: "Leave --resume out and name a new file, or use --force to read the list again and replace this one.",
+      next: undefined,
+    });
     expect(content()).toBe("[a]");
-    for (const changed of ["[a", "[a]]"]) {
-      writeFileSync(path, changed);
-      expect(refusal(() => open({ resume: true })).message).toContain("was changed after");
-    }
-    // Whoever goes on behind it takes the end off first, and the file is not called finished meanwhile.
-    writeFileSync(path, "[a]");
-    await again.write(",b");
-    expect(content()).toBe("[a,b");
-    expect(note()).not.toHaveProperty("size");
   });
 
   it.each([["the file"], ["a folder of it"], ["the note beside it"], ["another name of it"]])(
@@ -231,7 +227,7 @@ describe("going on", () => {
 
   it("is refused where resume information is missing how far the file is whole, or where the file is shorter", async () => {
     writeFileSync(path, "a\nb\n");
-    expect(refusal(() => open({ resume: true })).message).toContain("resume information is missing");
+    expect(refusal(() => open({ resume: true })).message).toContain("there is nothing to resume");
     rmSync(path);
     await killed();
     writeFileSync(path, "a\n");
