@@ -12,6 +12,8 @@ interface Noun {
   readonly alias?: string;
   readonly summary: string;
   readonly verbs: readonly VerbLine[];
+  /** What the noun does without a verb, with `--all`. */
+  readonly all?: Load;
 }
 
 /** What stands directly below `integ`, as the first help screen groups it: nouns with their verbs, and verbs without a noun. */
@@ -107,6 +109,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
       {
         name: "adopt",
         summary: "Adopt existing credentials into a policy",
+        all: () => import("./commands/policy/adopt-all.ts"),
         verbs: [
           ["oauth-client", "Adopt an OAuth client", () => import("./commands/policy/adopt-client.ts")],
           ["access-key", "Adopt an access key", () => import("./commands/policy/adopt-key.ts")],
@@ -249,10 +252,10 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
     program.commandsGroup(heading);
     for (const line of lines) {
       if (isVerb(line)) addVerb(program, line, found);
-      else addNoun(program, line, words && !isAmong(words, line) ? undefined : found);
+      else addNoun(program, line, words && !isAmong(words, line) ? undefined : found, words?.includes("--all"));
     }
   }
-  loadWhenTyped(program, tree.filter(isVerb));
+  loadWhenTyped(program, [...tree.filter(isVerb), ...nounsThemselves(words)]);
   return program;
 }
 
@@ -282,7 +285,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
       if (leaf && (words === undefined || words.includes(line[0]))) await configureVerb(leaf, line);
     }
   };
-  await load(root, tree.filter(isVerb));
+  await load(root, [...tree.filter(isVerb), ...nounsThemselves(words)]);
   for (const line of tree) {
     if (isVerb(line)) continue;
     const noun = root.commands.find((command) => command.name() === line.name);
@@ -291,16 +294,30 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
+/** The nouns that do something without a verb, as lines, where no verb of theirs is among the words. */
+function nounsThemselves(words?: readonly string[]): VerbLine[] {
+  return tree.flatMap((line) => {
+    if (isVerb(line) || line.all === undefined) return [];
+    const isNamed = words === undefined || (isAmong(words, line) && !line.verbs.some(([name]) => words.includes(name)));
+    return isNamed ? [[line.name, line.summary, line.all] as const] : [];
+  });
+}
+
 function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
   return words.some((word) => word === name || word === alias);
 }
 
-/** @param found absent: only what its own line on a help screen needs */
-function addNoun(program: Command, noun: Noun, found: ((typed: Typed) => void) | undefined): void {
+/**
+ * @param found absent: only what its own line on a help screen needs
+ * @param isAll `--all` is among the words
+ */
+function addNoun(program: Command, noun: Noun, found: ((typed: Typed) => void) | undefined, isAll = false): void {
   const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
   if (noun.alias) group.alias(noun.alias);
   if (!found) return;
   addGlobalOptions(group as unknown as TypedCommand);
+  if (noun.all) group.usage("(<verb> | --all) [options]");
+  if (noun.all && isAll) runWhenTyped(group, found);
   for (const line of noun.verbs) addVerb(group, line, found);
   loadWhenTyped(group, noun.verbs);
 }
@@ -314,8 +331,12 @@ function loadWhenTyped(parent: Command, lines: readonly VerbLine[]): void {
 
 function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Typed) => void): void {
   const leaf = parent.command(name).description(summary).helpCommand(false);
-  leaf.action(() => {
-    const typed = typedFor(leaf);
+  runWhenTyped(leaf, found);
+}
+
+function runWhenTyped(command: Command, found: (typed: Typed) => void): void {
+  command.action(() => {
+    const typed = typedFor(command);
     if (typed) found(typed);
   });
 }
@@ -323,6 +344,9 @@ function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Type
 async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void> {
   const { command } = await load();
   loaded.set(leaf, command);
+  const isNoun = leaf.commands.length > 0;
+  // A noun has the global options already: its own are not among them.
+  if (isNoun) leaf.optionsGroup("Options:");
   command.configure(leaf as unknown as TypedCommand);
-  addGlobalOptions(leaf as unknown as TypedCommand);
+  if (!isNoun) addGlobalOptions(leaf as unknown as TypedCommand);
 }

@@ -1,6 +1,6 @@
 // The man pages, one for each command as `gh` has them (man(7) macros).
 import { placeholder, usageOf, type Surface } from "./surface.ts";
-import { nodesBelow, type Flag, type Node } from "./tree.ts";
+import { isRunnable, nodesBelow, type Flag, type Node } from "./tree.ts";
 
 export interface Page {
   /** `integ-oauth-clients-create.1` */
@@ -28,7 +28,7 @@ function rootPage({ tree, environment, exitCodes }: Surface): string {
   return page(root, [
     section(
       "COMMANDS",
-      [...nodesBelow(root)].filter((node) => node.path.length > 0 && node.nodes.length === 0).map(reference),
+      [...nodesBelow(root)].filter((node) => node.path.length > 0 && isRunnable(node)).map(reference),
     ),
     section("OPTIONS", root.flags.map(flagItem)),
     section("GLOBAL OPTIONS", [

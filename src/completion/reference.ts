@@ -1,11 +1,11 @@
 // The command reference, docs/commands.md.
 import { flags } from "../next-step.ts";
 import { placeholder, usageOf, type Surface } from "./surface.ts";
-import { nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
+import { isRunnable, nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
 
 /** @returns the whole reference */
 export function referenceText({ tree, environment, exitCodes }: Surface): string {
-  const runnable = [...nodesBelow(tree.root)].filter((node) => node.nodes.length === 0);
+  const runnable = [...nodesBelow(tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
   const blocks = [
     "<!-- Printed from the command tree by `npm run docs`: change the program, not this file. -->",
     "# Commands",
@@ -37,7 +37,8 @@ function topBlocks(node: Node): string[] {
   const alias =
     node.aliases.length === 0 ? "" : ` Short: ${node.aliases.map((name) => code(`integ ${name}`)).join(", ")}.`;
   const verbs = node.nodes.flatMap((verb) => [`### ${title(verb)}`, sentence(verb.summary), ...verbBlocks(verb)]);
-  return [`## ${title(node)}`, `${sentence(node.summary)}${alias}`, ...verbs];
+  const own = isRunnable(node) ? verbBlocks(node) : [];
+  return [`## ${title(node)}`, `${sentence(node.summary)}${alias}`, ...own, ...verbs];
 }
 
 function verbBlocks(node: Node): string[] {

@@ -1,5 +1,6 @@
 // All that scripts may rely on, as one JSON document: commands, flags, arguments, variables, exit codes.
-import type { Argument, Flag, Node, Tree, Value } from "./tree.ts";
+import { flags } from "../next-step.ts";
+import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value } from "./tree.ts";
 
 export interface Variable {
   readonly name: string;
@@ -24,7 +25,8 @@ export interface Surface {
 /** `integ oauth-clients get [options] <id>` */
 export function usageOf(node: Node): string {
   const values = node.arguments.map(placeholder);
-  const below = node.path.length === 0 ? ["<noun>", "<verb>"] : node.nodes.length > 0 ? ["<verb>"] : [];
+  const verb = isRunnable(node) ? `(<verb> | ${flags.all})` : "<verb>";
+  const below = node.path.length === 0 ? ["<noun>", "<verb>"] : node.nodes.length > 0 ? [verb] : [];
   return ["integ", ...node.path, ...below, "[options]", ...values].join(" ");
 }
 

@@ -126,6 +126,11 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
   };
 }
 
+/** True of a verb, and of a noun that does something without one. */
+export function isRunnable({ nodes, examples }: Node): boolean {
+  return nodes.length === 0 || examples.length > 0;
+}
+
 /** Every command of a tree, each before its children. */
 export function* nodesBelow(node: Node): Generator<Node> {
   yield node;

@@ -10,6 +10,7 @@ export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revok
 export type PlanStep =
   | { readonly do: "nothing" }
   | { readonly do: "create" }
+  | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
   /** Unfinished work is continued, or an overlap that is over is ended. */
   | { readonly do: "finish"; readonly entry: string };
@@ -28,6 +29,8 @@ export interface Decision {
   readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | "occupied" | undefined;
   /** Whose secret is where that of this item would go. */
   readonly holder?: Holder | undefined;
+  /** What exists, is in no item and may be adopted as this one. */
+  readonly choices?: readonly SeenCredential[] | undefined;
 }
 
 export interface DecisionOptions {
@@ -125,36 +128,47 @@ interface Around {
 }
 
 function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
-  const alike = last === undefined ? alikeInNoItem(item, observed) : [];
-  const [existing] = alike;
-  if (existing !== undefined && alike.length === 1)
-    return {
-      item,
-      current: existing,
-      action: "adopt",
-      reason: `${existing.id} exists and is in no item: adopt it, or give the item another name`,
-      state: existing.status,
-      step: nothing,
-      hold: "not_adopted",
-    };
+  // The secret at its destination says more than a name.
+  const isRecognized = last === undefined && occupierOf(item, observed) === undefined;
+  const alike = isRecognized ? alikeInNoItem(item, observed, options) : [];
+  if (alike.length > 0) return notAdopted(item, alike);
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
   const reason =
     last === undefined
-      ? alike.length > 0
-        ? `it is not adopted yet; in no item and alike are ${alike.map(({ id }) => id).join(", ")}`
-        : `it does not exist yet${renamedFrom(item, observed, options)}`
+      ? `it does not exist yet${renamedFrom(item, observed, options)}`
       : `${last.id} is ${state === "absent" ? "not found" : state}`;
   return { item, action: "create", reason, state, step: { do: "create" }, dueMs: observed.nowMs };
 }
 
+function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decision {
+  const [first, ...more] = choices;
+  const common = { item, choices, action: "adopt", step: nothing, hold: "not_adopted" } as const;
+  if (more.length === 0)
+    return {
+      ...common,
+      current: first,
+      reason: `${first?.id} exists and is in no item: adopt it, or give the item another name`,
+      state: first?.status ?? "absent",
+    };
+  const ids = choices.map(({ id }) => id).join(", ");
+  return {
+    ...common,
+    reason: `${ids} exist and are in no item: adopt one of them, or give the item another name`,
+    state: "absent",
+  };
+}
+
 /**
  * Credentials that work and belong to no item, as the file describes this one: keys of its name, and where nothing can be created
- * because the destination is unknown, all that agree with the file.
+ * because the destination is unknown, all that agree with the file and have no other item's name.
  */
-function alikeInNoItem(item: PolicyItem, observed: Observed): SeenCredential[] {
+function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
-    ...[...observed.works.values()].flatMap(({ candidates }) => candidates),
+    ...[...observed.works.values()].flatMap(({ candidates, unfinished }) => [
+      ...candidates,
+      ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
+    ]),
     // The item whose destination has the secret stands for it.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
@@ -165,12 +179,14 @@ function alikeInNoItem(item: PolicyItem, observed: Observed): SeenCredential[] {
       one.scopes !== undefined &&
       differences(item, one) === undefined,
   );
-  const named =
-    item.kind === "access_key"
-      ? alike.filter(({ name }) => name !== undefined && nameOf(name, item.kind) === item.name)
-      : [];
+  // A client has no name.
+  const keyOf = ({ name }: SeenCredential): string | undefined =>
+    item.kind === "access_key" && name !== undefined
+      ? itemKey({ kind: item.kind, name: nameOf(name, item.kind) })
+      : undefined;
+  const named = alike.filter((one) => keyOf(one) === itemKey(item));
   if (named.length > 0) return named;
-  return item.destinations.length === 0 ? alike : [];
+  return item.destinations.length === 0 ? alike.filter((one) => !items.has(keyOf(one) ?? "")) : [];
 }
 
 /** Of a new item: the only item that is no longer in the file and has the like. */
@@ -195,9 +211,7 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
     const reason = `${decision.reason}; its secret would replace the credential of profile ${observed.profile}, which this run uses`;
     return { ...decision, hold: "occupied", reason };
   }
-  const holder = item.destinations
-    .map((destination) => observed.holders.get(placeOf(destination, item)))
-    .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
+  const holder = occupierOf(item, observed);
   if (holder === undefined) return decision;
   const { id, kind, item: other, isUnfinished, issuer } = holder;
   const current = seenOf(item, observed).get(id ?? "");
@@ -209,12 +223,21 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
       current,
       holder,
       action: "adopt",
+      step: nothing,
       reason: `the secret of ${current.id}${whose} is at its destination: adopt it${when}, or choose another destination`,
       state: current.status,
       hold: "not_adopted",
+      choices: other === undefined ? [current] : undefined,
     };
   }
   return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder)}` };
+}
+
+/** What works, or is under way, and has its secret where that of the item goes. */
+function occupierOf(item: PolicyItem, observed: Observed): Holder | undefined {
+  return item.destinations
+    .map((destination) => observed.holders.get(placeOf(destination, item)))
+    .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
 /** True of another credential than the caller's own that would take its place in the profile. */

@@ -34,7 +34,7 @@ export function draftPolicy(
   };
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
-    "# To adopt an existing credential, run the integ adopt command next to it. Otherwise the item is a new credential.",
+    `# To adopt the existing credentials, run integ adopt ${flags.all}, or the integ adopt command next to one.`,
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),

@@ -55,17 +55,19 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
+  /** What exists and is in no item is adopted by the only item that it can be. */
+  readonly adopt?: boolean | undefined;
   /** Items that are planned; all if none is named. */
   readonly only: ReadonlySet<string>;
 }
 
 export function planPolicy(policy: Policy, observed: Observed, options: PlanOptions): Plan {
   const { only } = options;
-  const chosen = policy.items.filter(({ name }) => only.size === 0 || only.has(name));
   const names = new Set(policy.items.map(itemKey));
-  const decisions = chosen.map((item) =>
+  const all = policy.items.map((item) =>
     decide(item, observed, { ...options, maxFailures: policy.maxFailures, items: names }),
   );
+  const decisions = recognized(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = afterThisRun(slots.decisions, policy);
   const opens =
@@ -85,6 +87,27 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
     unmanaged: policy.unmanaged === "report" ? unmanagedIn(policy, observed, decisions) : [],
     opensAt: opens === undefined ? undefined : new Date(opens).toISOString(),
   };
+}
+
+/** What several items could adopt is left to a person. */
+function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
+  const claims = new Map<string, string[]>();
+  for (const { item, choices = [] } of decisions)
+    for (const { id } of choices) claims.set(id, [...(claims.get(id) ?? []), item.name]);
+  return decisions.map((decision) => {
+    const [credential, ...more] = decision.choices ?? [];
+    if (credential === undefined || more.length > 0) return decision;
+    const others = claims.get(credential.id)!.filter((name) => name !== decision.item.name);
+    const fact = `${credential.id} exists and is in no item`;
+    if (others.length > 0)
+      return {
+        ...decision,
+        current: undefined,
+        reason: `${fact}; it may be ${others.join(", ")} too: adopt it as one of them`,
+      };
+    if (!adopt) return decision;
+    return { ...decision, reason: fact, hold: undefined, step: { do: "adopt", credential } };
+  });
 }
 
 /** Of more changes than one run makes those go first that are due longest. */

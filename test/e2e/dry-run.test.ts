@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
+import { isRunnable, nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -148,6 +148,7 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
     return [home.path("exported.ndjson")];
   },
   apply: async () => (writePolicy(), []),
+  adopt: async () => (writePolicy(), ["--all"]),
   "adopt oauth-client": async () => [id, "--name", "a"],
   "adopt access-key": async () => [key, "--name", "a"],
   "policy init": async () => ["-f", "new.yaml"],
@@ -174,10 +175,7 @@ const elsewhere = new Set(["journal init", "journal release"]);
 describe("--dry-run", () => {
   it("is an option of every command that does not only read", async () => {
     const { root, verbOf } = await wholeTree();
-    const nodes = [...nodesBelow(treeOf(root, verbOf).root)];
-    const isNoun = ({ path }: { readonly path: readonly string[] }): boolean =>
-      nodes.some((other) => other.path.length > path.length && path.every((word, at) => other.path[at] === word));
-    const verbs = nodes.filter((node) => !isNoun(node));
+    const verbs = [...nodesBelow(treeOf(root, verbOf).root)].filter(isRunnable);
     const named = new Map(
       verbs.map((node) => [node.path.join(" "), node.flags.some(({ long }) => long === "--dry-run")]),
     );

@@ -150,6 +150,7 @@ describe("integ policy init", () => {
     const planned = JSON.parse((await integ("plan", "-f", "first.yaml", "--json")).stdout) as { data: object[] };
     expect(planned.data.length).toBeGreaterThan(1);
     expect(JSON.stringify(planned.data)).not.toContain("does not exist yet");
+    expect(text).not.toContain("ak_us_expired");
     // What exists is adopted by the command beside it, not made a second time.
     const actionOf = async (name: string): Promise<string | undefined> => {
       const { stdout } = await integ("plan", "-f", "first.yaml", "--json");

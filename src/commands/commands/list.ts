@@ -28,8 +28,8 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
       const { surfaceDocument, nodeDocument } = await import("../../completion/surface.ts");
       if (output.format === "json" || output.format === "yaml")
         return output.document(surfaceDocument(surface, settings.version));
-      const { nodesBelow } = await import("../../completion/tree.ts");
-      const runnable = [...nodesBelow(surface.tree.root)].filter((node) => node.nodes.length === 0);
+      const { isRunnable, nodesBelow } = await import("../../completion/tree.ts");
+      const runnable = [...nodesBelow(surface.tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
       const list = output.list(view);
       await list.page(pageOf(runnable.map((node) => JSON.stringify(nodeDocument(node)))));
       await list.end({ nextPageToken: null, hasMore: false });

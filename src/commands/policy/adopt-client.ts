@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { clientAdoption, adoptInto, checkItemName } from "./adoption.ts";
+import { adoptInto, checkItemName } from "./adoption.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
 
@@ -21,12 +21,11 @@ export const command = defineVerb({
     checkItemName(name);
     const bench = await workbenchOf(context);
     const { value: client } = await readClient(context, bench.account.service, typed);
-    const { id, status } = client;
-    const intent = clientAdoption(bench, { client, name });
+    const { id, status, service_account_id: serviceAccount, client_id: clientId, scopes } = client;
     await adoptInto(context, {
       bench,
       isTrial: options.dryRun === true,
-      adoption: { kind: "oauth_client", id, name, status, intent },
+      adoption: { kind: "oauth_client", name, status, credential: { id, serviceAccount, clientId, scopes } },
     });
   },
 });

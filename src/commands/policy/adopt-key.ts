@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { keyAdoption, adoptInto, checkItemName } from "./adoption.ts";
+import { adoptInto, checkItemName } from "./adoption.ts";
 import { askKey } from "../keys/keys.ts";
 import { findKey } from "../keys/find-key.ts";
 import { workbenchOf } from "../running/change.ts";
@@ -20,12 +20,11 @@ export const command = defineVerb({
     const { key } = await findKey(context, bench.account.service, typed);
     const name = options.name ?? key.name ?? "";
     checkItemName(name);
-    const { id, status } = key;
-    const intent = keyAdoption(bench, { key, name });
+    const { id, status, name: called, keyType: type, scopes, expiresAt } = key;
     await adoptInto(context, {
       bench,
       isTrial: options.dryRun === true,
-      adoption: { kind: "access_key", id, name, status, intent },
+      adoption: { kind: "access_key", name, status, credential: { id, name: called, type, scopes, expiresAt } },
     });
   },
 });

@@ -2,21 +2,21 @@
 import { type Workbench, madeFor } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import type { Intent } from "../../journal/journal.ts";
+import type { Intent, Journal } from "../../journal/journal.ts";
 import { itemKey, itemName, type ItemKind, worksIn } from "../../policy/works.ts";
 import { entryView } from "../journal/view.ts";
 import { publicEntry, type Entry } from "../../journal/entry.ts";
 import { actingAs, mentionDamage } from "../running/change.ts";
 import { scopeOf } from "./observe.ts";
-import type { AccessKey } from "../../api/access-keys.ts";
-import type { OAuthClient } from "../../api/oauth-clients.ts";
+import type { SeenCredential } from "../../policy/observed.ts";
+import type { DryStep } from "../running/dry-run.ts";
 
 export interface Adoption {
   readonly kind: ItemKind;
-  readonly id: string;
+  /** The name of the item. */
   readonly name: string;
   readonly status: string | undefined;
-  readonly intent: Intent;
+  readonly credential: Adoptable;
 }
 
 /** @throws Failure `usage` for a name that no policy file can have */
@@ -33,7 +33,8 @@ export async function adoptInto(
   context: Context,
   { bench, adoption, isTrial }: { readonly bench: Workbench; readonly adoption: Adoption; readonly isTrial: boolean },
 ): Promise<void> {
-  const { kind, id, name, status, intent } = adoption;
+  const { kind, name, status } = adoption;
+  const { id } = adoption.credential;
   const noun = kind === "oauth_client" ? "client" : "key";
   if (status !== undefined && status !== "active")
     throw new Failure("unusable", `The ${noun} ${id} is ${status}: a policy has no use for it.`, {
@@ -49,7 +50,7 @@ export async function adoptInto(
   }
   if (isTrial) {
     const { showSteps } = await import("../running/dry-run.ts");
-    return showSteps(context, [{ what: `record in the journal that the ${noun} ${id} is the item ${name}` }]);
+    return showSteps(context, [adoptionStep({ kind, id, name })]);
   }
   const taken = works.get(key);
   const other = taken?.unfinished?.entry.id ?? taken?.candidates[0];
@@ -59,47 +60,61 @@ export async function adoptInto(
       : `${actingAs(bench)}: ${id} is the item ${bound.slice(bound.indexOf("/") + 1)} so far. Is it to become ${name}?`;
   if (question !== undefined && !(await context.output.confirm(question, { destructive: true })))
     throw new Failure("usage", "Nothing was adopted: the answer was no.");
-  const entry = await adopt(bench, intent, id);
+  const entry = await adopt(bench.journal, adoptionIntent(bench, adoption), id);
   await context.output.resource(publicEntry(entry), entryView);
   context.output.note(
     `The ${noun} ${id} is the item ${name} of a policy now. It keeps its secret until its first rotation.`,
   );
 }
 
-// A client or key that exists comes under a policy: an entry that is done from its start. Nothing is sent.
-
-export function clientAdoption(
-  { account }: Workbench,
-  { client, name }: { readonly client: OAuthClient; readonly name: string },
-): Intent {
-  const { id, service_account_id, scopes, client_id } = client;
-  return {
-    ...madeFor(account),
-    operation: "oauth_client.adopt",
-    request_text: JSON.stringify({ id, service_account_id, scopes }),
-    fingerprint: JSON.stringify([id, name]),
-    idempotent: false,
-    detail: { policy_name: name, client_id },
-  };
+export function adoptionStep({
+  kind,
+  id,
+  name,
+}: {
+  readonly kind: ItemKind;
+  readonly id: string;
+  readonly name: string;
+}): DryStep {
+  const noun = kind === "oauth_client" ? "client" : "key";
+  return { what: `record in the journal that the ${noun} ${id} is the item ${name}` };
 }
 
-export function keyAdoption(
+/** A client or key as a plan or a command has seen it. */
+type Adoptable = Pick<SeenCredential, "id" | "serviceAccount" | "clientId" | "scopes" | "name" | "type" | "expiresAt">;
+
+/** An entry that is done from its start: nothing is sent. */
+export function adoptionIntent(
   { account }: Workbench,
-  { key, name }: { readonly key: AccessKey & { readonly id: string }; readonly name: string },
+  { kind, name, credential }: { readonly kind: ItemKind; readonly name: string; readonly credential: Adoptable },
 ): Intent {
-  const { id, name: called, keyType, scopes, expiresAt } = key;
+  const {
+    id,
+    serviceAccount: service_account_id,
+    clientId: client_id,
+    scopes,
+    name: called,
+    type,
+    expiresAt,
+  } = credential;
+  const isClient = kind === "oauth_client";
   return {
     ...madeFor(account),
-    operation: "access_key.adopt",
-    request_text: JSON.stringify({ id, name: called, keyType, scopes }),
+    operation: `${kind}.adopt`,
+    request_text: JSON.stringify(
+      isClient ? { id, service_account_id, scopes } : { id, name: called, keyType: type, scopes },
+    ),
     fingerprint: JSON.stringify([id, name]),
     idempotent: false,
-    detail: { policy_name: name, key_id: id, expiry: expiresAt ?? null },
+    detail: {
+      policy_name: name,
+      ...(isClient ? { client_id } : { key_id: id, expiry: expiresAt ?? null }),
+    },
   };
 }
 
 /** @param id of the client or key */
-export async function adopt({ journal }: Workbench, intent: Intent, id: string): Promise<Entry> {
+export async function adopt(journal: Journal, intent: Intent, id: string): Promise<Entry> {
   const { lease } = await journal.admit(intent, { fresh: true });
   try {
     return await lease.record({ state: "done", resource_id: id });

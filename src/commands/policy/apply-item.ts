@@ -26,6 +26,7 @@ import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
 import { missingFor } from "../running/missing.ts";
 import { missingForItems } from "./acting.ts";
+import { adopt, adoptionIntent } from "./adoption.ts";
 import type { Destination, SecretOptions } from "../../secrets/destination.ts";
 import { destinationOptions } from "./destinations.ts";
 
@@ -69,6 +70,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     named,
   };
   try {
+    if (step.do === "adopt") return await adoptAs(work, step.credential);
     const missing = await missingHere(work);
     if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
@@ -83,6 +85,19 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (!(error instanceof Failure)) throw error;
     return failed(work, inPolicyWords(error));
   }
+}
+
+/** Adopts a client or key, unless something was recorded of it since the plan: it may be another item's now. */
+async function adoptAs(
+  { decision: { item }, options: { known, scope }, bench, named }: ItemWork,
+  credential: SeenCredential,
+): Promise<ItemOutcome> {
+  const { id } = credential;
+  const since = await bench.journal.select({ all: true, resource: id });
+  const other = since.find((entry) => !known.has(entry.id) && isOf(entry, scope));
+  if (other !== undefined) return { result: "elsewhere", entry: other };
+  const intent = adoptionIntent(bench, { kind: item.kind, name: item.name, credential });
+  return { result: "done", entry: await adopt(named.journal, intent, id) };
 }
 
 /**
@@ -303,6 +318,7 @@ const passing: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || passing.has(failure.kind) || decision.item.destinations.length === 0) return;
+  if (decision.step.do === "adopt") return;
   const begun = [...named.begun][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
   try {
     const lease = begun === undefined ? await refusedEntry(work) : await bench.journal.tryLease(begun);

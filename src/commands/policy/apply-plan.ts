@@ -1,4 +1,5 @@
-// Several items of a plan at the same time: what ends an overlap or continues goes first, so that its slots are free for what begins.
+// Several items of a plan at the same time: adoptions first, so that nothing is created that exists; then what ends an overlap or
+// continues, so that its slots are free for what begins.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -27,15 +28,17 @@ export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
 export async function applyPlan(plan: Plan, options: ApplyOptions, running: Running): Promise<AppliedItem[]> {
   const outcomes = new Map<PlannedItem, ItemOutcome>();
   const all = runnable(plan);
+  const isAdoption = ({ decision }: PlannedItem): boolean => decision.step.do === "adopt";
   const isFinish = ({ decision }: PlannedItem): boolean => decision.step.do === "finish";
   const isOwn = ({ decision }: PlannedItem): boolean => decision.current?.ownership === "own";
   const slots = new Map(plan.freeSlots);
   const { interruption } = options.bench.clock;
   for (const stage of [
+    all.filter(isAdoption),
     all.filter(isFinish),
-    all.filter((item) => !isFinish(item) && !isOwn(item)),
+    all.filter((item) => isBeginning(item) && !isOwn(item)),
     // The caller's own credential is changed last: after it nothing else may be possible.
-    all.filter((item) => !isFinish(item) && isOwn(item)),
+    all.filter((item) => isBeginning(item) && isOwn(item)),
   ]) {
     await inSlots(stage, { slots, atOnce: running.parallel, isOver: () => interruption.aborted }, async (planned) => {
       running.watch("begin", planned);
@@ -51,6 +54,10 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, running: Runn
     const isLeft = outcome === undefined && all.includes(planned);
     return { planned, outcome, postponed: isLeft ? why : planned.postponed };
   });
+}
+
+function isBeginning({ decision: { step } }: Pick<PlannedItem, "decision">): boolean {
+  return step.do === "create" || step.do === "replace";
 }
 
 interface Limits {
@@ -84,8 +91,9 @@ async function inSlots(
   }
 }
 
-function accountOf({ item, step }: Decision): string | undefined {
-  return item.kind === "oauth_client" && step.do !== "finish" ? item.serviceAccount : undefined;
+function accountOf(decision: Decision): string | undefined {
+  const { item } = decision;
+  return item.kind === "oauth_client" && isBeginning({ decision }) ? item.serviceAccount : undefined;
 }
 
 function hasSlot(decision: Decision, slots: ReadonlyMap<string, number>): boolean {

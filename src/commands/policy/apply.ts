@@ -1,23 +1,20 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { resolve } from "node:path";
-import { worstOf } from "../../changes/recovery.ts";
-import { DiskHealth, isInterruption, serviceTime } from "../../changes/workbench.ts";
+import { DiskHealth, serviceTime } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { dueAt } from "../../journal/entry.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Observed } from "../../policy/observed.ts";
 import type { Plan, PlanRow } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { timeAhead } from "../../output/relative-time.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { parseDuration } from "../options/global.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
-import { type AppliedItem, applyPlan, runnable } from "./apply-plan.ts";
+import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
+import { applyPlan, runnable } from "./apply-plan.ts";
 import { writtenPlaces } from "./destinations.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
@@ -25,21 +22,9 @@ import { assertSlots, tellPlanNotes } from "./rows.ts";
 import { readTextFile } from "./text-file.ts";
 import { revokeUnmanaged } from "./unmanaged.ts";
 import { shell } from "../../next-step.ts";
-import { stepForHeld } from "./held.ts";
-
-const columns = [
-  { path: "name", heading: "name", kind: "id" },
-  { path: "kind", heading: "kind" },
-  { path: "action", heading: "action", kind: "status" },
-  { path: "result", heading: "result", kind: "status" },
-  { path: "resource_id", heading: "resource" },
-  { path: "due_at", heading: "due", kind: "time" },
-  { path: "entry", heading: "entry", kind: "id" },
-  { path: "message", heading: "message", kind: "sentence" },
-] as const;
 
 export const command = defineVerb({
-  fields: columns.map(({ path }) => path),
+  fields: appliedColumns.map(({ path }) => path),
   configure: (command) =>
     addDryRun(command)
       .argument("[plan]", "A plan that integ plan --out wrote")
@@ -48,6 +33,7 @@ export const command = defineVerb({
       .option("--parallel <count>", "Number of items to change at the same time, 1 to 32", "4")
       .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
       .option("--retry <name...>", "Try these stalled items again")
+      .option("--adopt", "First adopt what exists and is in no item, so that it is not created a second time")
       .option("--include-own", "Also rotate the profile's own credential, after all others")
       .option("--revoke-unmanaged", "For each client and key that is in no item, ask whether to revoke it")
       .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
@@ -55,6 +41,7 @@ export const command = defineVerb({
     { line: "integ apply", does: "show the changes, confirm, and apply them" },
     { line: "integ apply --yes", does: "in a nightly job; a later run revokes old credentials after their overlap" },
     { line: "integ apply plan.json", does: "exactly what a plan says; exit 2 if something has changed since" },
+    { line: "integ apply --adopt", does: "adopt what exists already, then create what is missing" },
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
   more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled.",
@@ -63,10 +50,11 @@ export const command = defineVerb({
     const waitMs = parseDuration(options.wait, "--wait");
     const { document, policy, file } = await chosenPolicy(given, { planFile, file: options.file, only: options.only });
     const only = options.only ?? document?.only ?? [];
-    const { finish = [], retry = [], includeOwn = false } = options;
+    const { finish = [], retry = [], includeOwn = false, adopt = false } = options;
     for (const [flag, names] of Object.entries({ "--only": only, "--finish": finish, "--retry": retry }))
       assertNames(policy, names, flag);
     if (options.revokeUnmanaged) assertTerminal(given);
+    if (adopt && document !== undefined) throw adoptsByItself();
     const context = actingFor(given, policy);
     const disk = new DiskHealth();
     const bench = await workbenchOf(context, { disk });
@@ -75,7 +63,7 @@ export const command = defineVerb({
     if (document !== undefined)
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const choice = { only: new Set(only), retry: new Set(retry), finish: new Set(finish), includeOwn };
+    const choice = { only: new Set(only), retry: new Set(retry), finish: new Set(finish), includeOwn, adopt };
     // A plan is carried out as it was made: what has become due since is left to another one.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
@@ -95,7 +83,7 @@ export const command = defineVerb({
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
     await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
-    await print(context, applied);
+    await printApplied(context, applied);
     tellPlanNotes(context, plan);
     tellOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
@@ -156,6 +144,14 @@ async function assertCurrent(
   assertUnchanged(document, fingerprints(now), now.baseUrl);
 }
 
+/** A plan that was written names nothing that would be adopted. */
+function adoptsByItself(): Failure {
+  return new Failure("usage", "--adopt needs the policy file: a saved plan adopts nothing.", {
+    meaning: "Nothing was sent.",
+    hint: "Run integ adopt --all first and make another plan, or leave the plan out.",
+  });
+}
+
 /** The window counts when the plan is carried out, not when it was made. */
 function openNow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
@@ -186,105 +182,10 @@ function assertEndable({ items }: Plan, finish: readonly string[]): void {
   });
 }
 
-async function agree(
-  { output }: Context,
-  { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
-): Promise<void> {
-  const doing = runnable(plan);
-  if (doing.length === 0) return;
-  const lines = doing.map(({ row }) => `  ${row.name}: ${row.action} (${row.reason})`);
-  if (output.interactive) for (const line of lines.slice(0, 50)) output.note(line.trim());
-  const what = doing.length === 1 ? "1 change" : `${doing.length} changes`;
-  if (!(await output.confirm(`${as}: apply ${what} of ${file}?`, { destructive: true })))
-    throw new Failure("usage", "Nothing was applied: the answer was no.");
-}
-
 function watching(table: LiveTable) {
   return (
     event: "begin" | "end",
     { row }: { readonly row: Pick<PlanRow, "name" | "action"> },
     outcome?: ItemOutcome,
   ) => (event === "begin" ? table.set(row.name, row.action) : table.end(row.name, outcome?.result ?? "finished"));
-}
-
-function resultOf({ planned, outcome, postponed }: AppliedItem): string {
-  if (outcome !== undefined) return outcome.result;
-  if (postponed !== undefined) return "postponed";
-  const { action, hold } = planned.decision;
-  if (hold === "stalled") return "stalled";
-  return hold === undefined ? (action === "wait" ? "waiting" : "none") : "left";
-}
-
-function messageOf({ planned, outcome, postponed }: AppliedItem): string {
-  const { action, reason } = planned.row;
-  if (outcome?.result === "done") return actionsDone[action] ?? reason;
-  return outcome?.failure?.message ?? postponed ?? reason;
-}
-
-/** What was done, once the reason of the plan no longer holds. */
-const actionsDone: Readonly<Record<string, string>> = {
-  create: "created, its secret delivered",
-  rotate: "rotated, its new secret delivered",
-  change_scopes: "replaced by one with the scopes of the policy",
-  revoke_old: "the old one is revoked",
-};
-
-async function print({ output }: Context, applied: readonly AppliedItem[]): Promise<void> {
-  const rows = applied.map((item) => {
-    const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
-    const work = item.outcome?.entry;
-    return JSON.stringify({
-      name,
-      kind,
-      action,
-      result: resultOf(item),
-      resource_id: work?.resource_id ?? resource_id,
-      due_at: work === undefined ? due_at : (dueAt(work) ?? null),
-      entry: work?.id ?? entry,
-      message: messageOf(item),
-      error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
-    });
-  });
-  const { list } = output.report({
-    columns: [...columns],
-    singular: "item",
-    plural: "items",
-    empty: "The policy has no items.",
-  });
-  await list.page(pageOf(rows));
-  await list.end({ nextPageToken: null, hasMore: false });
-}
-
-function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
-  for (const { planned, outcome } of applied) {
-    const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
-    const { name } = planned.row;
-    if (due !== undefined)
-      output.note(`${name}: neither is revoked yet; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
-    if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
-  }
-}
-
-/** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
-function conclude({ output }: Context, applied: readonly AppliedItem[], file: string): void {
-  const failures = applied.flatMap(({ outcome, planned }) =>
-    outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
-  );
-  const interrupted = failures.find(({ failure }) => isInterruption(failure))?.failure;
-  const found = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
-  const worst = found?.kind === "outcome_unknown" ? found : (interrupted ?? found);
-  for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
-  if (worst !== undefined) throw worst;
-  const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
-  if (left.length === 0) return;
-  const names = left.map(({ planned }) => planned.row.name);
-  const [first] = left;
-  throw new Failure(
-    "findings",
-    `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
-    {
-      meaning: `${names[0]}: ${messageOf(first!).replace(/\.$/, "")}.`,
-      ...stepForHeld(first!.planned.decision, file),
-    },
-  );
 }

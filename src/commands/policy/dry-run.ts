@@ -11,6 +11,7 @@ import {
   recoverySteps,
 } from "../running/dry-changes.ts";
 import { deliverySteps, type DryStep, showSteps } from "../running/dry-run.ts";
+import { adoptionStep } from "./adoption.ts";
 import { clientRequest, clientRotation, keyCreation, keyReplacement } from "./apply-item.ts";
 import { runnable } from "./apply-plan.ts";
 import { destinationOptions, writtenPlaces } from "./destinations.ts";
@@ -34,6 +35,7 @@ async function stepsOf(
 ): Promise<DryStep[]> {
   const { bench, planned, written } = about;
   const { item, step, action } = planned.decision;
+  if (step.do === "adopt") return [adoptionStep({ ...item, id: step.credential.id })];
   const nowMs = context.clock.now();
   if (step.do === "finish") {
     const choice = { isEnded: action === "revoke_old", replaces: true, nowMs, secrets: bench.secrets };

@@ -1,24 +1,47 @@
 // What a person does about an item that is left as it is.
-import { type NextStep, shell } from "../../next-step.ts";
+import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import { fileWords } from "./policy-file.ts";
 
 /** @param file the policy file */
-export function stepForHeld({ item: { name, kind }, hold, holder, current }: Decision, file: string): NextStep {
+export function stepForHeld(decision: Decision, file: string): NextStep {
+  const {
+    item: { name },
+    hold,
+    holder,
+  } = decision;
   switch (hold) {
     case "stalled":
       return { nextCommand: shell`integ apply ${fileWords(file)} --retry ${name}` };
     case "own":
       return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
     case "not_adopted": {
-      const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
-      return { nextCommand: shell`integ adopt ${noun} ${current?.id ?? ""} --name ${name}` };
+      const commands = adoptionCommands(decision);
+      const last = commands.at(-1)!;
+      if (commands.length === 1) return { nextCommand: last };
+      const others = `what ${name} is: ${commands.slice(0, -1).join(", ")}, or`;
+      return { hint: `Choose ${others}: ${last}` };
     }
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:
       return { hint: "Replace secret: unknown in the policy file." };
   }
+}
+
+/** The same of several: what can be adopted without a choice is adopted together. */
+export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
+  const isRecognized = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
+  if (decisions.filter(isRecognized).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
+  return stepForHeld(decisions[0]!, file);
+}
+
+/** One for each client or key that may be adopted as the item; none of an item that is not held for that. */
+export function adoptionCommands({ item: { name, kind }, hold, choices, current }: Decision): NextCommand[] {
+  if (hold !== "not_adopted") return [];
+  const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
+  const found = choices ?? (current === undefined ? [] : [current]);
+  return found.map(({ id }) => shell`integ adopt ${noun} ${id} --name ${name}`);
 }
 
 function alternative(holder: Decision["holder"]): string {

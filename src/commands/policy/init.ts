@@ -7,7 +7,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
-import { read } from "../running/read.ts";
+import { read, serviceNow } from "../running/read.ts";
 import { KnownDestinations } from "./known-destination.ts";
 import { addPolicyFile, fileWords } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
@@ -45,7 +45,7 @@ export const command = defineVerb({
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     if (items.length > 0)
       context.output.note(
-        `The comment beside each item in ${options.file} is the command that adopts the existing credential.`,
+        `To adopt the existing credentials, run ${shell`integ adopt --all ${fileWords(options.file)}`}, or the command beside an item.`,
       );
     context.output.next(shell`integ policy check ${fileWords(options.file)}`);
   },
@@ -111,11 +111,13 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
   const { readAccessKey } = await import("../../api/access-keys.ts");
   const service = await context.connect();
   const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+  const now = serviceNow(context, service);
   const items: DraftItem[] = [];
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
   )) {
-    if (status !== "active" || id === undefined) continue;
+    // The list calls an expired key active.
+    if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
       continue;

@@ -12,7 +12,7 @@ import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
-import { stepForHeld } from "./held.ts";
+import { stepForAllHeld } from "./held.ts";
 
 export const command = defineVerb({
   fields: planColumns.map(({ path }) => path),
@@ -76,7 +76,10 @@ async function somethingDue(context: Context, { plan, profile, source, file }: D
   if (doable.length === 0)
     return new Failure("findings", message, {
       meaning: "Nothing was changed.",
-      ...stepForHeld(due[0]!.decision, file),
+      ...stepForAllHeld(
+        due.map(({ decision }) => decision),
+        file,
+      ),
     });
   let lack: Failure | undefined;
   for (const kind of new Set(doable.map(({ row }) => row.kind))) lack ??= await missingForItems(context, profile, kind);

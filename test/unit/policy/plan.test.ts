@@ -138,8 +138,8 @@ describe("an item that nothing was done for", () => {
       "two keys of its name",
       key("k"),
       { keys: [existing("ak_1"), existing("ak_2")] },
-      { action: "create" },
-      "in no item and alike are ak_1, ak_2",
+      { action: "adopt", resource_id: null },
+      "ak_1, ak_2 exist and are in no item",
     ],
     [
       "a key of another name",
@@ -181,13 +181,67 @@ describe("an item that nothing was done for", () => {
       client("a", unknown),
       { clients: [seen("oc_1"), seen("oc_2")] },
       { action: "adopt", resource_id: null },
-      "in no item and alike are oc_1, oc_2",
+      "oc_1, oc_2 exist and are in no item",
     ],
   ])("recognizes %s", (_what, item, world, row, reason) => {
     const found = only(plan(policy([item]), world));
     expect(found.row).toMatchObject(row);
     expect(found.row.reason).toContain(reason);
     if (found.row.action === "adopt" && found.row.resource_id !== null) expect(found.decision.hold).toBe("not_adopted");
+  });
+
+  const adopted = (items: PolicyItem[], world: World, adopt = true): unknown =>
+    plan(policy(items), world, { adopt }).items.map(({ row, decision: { step, hold } }) => [
+      row.name,
+      step.do === "adopt" ? step.credential.id : (hold ?? step.do),
+    ]);
+
+  it("is adopted where that was asked for, and held where it was not", () => {
+    const world = { keys: [existing("ak_1")] };
+    expect(adopted([key("k"), key("l")], world)).toEqual([
+      ["k", "ak_1"],
+      ["l", "create"],
+    ]);
+    expect(adopted([key("k")], world, false)).toEqual([["k", "not_adopted"]]);
+  });
+
+  it("that exists twice is neither adopted nor created", () => {
+    expect(adopted([key("k")], { keys: [existing("ak_1"), existing("ak_2")] })).toEqual([["k", "not_adopted"]]);
+  });
+
+  it("that two items could be is adopted by neither, though only one is planned", () => {
+    const world = { clients: [seen("oc_1")] };
+    const items = [client("a", unknown), client("b", unknown)];
+    expect(adopted(items, world)).toEqual([
+      ["a", "not_adopted"],
+      ["b", "not_adopted"],
+    ]);
+    const { row, decision } = only(plan(policy(items), world, { adopt: true, only: new Set(["a"]) }));
+    expect([row.resource_id, decision.step.do, row.reason]).toEqual([
+      null,
+      "nothing",
+      expect.stringContaining("b too"),
+    ]);
+  });
+
+  it("is a key of its name before it is one that is only like it", () => {
+    const world = { keys: [existing("ak_1")] };
+    expect(adopted([key("k"), key("l", unknown)], world)).toEqual([
+      ["k", "ak_1"],
+      ["l", "no_destination"],
+    ]);
+  });
+
+  it("is not what an unfinished change of another item makes", () => {
+    const entries = [
+      entry({
+        operation: "oauth_client.create",
+        state: "undelivered",
+        resource_id: "oc_1",
+        detail: { policy_name: "b" },
+      }),
+    ];
+    expect(adopted([client("a", unknown)], { clients: [seen("oc_1")], entries })).toEqual([["a", "no_destination"]]);
   });
 
   it("leaves another item's key to it", () => {

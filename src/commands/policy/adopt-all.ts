@@ -1,0 +1,49 @@
+import { DiskHealth } from "../../changes/workbench.ts";
+import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
+import { actingFor } from "./acting.ts";
+import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
+import { applyPlan } from "./apply-plan.ts";
+import { observe, scopeOf } from "./observe.ts";
+import { addPolicyFile, loadPolicy } from "./policy-file.ts";
+
+export const command = defineVerb({
+  fields: appliedColumns.map(({ path }) => path),
+  configure: (command) =>
+    addDryRun(addPolicyFile(command)).option("--all", "Adopt every existing credential that only one item can be"),
+  examples: [
+    { line: "integ adopt --all", does: "after integ policy init: list what exists, confirm, and adopt it" },
+    { line: "integ adopt --all --dry-run", does: "show what would be adopted" },
+  ],
+  more: "Takes what is in no item yet and only one item can be; no secret changes. For everything else integ prints a command for each choice, adopts nothing of it, and exits with 10.",
+  async run(given, { options }) {
+    const { policy, file } = await loadPolicy(given, options.file);
+    const context = actingFor(given, policy);
+    const disk = new DiskHealth();
+    const bench = await workbenchOf(context, { disk });
+    await mentionDamage(context);
+    const { observed, entries } = await observe(context, { policy, account: bench.account });
+    const { planPolicy } = await import("../../policy/plan.ts");
+    const none = new Set<string>();
+    const whole = planPolicy(policy, observed, {
+      only: none,
+      retry: none,
+      finish: none,
+      includeOwn: false,
+      adopt: true,
+    });
+    const items = whole.items.filter(({ decision: { step, hold } }) => step.do === "adopt" || hold === "not_adopted");
+    const plan = { ...whole, items };
+    if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
+    await agree(context, { plan, as: actingAs(bench), file });
+    const known = new Set(entries.map(({ id }) => id));
+    const applied = await applyPlan(
+      plan,
+      { context, bench, disk, scope: scopeOf(bench.account), known, written: new Set(), waitMs: 0 },
+      { parallel: 1, watch: () => {} },
+    );
+    await printApplied(context, applied, "Nothing is to be adopted.");
+    tellOutcomes(context, applied, observed.nowMs);
+    conclude(context, applied, file);
+  },
+});

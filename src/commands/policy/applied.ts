@@ -1,0 +1,135 @@
+// The plan that is asked about, and how what was made of it is shown.
+import { worstOf } from "../../changes/recovery.ts";
+import { isInterruption } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { dueAt } from "../../journal/entry.ts";
+import { timeAhead } from "../../output/relative-time.ts";
+import { pageOf } from "../../output/row-page.ts";
+import type { Plan } from "../../policy/plan.ts";
+import { type AppliedItem, runnable } from "./apply-plan.ts";
+import { adoptionCommands, stepForAllHeld } from "./held.ts";
+
+export const appliedColumns = [
+  { path: "name", heading: "name", kind: "id" },
+  { path: "kind", heading: "kind" },
+  { path: "action", heading: "action", kind: "status" },
+  { path: "result", heading: "result", kind: "status" },
+  { path: "resource_id", heading: "resource" },
+  { path: "due_at", heading: "due", kind: "time" },
+  { path: "entry", heading: "entry", kind: "id" },
+  { path: "message", heading: "message", kind: "sentence" },
+] as const;
+
+/** @throws Failure `usage` if the answer is no */
+export async function agree(
+  { output }: Context,
+  { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
+): Promise<void> {
+  const doing = runnable(plan);
+  if (doing.length === 0) return;
+  const lines = doing.map(({ row }) => `  ${row.name}: ${row.action} (${row.reason})`);
+  if (output.interactive) for (const line of lines.slice(0, 50)) output.note(line.trim());
+  const isAdoption = doing.every(({ decision: { step } }) => step.do === "adopt");
+  const [verb, one, several] = isAdoption
+    ? ["adopt", "existing credential as an item", "existing credentials as items"]
+    : ["apply", "change", "changes"];
+  const what = `${doing.length} ${doing.length === 1 ? one : several}`;
+  if (!(await output.confirm(`${as}: ${verb} ${what} of ${file}?`, { destructive: true })))
+    throw new Failure("usage", `Nothing was ${isAdoption ? "adopted" : "applied"}: the answer was no.`);
+}
+
+function resultOf({ planned, outcome, postponed }: AppliedItem): string {
+  if (outcome !== undefined) return outcome.result;
+  if (postponed !== undefined) return "postponed";
+  const { action, hold } = planned.decision;
+  if (hold === "stalled") return "stalled";
+  return hold === undefined ? (action === "wait" ? "waiting" : "none") : "left";
+}
+
+function messageOf({ planned, outcome, postponed }: AppliedItem): string {
+  const { action, reason } = planned.row;
+  if (outcome?.result === "done") return actionsDone[action] ?? reason;
+  return outcome?.failure?.message ?? postponed ?? reason;
+}
+
+/** What was done, once the reason of the plan no longer holds. */
+const actionsDone: Readonly<Record<string, string>> = {
+  create: "created, its secret delivered",
+  rotate: "rotated, its new secret delivered",
+  change_scopes: "replaced by one with the scopes of the policy",
+  revoke_old: "the old one is revoked",
+  adopt: "adopted; its secret is as it was",
+};
+
+export async function printApplied(
+  { output }: Context,
+  applied: readonly AppliedItem[],
+  empty = "The policy has no items.",
+): Promise<void> {
+  const rows = applied.map((item) => {
+    const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
+    const work = item.outcome?.entry;
+    return JSON.stringify({
+      name,
+      kind,
+      action,
+      result: resultOf(item),
+      resource_id: work?.resource_id ?? resource_id,
+      due_at: work === undefined ? due_at : (dueAt(work) ?? null),
+      entry: work?.id ?? entry,
+      message: messageOf(item),
+      choices: adoptionCommands(item.planned.decision),
+      error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
+    });
+  });
+  const { list } = output.report({
+    columns: [...appliedColumns],
+    singular: "item",
+    plural: "items",
+    empty,
+  });
+  await list.page(pageOf(rows));
+  await list.end({ nextPageToken: null, hasMore: false });
+}
+
+export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
+  for (const { planned, outcome } of applied) {
+    const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
+    const { name } = planned.row;
+    if (due !== undefined)
+      output.note(`${name}: neither is revoked yet; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
+    if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
+  }
+}
+
+/** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
+export function conclude({ output }: Context, applied: readonly AppliedItem[], file: string): void {
+  const failures = applied.flatMap(({ outcome, planned }) =>
+    outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
+  );
+  const interrupted = failures.find(({ failure }) => isInterruption(failure))?.failure;
+  const found = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
+  const worst = found?.kind === "outcome_unknown" ? found : (interrupted ?? found);
+  for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
+  if (worst !== undefined) throw worst;
+  const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
+  if (left.length === 0) return;
+  const names = left.map(({ planned }) => planned.row.name);
+  const [first] = left;
+  for (const { planned } of left) {
+    const commands = adoptionCommands(planned.decision);
+    if (commands.length > 0) output.note(`${planned.row.name}: ${commands.join(", or ")}`);
+  }
+  throw new Failure(
+    "findings",
+    `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
+    {
+      meaning: `${names[0]}: ${messageOf(first!).replace(/\.$/, "")}.`,
+      ...stepForAllHeld(
+        left.map(({ planned }) => planned.decision),
+        file,
+      ),
+    },
+  );
+}

@@ -1,0 +1,159 @@
+// What exists comes under a policy at once: after policy init with adopt --all, in a job with apply --adopt. Nothing is created a
+// second time, no secret changes, and what could be one thing or another is left to a person.
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+interface Row {
+  readonly name: string;
+  readonly action: string;
+  readonly result: string;
+  readonly resource_id: string | null;
+  readonly choices: readonly string[];
+}
+interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+}
+
+let service: Service;
+let account: Account;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(async () => {
+  home?.remove();
+  await service?.stop();
+});
+beforeEach(async () => {
+  home?.remove();
+  await account.clear();
+  for (const { id } of await otherKeys()) await service.control("POST", `/access_keys/${id}`, { status: "revoked" });
+  await service.control("POST", `/access_keys/${service.us.access_key_id}`, { createdAt: Date.now() });
+  const { access_token, token_endpoint } = service.us;
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+});
+
+const integ = (...words: string[]): Promise<Ended> => home.integ(words);
+const rowsOf = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
+const actionsOf = async (): Promise<string[]> => rowsOf(await integ("plan", "--json")).map(({ action }) => action);
+const resultsOf = (ended: Ended): [string, string, string | null][] =>
+  rowsOf(ended).map(({ name, result, resource_id }) => [name, result, resource_id]);
+/** Those that work, without the one that the tests act with. */
+const otherKeys = async (): Promise<Key[]> =>
+  ((await service.control("GET", "/access_keys")) as Key[]).filter(
+    ({ id, status }) => status === "active" && id !== service.us.access_key_id,
+  );
+const write = (text: string): void => writeFileSync(home.path("integ.yaml"), text);
+const keyItem = (name: string): string =>
+  `  ${name}:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    rotate: { every: 60d }\n    secret: { file: ${name}.secret }\n`;
+const policy = (...items: string[]): string => `version: 1\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
+
+/** By hand, elsewhere: this machine's journal does not know it. */
+async function makeKey(name: string): Promise<string> {
+  const words = ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"];
+  const other = new Home(home.env);
+  try {
+    const made = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
+    expect(made.code, made.stderr).toBe(0);
+    return (JSON.parse(made.stdout) as { id: string }).id;
+  } finally {
+    other.remove();
+  }
+}
+
+describe("integ adopt --all", () => {
+  it("adopts what policy init wrote, and then there is nothing to do", async () => {
+    for (const name of ["deploy", "nightly"]) await makeKey(name);
+    const scopes = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+    expect((await integ("oauth-clients", "create", ...scopes, "--secret-file", "made.secret")).code).toBe(0);
+    const secret = readFileSync(home.path("made.secret"), "utf8");
+    expect((await integ("policy", "init")).code).toBe(0);
+    const planned = await integ("plan");
+    expect(planned.stderr).toContain("Next: integ adopt --all");
+    expect(await actionsOf()).toEqual(Array(4).fill("adopt"));
+    await service.calm();
+
+    const trial = await integ("adopt", "--all", "--dry-run", "--json");
+    expect([trial.code, trial.stdout.match(/record in the journal that/g)?.length]).toEqual([0, 4]);
+    const asked = await integ("adopt", "--all");
+    expect([asked.code, asked.stdout, asked.stderr]).toEqual([
+      2,
+      "",
+      expect.stringContaining("adopt 4 existing credentials as items of integ.yaml?"),
+    ]);
+    expect(await actionsOf()).toEqual(Array(4).fill("adopt"));
+
+    const adopted = await integ("adopt", "--all", "--yes", "--json");
+    expect(adopted.code, adopted.stderr).toBe(0);
+    expect(rowsOf(adopted).map(({ action, result }) => [action, result])).toEqual(
+      Array.from({ length: 4 }, () => ["adopt", "done"]),
+    );
+    const after = await integ("plan", "--json");
+    expect([after.code, rowsOf(after).map(({ action }) => action)]).toEqual([0, Array(4).fill("none")]);
+    expect(await integ("adopt", "--all", "--yes")).toMatchObject({ code: 0 });
+    expect((await account.requests()).filter(({ method }) => method !== "GET")).toEqual([]);
+    expect(readFileSync(home.path("made.secret"), "utf8")).toBe(secret);
+  });
+
+  it("lists each choice with its command and adopts none of them; the rest is adopted: exit 10", async () => {
+    const [first, second, other] = [await makeKey("twice"), await makeKey("twice"), await makeKey("once")];
+    write(policy(keyItem("twice"), keyItem("once"), keyItem("new")));
+    const adopted = await integ("adopt", "--all", "--yes", "--json");
+    expect([adopted.code, resultsOf(adopted)]).toEqual([
+      10,
+      [
+        ["twice", "left", null],
+        ["once", "done", other],
+      ],
+    ]);
+    const choices = [first, second].map((id) => `integ adopt access-key ${id} --name twice`);
+    expect(rowsOf(adopted)[0]?.choices.toSorted()).toEqual(choices.toSorted());
+    for (const command of choices) expect((await integ("adopt", "--all", "--yes")).stderr).toContain(command);
+    expect((await integ(...choices[0]!.split(" ").slice(1), "--yes")).code).toBe(0);
+    expect(await actionsOf()).toEqual(["none", "none", "create"]);
+  });
+
+  it("leaves what belongs to an item of another policy, and names that item", async () => {
+    const to = "secret: { file: shared.secret }";
+    write(policy(keyItem("theirs").replace(/secret: .*/, to)));
+    expect((await integ("apply", "--yes")).code).toBe(0);
+    write(policy(keyItem("mine").replace(/secret: .*/, to)));
+    const adopted = await integ("adopt", "--all", "--yes", "--json");
+    expect([adopted.code, resultsOf(adopted)[0]?.[1]]).toEqual([10, "left"]);
+    expect(adopted.stdout).toContain("item theirs");
+    expect(await actionsOf()).toEqual(["adopt"]);
+  });
+});
+
+describe("integ apply --adopt", () => {
+  it("adopts what exists before it creates what is missing, so that no second key is created", async () => {
+    const existing = await makeKey("deploy");
+    write(policy(keyItem("deploy"), keyItem("new")));
+    const trial = await integ("apply", "--adopt", "--dry-run", "--json");
+    expect(trial.stdout).toContain(`deploy: record in the journal that the key ${existing} is the item deploy`);
+    const applied = await integ("apply", "--adopt", "--yes", "--json");
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(rowsOf(applied)).toMatchObject([
+      { name: "deploy", action: "adopt", result: "done", resource_id: existing },
+      { name: "new", action: "create", result: "done" },
+    ]);
+    expect((await otherKeys()).length).toBe(2);
+    expect((await integ("plan")).code).toBe(0);
+  });
+
+  it("is not for a plan that was saved without it", async () => {
+    await makeKey("deploy");
+    write(policy(keyItem("deploy")));
+    expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+    const applied = await integ("apply", "plan.json", "--adopt", "--yes");
+    expect([applied.code, applied.stderr]).toEqual([2, expect.stringContaining("a saved plan adopts nothing")]);
+    expect(await actionsOf()).toEqual(["adopt"]);
+  });
+});
