@@ -94,6 +94,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["move", "Change where the journal is kept", () => import("./commands/journal/move.ts")],
           ["export", "Print every entry with its records", () => import("./commands/journal/export.ts")],
           ["import", "Add the entries of an export", () => import("./commands/journal/import.ts")],
+          ["trust", "Sign the records of an entry that you looked at", () => import("./commands/journal/trust.ts")],
           ["release", "Release an entry that a process holds", () => import("./commands/journal/release.ts")],
           ["init", "Create the tables of a team's journal", () => import("./commands/journal/init.ts")],
         ],

@@ -286,6 +286,8 @@ export function publicHistory(
 
 /** What is said with an entry, and is not in it. */
 export interface Beside {
+  /** A record of it has no valid HMAC: it permits nothing, and still forbids. */
+  readonly isUntrusted?: boolean | undefined;
   /** Who works on it now. */
   readonly holder?: object | undefined;
   /** What has to be done first, on this machine: its own next step alone would end as it did. */
@@ -294,9 +296,9 @@ export interface Beside {
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent`, `policy_name` and `needs` if they are set. `request` is the body as it was sent, not parsed and written again.
+ * `replaces`, `replaced_by`, `parent`, `policy_name`, `needs` and `untrusted` if they are set. `request` is the body as it was sent, not parsed and written again.
  */
-export function publicEntry(entry: Entry, { holder, first }: Beside = {}): string {
+export function publicEntry(entry: Entry, { holder, first, isUntrusted }: Beside = {}): string {
   const before = {
     id: entry.id,
     object: "journal_entry",
@@ -322,6 +324,7 @@ export function publicEntry(entry: Entry, { holder, first }: Beside = {}): strin
     parent: entry.parent ?? undefined,
     policy_name: entry.detail.policy_name,
     needs: first?.needs,
+    untrusted: isUntrusted === true ? true : undefined,
     holder,
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;

@@ -71,6 +71,10 @@ export interface Journal {
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
   markMoved(moved: Moved | undefined): Promise<void>;
   verify(): Promise<Finding[]>;
+  /** Those of these entries that have a record without a valid HMAC; none if this machine has no key to judge by. */
+  untrusted(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Signs all records of an entry with the journal's key: a person has looked at it. @throws Failure `usage` without a key */
+  trust(id: string): Promise<void>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that; see `prunable`. */

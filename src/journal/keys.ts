@@ -1,5 +1,5 @@
 // The keys that records are signed with: the machine's own, or a team's. A record with a valid HMAC was made by who has the key.
-import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
@@ -27,6 +27,10 @@ export function parseKeys(list: string, where: string): string[] {
     meaning: "Nothing was sent and nothing changed.",
     hint: "Write keys of at least 32 characters of base64url, separated by commas.",
   });
+}
+
+export function newKey(): string {
+  return randomBytes(32).toString("base64url");
 }
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);

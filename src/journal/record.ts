@@ -63,17 +63,30 @@ export interface ForeignLine {
   readonly format: number;
 }
 
-/** A sound line with a record, of which only what its beginning says was read. */
+/** A sound line with a record, of which only what its beginning says was read: places instead of texts, for thousands of lines. */
 export interface RecordLine {
   readonly kind: "record";
   readonly sum: string;
   readonly after: string;
-  readonly mac: string;
   readonly id: string;
   readonly n: number;
   readonly state: string;
-  readonly prev: string;
   readonly content: Slice;
+  /** Where the intent begins, which is the same in all records of an entry. The hash of the record before ends two bytes before it. */
+  readonly intentStart: number;
+  readonly prevLength: number;
+  /** Where the HMAC ends. */
+  readonly macEnd: number;
+  readonly macLength: number;
+}
+
+export function macOf({ content: { bytes }, macEnd, macLength }: RecordLine): string {
+  return bytes.toString("latin1", macEnd - macLength, macEnd);
+}
+
+/** The hash of the entry's record before, as this one names it; empty in the first. */
+export function prevOf({ content: { bytes }, intentStart, prevLength }: RecordLine): string {
+  return bytes.toString("latin1", intentStart - 2 - prevLength, intentStart - 2);
 }
 
 /** Who makes a record, and the hash of the one before in its entry. */
@@ -98,6 +111,11 @@ export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"
 
 function sealed(body: string | Uint8Array): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
+}
+
+/** Views on bytes that are read and never kept: those of a plain array cost a third of a buffer's. */
+function view({ buffer, byteOffset }: Buffer, start: number, end: number): Uint8Array {
+  return new Uint8Array(buffer, byteOffset + start, end - start);
 }
 
 function lineWith(body: string): string {
@@ -162,6 +180,7 @@ function headerIn(line: string, sum: string): HeaderLine {
 const recordHead =
   /^"v":3,"after":"([0-9a-f]{16}|)","mac":"([\w.-]{0,80})",(?="id":"([0-9a-z]{10})","n":([1-9]\d{0,8}),"state":"(\w{1,40})","at":"[^"\\]{0,40}","prev":"([0-9a-f]{64}|)",)/;
 const longestHead = 400;
+const intentName = '"intent":';
 
 /**
  * A line without its newline, or undefined if it is not sound: the checksum covers every byte after it, so that any flipped bit
@@ -171,7 +190,7 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   if (end - start <= bodyStart) return undefined;
   const text = bytes.toString("latin1", start, Math.min(end, start + longestHead));
   if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
-  const sum = sealed(bytes.subarray(start + bodyStart, end));
+  const sum = sealed(view(bytes, start + bodyStart, end));
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
   const format = Number(/^"v":([1-9]\d{0,8}),/.exec(body)?.[1]);
@@ -180,9 +199,27 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   if (body.startsWith('"v":3,"journal":"integ"')) return headerIn(bytes.toString("utf8", start, end), sum);
   const head = recordHead.exec(body);
   if (head === null) return undefined;
-  const [whole, after = "", mac = "", id = "", n, state = "", prev = ""] = head;
-  const content = { bytes, start: start + bodyStart + whole.length, end: end - 1 };
-  return { kind: "record", sum, after, mac, id, n: Number(n), state, prev, content };
+  const [whole, { length: afterLength }, { length: macLength }, id, n, state, { length: prevLength }] =
+    head as unknown as readonly [string, string, string, string, string, string, string];
+  const intentAt = body.indexOf(intentName, whole.length);
+  if (intentAt < 0) return undefined;
+  const contentStart = start + bodyStart + whole.length;
+  const macEnd = contentStart - 2;
+  const afterEnd = macEnd - macLength - '","mac":"'.length;
+  return {
+    kind: "record",
+    sum,
+    // A part of a text keeps all of it in memory.
+    after: bytes.toString("latin1", afterEnd - afterLength, afterEnd),
+    id: bytes.toString("latin1", contentStart + 6, contentStart + 6 + id.length),
+    n: Number(n),
+    state,
+    content: { bytes, start: contentStart, end: end - 1 },
+    intentStart: start + bodyStart + intentAt,
+    prevLength,
+    macEnd,
+    macLength,
+  };
 }
 
 /** The record's content as it is hashed and carried. */
@@ -196,7 +233,7 @@ export function recordHash(content: string | Uint8Array): string {
 }
 
 export function hashOfLine({ content: { bytes, start, end } }: RecordLine): string {
-  return recordHash(bytes.subarray(start, end));
+  return recordHash(view(bytes, start, end));
 }
 
 /** What the step did between two records of an entry, as far as their attempts show: a request that left has no end yet. */
@@ -257,10 +294,27 @@ export function readRecord(content: string): JournalRecord | undefined {
   return read.success ? read.data : undefined;
 }
 
-/** The entry as it was after that record. */
+/** The entry as it was after that record. @returns undefined if the record is not what this format's records hold */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
-  if (record === undefined) return undefined;
+  return record && entryOf(record);
+}
+
+/**
+ * The same of a finished entry, of which thousands may be looked through: its shape is checked as a whole where it is worked on,
+ * carried or verified, and here only as far as it is looked up by.
+ */
+export function finishedEntryIn(content: string): Entry | undefined {
+  const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
+  if (!isObject(record?.intent) || !isObject(record.now) || !isObject(record.now.detail)) return undefined;
+  const { operation, base_url, request_text } = record.intent;
+  const isText = [operation, base_url, request_text, record.id, record.state, record.at].every(
+    (value) => typeof value === "string",
+  );
+  return isText ? entryOf(record as JournalRecord) : undefined;
+}
+
+function entryOf(record: JournalRecord): Entry {
   const { id, n, state, at, intent, now } = record;
   // Of the shape that the schema has checked; names of states and operations that are not known are shown as they are.
   return {

@@ -112,8 +112,8 @@ export interface Store {
   count(): Promise<number>;
   /** Entries whose id begins so, a thousand at most. */
   beginning(start: string): Promise<readonly Entry[]>;
-  /** An entry's records, the oldest first. */
-  records(id: string): Promise<readonly Signed[]>;
+  /** The records of these entries. */
+  recordsOf(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Every entry with its records, from the lowest id to the highest. */
   all(): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;

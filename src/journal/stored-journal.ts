@@ -1,5 +1,6 @@
 // The journal above its store: admission, leases, history, import, export, move, verify and prune, for both engines.
 import { randomInt, randomUUID } from "node:crypto";
+import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
@@ -38,6 +39,13 @@ export interface JournalOptions {
 export const holderWaitMs = 10_000;
 
 const nothingSent = "Nothing was sent and nothing changed.";
+
+function withoutKey(path: string): Failure {
+  return new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
+    meaning: nothingSent,
+    hint: "Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed.",
+  });
+}
 
 /** See `Journal`. */
 export class StoredJournal implements Journal {
@@ -94,7 +102,10 @@ export class StoredJournal implements Journal {
   }
 
   history(id: string): Promise<Step[]> {
-    return this.#reading(async () => (await this.#store.records(id)).map(({ content }) => stepIn(content)));
+    return this.#reading(async () => {
+      const [entry] = await this.#store.recordsOf([id]);
+      return (entry?.records ?? []).map(({ content }) => stepIn(content));
+    });
   }
 
   find(typed: string): Promise<Entry> {
@@ -310,6 +321,24 @@ export class StoredJournal implements Journal {
       ...(await this.#store.verify()),
       ...(await verifyRecords(this.#store, this.#parts.keys)),
     ]);
+  }
+
+  async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { keys } = this.#parts;
+    const found = new Set<string>();
+    if (!keys.isKeyed || ids.length === 0) return found;
+    const all = await this.#reading(() => this.#store.recordsOf(ids));
+    for (const { id, records } of all) if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
+    return found;
+  }
+
+  async trust(typed: string): Promise<void> {
+    const { id } = await this.find(typed);
+    const { keys } = this.#parts;
+    if (keys.sign("") === "") throw withoutKey(this.path);
+    const [entry] = await this.#reading(() => this.#store.recordsOf([id]));
+    const signed = (entry?.records ?? []).map(({ content }) => ({ content, mac: keys.sign(content) }));
+    return this.#changing("The journal is as it was.", () => this.#store.transaction((tx) => tx.sign(id, signed)));
   }
 
   condition(): Promise<Condition> {

@@ -5,6 +5,7 @@ import { StoredJournal } from "../../src/journal/stored-journal.ts";
 import type { EntryFilter } from "../../src/journal/lookup.ts";
 import { initTeamJournal, openTeamStore } from "../../src/journal/postgres/open.ts";
 import { tablesIn } from "../../src/journal/postgres/schema.ts";
+import { recordHash } from "../../src/journal/record.ts";
 import { selectionOf } from "../../src/journal/postgres/selection.ts";
 import { addressAt, Bouncer, isWithoutBouncer, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
 import { journalConformance } from "../unit/journal/conformance.ts";
@@ -12,6 +13,36 @@ import { ada, clock, intent } from "../unit/journal/intent.ts";
 
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
+
+/** The rows of an entry with a record changed, and its hashes made to fit. */
+async function editRecords(address: string, id: string, change: (content: string) => string): Promise<void> {
+  const url = new URL(address);
+  const schema = /search_path=(\w+)/.exec(decodeURIComponent(url.search))![1]!;
+  const { name: user, password } = role;
+  const at = { host: url.hostname, port: Number(url.port), user, database: user, password };
+  const client = new Client(at);
+  await client.connect();
+  try {
+    const records = `${schema}.integ_records`;
+    const { rows } = await client.query(`SELECT position, content FROM ${records} WHERE entry = $1 ORDER BY position`, [
+      id,
+    ]);
+    let prev = "";
+    let content = "";
+    for (const row of rows as { position: number; content: string }[]) {
+      content = change(row.content.replace(/"prev":"[0-9a-f]*"/, `"prev":"${prev}"`));
+      prev = recordHash(content);
+      const user = /"user":"(\w+)"/.exec(content)?.[1];
+      await client.query(
+        `UPDATE ${records} SET content = $3, hash = $4, actor_user = $5 WHERE entry = $1 AND position = $2`,
+        [id, row.position, content, prev, user],
+      );
+    }
+    await client.query(`UPDATE ${schema}.integ_entries SET content = $2, hash = $3 WHERE id = $1`, [id, content, prev]);
+  } finally {
+    await client.end();
+  }
+}
 
 function engineAt(name: string, hosts: () => string, { isSampled = false } = {}): void {
   journalConformance({
@@ -24,12 +55,18 @@ function engineAt(name: string, hosts: () => string, { isSampled = false } = {})
       await initTeamJournal({ ...parts, actor: ada });
       const shared = clock();
       return {
-        open: ({ waitMs = 60, now = shared, actor = ada as Actor } = {}) => {
+        open: ({ waitMs = 60, now = shared, actor = ada as Actor, keys } = {}) => {
           const lasting = { requestMs: 30_000, leaseMs: 45_000 };
-          const journal = new StoredJournal(openTeamStore({ ...parts, ...lasting, actor }), { now, actor, waitMs });
+          const journal = new StoredJournal(openTeamStore({ ...parts, ...lasting, actor }), {
+            now,
+            actor,
+            waitMs,
+            keys,
+          });
           onTestFinished(() => journal.close());
           return journal;
         },
+        edit: (id, change) => editRecords(address, id, change),
       };
     },
   });

@@ -1,4 +1,7 @@
 // Homes whose journal is in PostgreSQL: a file of tests says so once, and each home gets a schema of its own on one server.
+/** A key of a team that no one else has. */
+export const teamKey = "a-key-of-a-team-in-the-tests-0123456789";
+
 let server: TeamServer | undefined;
 let made = 0;
 
@@ -17,5 +20,9 @@ export function keepJournalsIn(team: TeamServer | undefined): void {
 export function teamJournal(): Readonly<Record<string, string>> | undefined {
   if (server === undefined) return undefined;
   const schema = `home_${process.pid}_${(made += 1)}`;
-  return { INTEG_JOURNAL: `${server.address}?options=-csearch_path%3D${schema}`, PGPASSWORD: server.password };
+  return {
+    INTEG_JOURNAL: `${server.address}?options=-csearch_path%3D${schema}`,
+    INTEG_JOURNAL_KEY: teamKey,
+    PGPASSWORD: server.password,
+  };
 }

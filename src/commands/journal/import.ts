@@ -7,7 +7,10 @@ import { readExport } from "../../journal/exported.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => addDryRun(command).argument("<file>", "File that journal export wrote; - for standard input"),
+  configure: (command) =>
+    addDryRun(command)
+      .argument("<file>", "File that journal export wrote; - for standard input")
+      .option("--trust", "Sign the entries: you know who wrote the export"),
   examples: [
     { line: "integ journal import journal.ndjson", does: "existing entries stay; safe to repeat" },
     { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
@@ -21,7 +24,9 @@ export const command = defineVerb({
       const what = `merge ${entries.length === 1 ? "1 entry" : `${entries.length} entries`} into ${path}`;
       return showSteps(context, entries.length === 0 ? [] : [{ what }]);
     }
-    const { added, extended, unchanged } = await (await context.journal()).merge(entries);
+    const { added, extended, unchanged } = await (await context.journal()).merge(entries, {
+      isTrusted: options.trust === true,
+    });
     await context.output.document({ object: "journal_import", added, extended, unchanged });
   },
 });

@@ -21,6 +21,12 @@ export const command = defineVerb({
     context.output.note(
       made ? `Created the tables of the journal in ${path}.` : `The tables of the journal are there.`,
     );
-    await context.output.document({ object: "journal_tables", address: path, version, created: made });
+    const { newKey } = await import("../../journal/keys.ts");
+    const key = made ? newKey() : undefined;
+    if (key !== undefined)
+      context.output.note(
+        "Give the key to every machine of the team as INTEG_JOURNAL_KEY: it is shown only now, and kept nowhere.",
+      );
+    await context.output.document({ object: "journal_tables", address: path, version, created: made, key });
   },
 });

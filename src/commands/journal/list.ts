@@ -8,7 +8,7 @@ import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { inPages } from "../../output/row-page.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
-import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
+import { entriesView, entriesPage, sharedEntriesView, untrustedWords } from "./view.ts";
 
 const addFilters = sharedOptions((command) =>
   command
@@ -52,8 +52,16 @@ export const command = defineVerb({
     const list = context.output.list({ ...view, empty });
     const holders = await journal.holders();
     const first = due.length > 0 ? await (await import("../running/missing.ts")).tellMissing(context, due) : undefined;
-    const print = (page: readonly Entry[]): Promise<void> =>
-      list.page(entriesPage(page, ({ id }) => ({ holder: holders.get(id), first: first?.get(id) })));
+    const print = async (page: readonly Entry[]): Promise<void> => {
+      const untrusted = await journal.untrusted(page.map(({ id }) => id));
+      const about = ({ id }: Entry) => ({
+        holder: holders.get(id),
+        first: first?.get(id),
+        isUntrusted: untrusted.has(id),
+      });
+      await list.page(entriesPage(page, about));
+      for (const id of untrusted) context.output.warn(untrustedWords(id));
+    };
     await print(shown);
     for await (const page of pages) await print(page);
     await list.end({ nextPageToken: null, hasMore: false });

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
-import { entryView, heldEntryView, historyView } from "./view.ts";
+import { entryView, heldEntryView, historyView, untrustedWords } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 
@@ -23,18 +23,20 @@ export const command = defineVerb({
     const history = (await journal.history(entry.id)).map(({ at, state, actor }) => ({ at, state, actor }));
     const destinations = await deliveriesOf(journal, entry);
     const holder = (await journal.holders()).get(entry.id);
+    const isUntrusted = (await journal.untrusted([entry.id])).has(entry.id);
     const first = isSettled(entry.state) ? undefined : await firstOf(context, entry);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
     await output.resource(
       isTable
-        ? publicEntry(entry, { holder, first })
-        : publicHistory(entry, { destinations, history }, { holder, first }),
+        ? publicEntry(entry, { holder, first, isUntrusted })
+        : publicHistory(entry, { destinations, history }, { holder, first, isUntrusted }),
       {
         ...(holder === undefined ? entryView : heldEntryView),
         isRead: true,
       },
     );
+    if (isUntrusted) output.warn(untrustedWords(entry.id));
     if (!isTable) return;
     if (destinations.length > 0) await table(context, deliveriesView, destinations);
     await table(context, historyView, history);

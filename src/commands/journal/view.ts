@@ -47,6 +47,11 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
+/** What is said of an entry whose records were not all signed with a key of this machine. */
+export function untrustedWords(id: string): string {
+  return `The entry ${id} is untrusted: a record of it has no valid HMAC. Look at it (integ journal show ${id}), then integ journal trust ${id}.`;
+}
+
 export const heldEntryView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };
 
 /** The steps of one entry. */

@@ -1,7 +1,7 @@
 // What the sound records of a file are together: entries, and what contradicts, repeats or breaks the order.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import { contentOf, entryIn, type RecordLine, type Signed } from "../record.ts";
+import { contentOf, entryIn, finishedEntryIn, macOf, type RecordLine, type Signed } from "../record.ts";
 import type { Damage, Found, Scan } from "./scan.ts";
 
 /** A sound record in the wrong place: one that was appended again, or whose order was changed. */
@@ -13,17 +13,23 @@ export interface Misplaced {
 
 interface Slot {
   readonly lines: RecordLine[];
+  /** How long the text of its intent is. */
+  readonly intentLength: number;
   entry: Entry | undefined;
 }
 
-const intentStart = '"intent":{';
 const intentEnd = '},"result":{';
 
-/** The bytes of a record that never change: of the same entry they are the same. */
-function intentOf({ content: { bytes, start, end } }: RecordLine): Buffer {
-  const from = bytes.indexOf(intentStart, start, "latin1");
-  const to = bytes.indexOf(intentEnd, from, "latin1");
-  return bytes.subarray(from, to < 0 ? end : to);
+function intentLengthOf({ content: { bytes, end }, intentStart }: RecordLine): number {
+  const to = bytes.indexOf(intentEnd, intentStart, "latin1");
+  return (to < 0 ? end : to + intentEnd.length) - intentStart;
+}
+
+/** Whether the intents of two records are the same text. */
+function hasIntent(record: RecordLine, first: RecordLine, length: number): boolean {
+  const [one, other] = [record.content.bytes, first.content.bytes];
+  const [from, start] = [record.intentStart, first.intentStart];
+  return from + length <= record.content.end && one.compare(other, start, start + length, from, from + length) === 0;
 }
 
 export class Contents {
@@ -81,12 +87,12 @@ export class Contents {
     const { id, n } = record;
     const slot = this.#slots.get(id);
     if (slot === undefined) {
-      this.#slots.set(id, { lines: [record], entry: undefined });
+      this.#slots.set(id, { lines: [record], intentLength: intentLengthOf(record), entry: undefined });
       if (this.#newest === undefined || id > this.#newest) this.#newest = id;
       return;
     }
     const [first, last] = [slot.lines[0]!, slot.lines.at(-1)!];
-    if (!intentOf(first).equals(intentOf(record))) {
+    if (!hasIntent(record, first, slot.intentLength)) {
       const bytes = text.bytes.subarray(text.start, text.end);
       this.damage.push({ offset, line, bytes, reason: `it contradicts an earlier record of entry ${id}` });
     } else if (n > last.n) {
@@ -132,13 +138,13 @@ export class Contents {
 
 /** A record as it is carried. */
 export function signedRecord(line: RecordLine): Signed {
-  return { content: contentOf(line), mac: line.mac };
+  return { content: contentOf(line), mac: macOf(line) };
 }
 
 /** The newest record that is one decides; its number is that of the last. */
 function entryOf(lines: readonly RecordLine[]): Entry | undefined {
   for (const line of lines.toReversed()) {
-    const entry = entryIn(contentOf(line));
+    const entry = isSettled(line.state) ? finishedEntryIn(contentOf(line)) : entryIn(contentOf(line));
     if (entry) return { ...entry, sequence: lines.at(-1)!.n };
   }
   return undefined;

@@ -3,14 +3,24 @@
 import { dirname } from "node:path";
 import type { OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 import { isActor } from "../actor.ts";
 import { movedAway } from "../admission.ts";
-import type { Entry } from "../entry.ts";
+import { type Entry, isSettled } from "../entry.ts";
 import type { Condition, Holder } from "../journal.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import type { EntryRecords } from "../record.ts";
 import { archivable } from "../prunable.ts";
-import { contentOf, type Finding, hashOfLine, type Moved, type RecordLine, type Signed, stepIn } from "../record.ts";
+import {
+  contentOf,
+  entryIn,
+  type EntryRecords,
+  type Finding,
+  hashOfLine,
+  type Moved,
+  type RecordLine,
+  type Signed,
+  stepIn,
+} from "../record.ts";
 import {
   type Action,
   Busy,
@@ -112,8 +122,9 @@ export class FileStore implements Store {
     return here.length > 0 ? here : fitting(this.#withArchive());
   }
 
-  async records(id: string): Promise<readonly Signed[]> {
-    return this.#shelfOf([id]).lines(id).map(signedRecord);
+  async recordsOf(ids: readonly string[]): Promise<readonly EntryRecords[]> {
+    const shelf = this.#shelfOf(ids);
+    return ids.flatMap((id) => (shelf.has(id) ? [{ id, records: shelf.lines(id).map(signedRecord) }] : []));
   }
 
   async *all(): AsyncIterable<EntryRecords> {
@@ -241,9 +252,11 @@ export class FileStore implements Store {
       const journal = this.#read();
       this.#assertHere(journal);
       const shelf = this.#shelfOf([id]);
-      const [entry, last] = [shelf.get(id), shelf.lines(id).at(-1)];
-      if (entry === undefined || last === undefined)
+      const [there, last] = [shelf.get(id), shelf.lines(id).at(-1)];
+      if (there === undefined || last === undefined)
         throw new Failure("not_found", `Journal entry "${id}" not found.`, { entry: id });
+      const entry = entryIn(contentOf(last)) === undefined && isSettled(last.state) ? undefined : there;
+      if (entry === undefined) throw notAnEntry(id);
       const archived = journal.has(id) ? [] : shelf.lines(id).map(signedRecord);
       return this.#hold({ entry, hash: hashOfLine(last) }, lock, archived);
     } catch (error) {
@@ -345,6 +358,14 @@ export function archivePath(journal: string): string {
   return journal.endsWith("journal.ndjson")
     ? journal.replace(/journal\.ndjson$/, "archive.ndjson")
     : `${journal}.archive`;
+}
+
+function notAnEntry(id: string): Failure {
+  return new Failure("usage", `The newest record of journal entry ${id} is not one that integ writes.`, {
+    meaning: "Nothing was sent and nothing changed.",
+    nextCommand: shell`integ journal verify`,
+    entry: id,
+  });
 }
 
 function* staying(contents: Contents, going: ReadonlySet<string>): Iterable<Signed> {

@@ -1,6 +1,6 @@
 // A change of many entries of a journal in files: gathered, then written under the lock that the caller holds.
 import type { Entry } from "../entry.ts";
-import { brokenStep, hashOfLine, type Moved, type RecordLine, type Signed } from "../record.ts";
+import { brokenStep, hashOfLine, type Moved, prevOf, type RecordLine, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { Shelf, signedRecord } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
@@ -89,7 +89,10 @@ export class FileTransaction implements Transaction {
     if (!touches && !isMended && !isForced) return;
     function* records(): Iterable<Signed> {
       for (const id of contents.ids())
-        if (!removed.has(id)) yield* again.get(id) ?? contents.lines(id).map(signedRecord);
+        if (!removed.has(id)) {
+          const signed = again.get(id) ?? [];
+          yield* [...signed, ...contents.lines(id).slice(signed.length).map(signedRecord)];
+        }
     }
     const staying = [...contents.ids()].filter((id) => !removed.has(id));
     const gaps = staying.filter((id) => contents.header?.gaps.includes(id) || hasGap(contents.lines(id)));
@@ -113,5 +116,5 @@ export class FileTransaction implements Transaction {
 }
 
 function hasGap(lines: readonly RecordLine[]): boolean {
-  return brokenStep(lines.map((line) => ({ prev: line.prev, hash: hashOfLine(line) }))) !== undefined;
+  return brokenStep(lines.map((line) => ({ prev: prevOf(line), hash: hashOfLine(line) }))) !== undefined;
 }

@@ -1,10 +1,9 @@
 // The machine's own key, in its state folder: what it signs the records of its journal with.
-import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { createFile } from "../../disk/atomic-write.ts";
 import { isThereAlready } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
-import { type KeySource, parseKeys } from "../keys.ts";
+import { type KeySource, newKey, parseKeys } from "../keys.ts";
 
 /** @throws Failure for a key file that others can read, or that holds no key */
 export function machineKey(stateDir: string): KeySource {
@@ -16,7 +15,7 @@ export function machineKey(stateDir: string): KeySource {
   return {
     read,
     make() {
-      const key = randomBytes(32).toString("base64url");
+      const key = newKey();
       makeFolders(dirname(path));
       try {
         createFile(path, Buffer.from(`${key}\n`));

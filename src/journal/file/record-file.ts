@@ -6,7 +6,7 @@ import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
 import { isMissing } from "../../disk/error-words.ts";
 import { headerLine, type Moved, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
-import { type Damage, type LineStart, readBytes, scanBytes } from "./scan.ts";
+import { type Damage, type Found, type LineStart, readBytes, scanBytes } from "./scan.ts";
 import { assertOurs, checkFile, type DiskHealth, otherFormat, SetAside } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -93,21 +93,29 @@ export class RecordFile {
     const known = this.#knownIn(fd, head);
     const from = known?.anchor ?? { offset: 0, line: 1 };
     const bytes = readBytes(fd, from.offset, size - from.offset);
-    const { found: all, damage, torn } = scanBytes(bytes, from);
-    const found = known ? all.slice(1) : all;
     const contents = known?.contents ?? this.#empty();
-    const last = found.at(-1);
-    const reach = last?.offset ?? 0;
+    let isKnown = known !== undefined;
+    let last: Found | undefined;
     // Damage behind the last sound record is read again next time, so it is not known for good.
-    contents.add({ found, damage: damage.filter(({ offset }) => offset < reach) });
+    const behind: Damage[] = [];
+    const scan = {
+      torn: undefined as Damage | undefined,
+      damage: behind,
+      found: {
+        push: (one: Found) => {
+          if (!isKnown) contents.add({ found: [(last = one)], damage: behind.splice(0) });
+          isKnown = false;
+        },
+      },
+    };
+    scanBytes(bytes, from, scan);
     if (!contents.isJournal && size > 0) assertOurs(bytes, this.path);
     if (contents.foreign !== undefined) throw otherFormat(this.path, contents.foreign);
     const anchor = last
       ? { offset: last.offset, line: last.line, bytes: bytes.subarray(last.text.start, last.text.end) }
       : known?.anchor;
     this.#known = anchor && { contents, head, anchor };
-    const behind = damage.filter(({ offset }) => offset >= reach);
-    return { contents, damage: behind, torn, size, isEmptied: size === 0 };
+    return { contents, damage: behind, torn: scan.torn, size, isEmptied: size === 0 };
   }
 
   /** What was read, if the file is the one that was and the last record read is still there, on a line of its own. */

@@ -31,8 +31,14 @@ export interface Scan {
  * Cuts bytes that begin at the start of a line into records. Blank lines are not damage: a torn end is followed by one.
  * @param from where the bytes begin in the file
  */
-export function scanBytes(bytes: Buffer, from: LineStart): Scan {
-  const scan: Draft = { found: [], damage: [], torn: undefined };
+export function scanBytes(bytes: Buffer, from: LineStart): Scan;
+/** @param scan takes what is found one by one: of a long journal little is kept of each line */
+export function scanBytes(bytes: Buffer, from: LineStart, scan: Draft): Draft;
+export function scanBytes(
+  bytes: Buffer,
+  from: LineStart,
+  scan: Draft = { found: [] as Found[], damage: [] as Damage[], torn: undefined },
+): Draft {
   let line = from.line;
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
@@ -47,8 +53,8 @@ export function scanBytes(bytes: Buffer, from: LineStart): Scan {
 }
 
 interface Draft {
-  readonly found: Found[];
-  readonly damage: Damage[];
+  readonly found: { push(found: Found): unknown };
+  readonly damage: { push(damage: Damage): unknown };
   torn: Damage | undefined;
 }
 

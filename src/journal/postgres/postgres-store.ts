@@ -8,7 +8,7 @@ import type { Entry } from "../entry.ts";
 import type { Condition, EscrowStore, Holder } from "../journal.ts";
 import type { EntryFilter } from "../lookup.ts";
 import type { EntryRecords } from "../record.ts";
-import { entryIn, type Finding, type Moved, type Signed } from "../record.ts";
+import { entryIn, type Finding, type Moved } from "../record.ts";
 import {
   type Action,
   Busy,
@@ -35,6 +35,13 @@ const recordsAtOnce = 500;
 
 export function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap(({ content }) => entryIn(String(content)) ?? []);
+}
+
+function recordsIn(rows: readonly Row[]): EntryRecords[] {
+  return rows.map((row) => {
+    const [contents, macs] = [row.contents as string[], row.macs as string[]];
+    return { id: String(row.entry), records: contents.map((content, at) => ({ content, mac: macs[at] ?? "" })) };
+  });
 }
 
 /** See `Store`. */
@@ -79,27 +86,25 @@ export class PostgresStore implements Store {
     return entriesIn(await this.#read(text, [start]));
   }
 
-  async records(id: string): Promise<readonly Signed[]> {
-    const text = `SELECT content, mac FROM ${this.#parts.tables.records} WHERE entry = $1 ORDER BY position`;
-    return (await this.#read(text, [id])).map(({ content, mac }) => ({ content: String(content), mac: String(mac) }));
+  async recordsOf(ids: readonly string[]): Promise<readonly EntryRecords[]> {
+    return recordsIn(await this.#read(this.#gathered("entry = ANY($1)"), [ids]));
+  }
+
+  /** The records of some entries, a row for each. */
+  #gathered(condition: string): string {
+    return `SELECT entry, array_agg(content ORDER BY position) AS contents, array_agg(mac ORDER BY position) AS macs
+            FROM ${this.#parts.tables.records} WHERE ${condition} GROUP BY entry ORDER BY entry`;
   }
 
   async *all(): AsyncIterable<EntryRecords> {
-    const { entries, records } = this.#parts.tables;
+    const { entries } = this.#parts.tables;
+    const next = `SELECT id FROM ${entries} WHERE id > $1 ORDER BY id LIMIT ${recordsAtOnce}`;
     for (let after = ""; ; ) {
-      const rows = await this.#read(
-        `SELECT entry, array_agg(content ORDER BY position) AS contents, array_agg(mac ORDER BY position) AS macs
-         FROM ${records} WHERE entry IN (SELECT id FROM ${entries} WHERE id > $1 ORDER BY id LIMIT ${recordsAtOnce})
-         GROUP BY entry ORDER BY entry`,
-        [after],
-      );
-      for (const row of rows) {
-        const [contents, macs] = [row.contents as string[], row.macs as string[]];
-        yield { id: String(row.entry), records: contents.map((content, at) => ({ content, mac: macs[at]! })) };
-      }
-      const last = rows.at(-1);
+      const found = recordsIn(await this.#read(this.#gathered(`entry IN (${next})`), [after]));
+      yield* found;
+      const last = found.at(-1);
       if (last === undefined) return;
-      after = String(last.entry);
+      after = last.id;
     }
   }
 

@@ -7,6 +7,7 @@ import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts"
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
 import type { EntryRecords } from "../../../src/journal/record.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
+import { keyRing, type Keys } from "../../../src/journal/keys.ts";
 import { isFull } from "../../support/sample.ts";
 import { ada, intent } from "./intent.ts";
 
@@ -15,7 +16,14 @@ const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1
 /** One journal, and how another process opens it. */
 export interface JournalStore {
   /** @param options.waitMs how long a living holder is waited for; not long where nothing else is said */
-  open(options?: { readonly waitMs?: number; readonly now?: () => number; readonly actor?: Actor }): Journal;
+  open(options?: {
+    readonly waitMs?: number;
+    readonly now?: () => number;
+    readonly actor?: Actor;
+    readonly keys?: Keys;
+  }): Journal;
+  /** Somebody with access to the journal and without its key changes a record of an entry: every checksum fits again. */
+  edit(id: string, change: (content: string) => string): Promise<void>;
 }
 
 export interface JournalEngine {
@@ -710,6 +718,59 @@ function transfer(engine: JournalEngine): void {
   });
 }
 
+function signing(engine: JournalEngine): void {
+  const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
+  const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
+  const problems = async (journal: Journal): Promise<string[]> =>
+    (await journal.verify()).filter(({ severity }) => severity === "problem").map(({ message }) => message);
+
+  test("records are signed with the first key, and each key verifies", async () => {
+    const store = await engine.store();
+    const id = await left(store.open({ keys: ring(old) }), "unknown");
+    const both = store.open({ keys: ring(ours, old) });
+    const lease = await both.lease(id);
+    await lease.record({ state: "refused" });
+    await lease.release();
+    expect([await both.verify(), [...(await both.untrusted([id]))]]).toEqual([[], []]);
+    const one = store.open({ keys: ring(ours) });
+    expect([...(await one.untrusted([id]))]).toEqual([id]);
+    expect(await one.verify()).toMatchObject([
+      { severity: "warning", message: expect.stringContaining(`integ journal trust ${id}`) },
+    ]);
+    expect([...(await store.open().untrusted([id]))]).toEqual([]);
+  });
+
+  test("a record that somebody edits without the key is found, whatever else fits", async () => {
+    const store = await engine.store();
+    const open = store.open({ keys: ring(ours) });
+    const id = await left(open, "unknown");
+    expect(await problems(open)).toEqual([]);
+    await store.edit(id, (content) => content.replace('"user":"ada"', '"user":"eve"'));
+    const later = store.open({ keys: ring(ours) });
+    expect(await problems(later)).toContainEqual(expect.stringContaining("HMAC of its record 1 is wrong"));
+    expect([...(await later.untrusted([id]))]).toEqual([id]);
+    expect(await later.find(id)).toMatchObject({ state: "unknown" });
+  });
+
+  test("what a person trusts is signed again, with its import or later", async () => {
+    const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
+    const id = await left(from, "open");
+    const to = store.open({ keys: ring(ours) });
+    expect(await to.merge(from.records())).toMatchObject({ added: 1 });
+    expect([...(await to.untrusted([id, "0000000000"]))]).toEqual([id]);
+    await to.trust(id);
+    expect([[...(await to.untrusted([id]))], await to.verify()]).toEqual([[], []]);
+    expect(await store.open({ keys: ring(ours) }).verify()).toEqual([]);
+    const other = (await engine.store()).open({ keys: ring(ours) });
+    await other.merge(from.records(), { isTrusted: true });
+    expect([...(await other.untrusted([id]))]).toEqual([]);
+    const moved = (await engine.store()).open({ keys: ring(ours) });
+    await moved.merge(from.records(), { isMove: true });
+    expect([...(await moved.untrusted([id]))]).toEqual([]);
+    expect((await failure(store.open().trust(id))).kind).toBe("usage");
+  });
+}
+
 /** All that an engine promises. */
 export function journalConformance(engine: JournalEngine): void {
   let number = 0;
@@ -718,7 +779,18 @@ export function journalConformance(engine: JournalEngine): void {
       number += 1;
       if (engine.isSampled && !isFull && number % 3 !== 0) skip("not of the sample: npm run test:full");
     });
-    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, histories, pruning, transfer])
+    for (const part of [
+      admission,
+      theSameRequest,
+      resuming,
+      keysByHand,
+      leases,
+      reading,
+      histories,
+      pruning,
+      transfer,
+      signing,
+    ])
       part(engine);
   });
 }
