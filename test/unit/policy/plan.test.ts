@@ -244,6 +244,25 @@ describe("an item that nothing was done for", () => {
     expect(adopted([client("a", unknown)], { clients: [seen("oc_1")], entries })).toEqual([["a", "no_destination"]]);
   });
 
+  const delivered = (detail: Entry["detail"]): Entry =>
+    entry({
+      operation: "access_key.create",
+      resource_id: "ak_2",
+      destination: { kind: "file", path: "/secrets/k", as: "raw", force: false },
+      detail,
+    });
+  const filed = key("k", { destinations: [{ file: "/secrets/k" }] });
+
+  it("is the key whose secret is at its destination before it is a key of its name", () => {
+    const world = { keys: [existing("ak_1"), existing("ak_2", { name: "other" })], entries: [delivered({})] };
+    expect(adopted([filed], world)).toEqual([["k", "ak_2"]]);
+  });
+
+  it("is not adopted unasked from another policy's item, whose secret is at its destination", () => {
+    const world = { keys: [existing("ak_2", { name: "other" })], entries: [delivered({ policy_name: "other" })] };
+    expect(adopted([filed], world)).toEqual([["k", "not_adopted"]]);
+  });
+
   it("leaves another item's key to it", () => {
     const entries = [entry({ operation: "access_key.adopt", resource_id: "ak_1", detail: { policy_name: "other" } })];
     const { row } = only(plan(policy([key("k")]), { keys: [existing("ak_1")], entries }));
