@@ -76,6 +76,33 @@ describe("integ apply at a terminal", () => {
   });
 });
 
+describe("integ adopt --all at a terminal", () => {
+  it("lists what it asks about, and leaves what became another item's while it waited for the answer", async () => {
+    const home = homeOf(names.slice(0, 2));
+    const { service_account_id, caller_service_account_id } = service.us;
+    const ids: string[] = [];
+    for (const [name, owner] of [
+      ["item-0", service_account_id],
+      ["item-1", caller_service_account_id],
+    ]) {
+      const create = ["oauth-clients", "create", "--service-account", owner!, "--scope", "entity:read", "--json"];
+      const { stdout } = await home.integ([...create, "--secret-file", `${name}.json`, "--secret-format", "json"]);
+      ids.push((JSON.parse(stdout) as { id: string }).id);
+    }
+    const asked = new Session(["adopt", "--all"], { home });
+    await asked.seen(/adopt 2 existing credentials as items of integ\.yaml\?/);
+    for (const id of ids) expect(asked.written).toContain(`adopt (${id} exists and is in no item)`);
+    expect((await home.integ(["adopt", "oauth-client", ids[0]!, "--name", "other"])).code).toBe(0);
+    asked.type("y");
+    expect(await asked.ended).toBe(0);
+    expect(asked.written).toContain("item-0: another process works on it, or has just done it.");
+    const planned = await home.integ(["plan", "--json"]);
+    const rows = (JSON.parse(planned.stdout) as { data: { action: string; reason: string }[] }).data;
+    expect(rows.map(({ action }) => action)).toEqual(["adopt", "none"]);
+    expect(rows[0]?.reason).toContain("(item other)");
+  });
+});
+
 it("no command that is said to ask for nothing has a question", () => {
   const folder = join(root, "src", "commands");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
