@@ -143,12 +143,9 @@ class Overlaps {
 
   /** Called before the rows are printed: printing may overwrite the bytes between them. */
   see(rows: RowPage): void {
-    const [first, end] = [rows[0], rows.at(-1)];
-    if (first === undefined || end === undefined) return;
-    const last = this.#last;
-    // Most pages do not have these bytes: their rows are not read.
-    const mayHave = last !== undefined && first.source.bytes.includes(last, first.start);
-    if (mayHave && rows.some((row) => idOf(row) === last)) this.#pages += 1;
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    if (this.#last !== undefined && hasId(rows, this.#last)) this.#pages += 1;
     this.#last = idOf(end);
   }
 
@@ -157,6 +154,19 @@ class Overlaps {
     const pages = this.#pages === 1 ? "1 page has" : `${this.#pages} pages have`;
     output.note(`${pages} rows of the page before again: the list changed meanwhile. --unique skips repeated rows.`);
   }
+}
+
+/** Reads only rows that have the bytes of the id. @param id JSON text */
+function hasId(rows: RowPage, id: string): boolean {
+  const { bytes } = rows[0]!.source;
+  let found = bytes.indexOf(id, rows[0]!.start);
+  for (const row of rows) {
+    if (found === -1) return false;
+    if (found >= row.end) continue;
+    if (idOf(row) === id) return true;
+    found = bytes.indexOf(id, row.end);
+  }
+  return false;
 }
 
 /** As a text of its own: the page it is in is overwritten by a later one. */
