@@ -12,7 +12,7 @@ import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile, ResumePoint } from "../../output/out-file.ts";
 import type { SameCommand } from "../../next-step.ts";
-import type { JsonText } from "../../api/json/json-text.ts";
+import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 
 /** One page of one list, one attempt. */
@@ -169,10 +169,10 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** As a text of its own: the page it is in is overwritten by a later one. */
-function idOf(row: JsonText): string | undefined {
-  const id = row.parts().get("id");
-  return id?.isString ? JSON.stringify(id.value) : undefined;
+/** The id of a row as JSON text. A copy of the row is read: its page would become a text as a whole, and stay in memory. */
+function idOf({ source, start, end }: JsonText): string | undefined {
+  const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end))).parts().get("id");
+  return id?.isString ? id.text : undefined;
 }
 
 /** How far a walk is: rows, rows per second, time. @param rowsBefore rows that an earlier run wrote */
