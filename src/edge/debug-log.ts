@@ -1,6 +1,5 @@
 // What `--debug` shows of an exchange: no body, and only what is known to be harmless.
 import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
-import { decoded, headerOf } from "../api/http/redaction.ts";
 
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
@@ -64,6 +63,11 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   };
 }
 
+/** The value of a header, whose name a person may have typed in any case. @param wanted in lower case */
+function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
+}
+
 function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
@@ -112,7 +116,6 @@ function shownUrl({ baseUrl, path }: ExchangeRequest): string {
 
 function maskPair(pair: string): string {
   const [name = ""] = pair.split("=");
-  // A name that cannot be read is masked.
-  const plain = decoded(name) ?? "secret";
-  return name === "page_token" || !/secret|token|pass|key|cred|auth|sig/i.test(plain) ? pair : `${name}=…`;
+  // A name with an escape may be any name.
+  return name === "page_token" || !/secret|token|pass|key|cred|auth|sig|%/i.test(name) ? pair : `${name}=…`;
 }

@@ -118,6 +118,7 @@ async function ask(
           ...splitAddress(tokenEndpoint),
           headers,
           body: String(body),
+          secrets: [clientSecret],
         });
         // The library does not report errors of the response: the transport reports them better.
         return new Response();
@@ -176,6 +177,7 @@ export async function exchangeAtEndpoint(
     ...splitAddress(endpoint),
     headers: { accept: "application/json", "content-type": "application/json" },
     body: JSON.stringify({ secret }),
+    secrets: [secret],
   });
   const read = (answer: Answer): TokenGrant => readLegacyGrant(jsonOf(answer).value, now());
   return toAttempt(exchange, { success: [200, 201], read, now });

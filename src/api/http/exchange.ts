@@ -13,7 +13,7 @@ export interface ExchangeRequest {
   readonly maxBytes?: number;
   /** Replaces the transport's signal: the caller decides how long a response is waited for after an interruption. */
   readonly signal?: AbortSignal;
-  /** Further secrets of the request: an error response must not show them. */
+  /** Secrets of the request beside its `Authorization`: an error response must not show them. */
   readonly secrets?: readonly string[];
 }
 
@@ -49,12 +49,6 @@ const mebibyte = 1024 * 1024;
 export const maxPageBytes = 64 * mebibyte;
 /** The longest decoded body of anything else, bytes. */
 export const maxBodyBytes = mebibyte;
-
-/** A limit in words: `64 MiB`, exact. @param bytes 0 or more */
-export function sizeInWords(bytes: number): string {
-  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
-  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
-}
 
 export interface Transport {
   /**
@@ -108,8 +102,7 @@ export function networkError(error: unknown): NetworkError {
 
 function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
-  const refusing = code === "ECONNREFUSED" ? refusedBy(cause) : "";
-  const words = refusing === "" ? messageOf(cause) : `${refusing} refused the connection (${code})`;
+  const words = messageOf(cause).replace(/^connect ECONNREFUSED (.+)/, "$1 refused the connection (ECONNREFUSED)");
   if (isTls(code)) return handshakeError(cause);
   if (stage === "proxy") return proxyError(words);
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
@@ -117,17 +110,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   if (code === "ETIMEDOUT") return { reason: "timeout", detail: "the connection was not made within the time limit" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
-  return { reason: "refused", detail: refusing === "" ? `no connection: ${words}` : words };
-}
-
-/** The addresses of the name, each as tried. */
-function refusedBy(cause: unknown): string {
-  const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
-  const addresses = errors.flatMap((error) => {
-    const { address, port } = error as { address?: unknown; port?: unknown };
-    return typeof address === "string" ? [`${address.includes(":") ? `[${address}]` : address}:${String(port)}`] : [];
-  });
-  return [...new Set(addresses)].join(" and ");
+  return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
 /** @param message undici's: it gives the status of a proxy's response in no other way */
@@ -144,14 +127,7 @@ function proxyError(message: string): NetworkError {
 }
 
 /** Node's codes for a certificate whose authority it does not know. */
-const untrusted: ReadonlySet<string> = new Set([
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "CERT_UNTRUSTED",
-]);
+const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {
   // Through a proxy a certificate of another name comes wrapped.
@@ -160,7 +136,7 @@ function handshakeError(error: unknown): NetworkError {
 }
 
 function handshakeHint(code: string): Advice | undefined {
-  if (untrusted.has(code))
+  if (untrusted.test(code))
     return "Set NODE_EXTRA_CA_CERTS to a file of its certificates, if that authority is your organization's own.";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
     return "Check this machine's date; if it is right, ask the service's operator to renew it.";

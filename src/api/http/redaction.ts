@@ -7,10 +7,7 @@ const mask = "[secret]";
 const shortestSecret = 8;
 
 /** The response without the request's credentials, in its headers and in the body of an error (status 400 and above). */
-export function withoutEchoes(
-  request: Pick<ExchangeRequest, "headers" | "body" | "secrets">,
-  exchange: Exchange,
-): Exchange {
+export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secrets">, exchange: Exchange): Exchange {
   const secrets = secretsOf(request);
   if (secrets.length === 0) return exchange;
   if (exchange.kind === "response") return withoutSecretsIn(exchange, secrets);
@@ -102,44 +99,13 @@ function characterAt(code: number): string {
   return code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
 }
 
-/** What a request carried as a credential, in the forms in which a service may repeat it. */
-function secretsOf({ headers, body, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
-  const [scheme = "", value = ""] = (headerOf(headers, "authorization") ?? "").split(" ", 2);
-  const found = [value, ...(/^basic$/i.test(scheme) ? passwordsOf(value) : []), ...exchanged(body), ...secrets];
-  return [...new Set(found)].filter(({ length }) => length >= shortestSecret);
-}
-
-/** The secret half of a Basic credential (§5.1 rule 1: the password, or the user name if that is empty). */
-function passwordsOf(value: string): string[] {
-  const pair = Buffer.from(value, "base64").toString("utf8");
+/** The value of the request's `Authorization`, the password in it if it is Basic, and what the sender names. */
+function secretsOf({ headers, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
+  const [scheme = "", value = ""] = (headers.authorization ?? "").split(" ", 2);
+  const pair = scheme === "Basic" ? Buffer.from(value, "base64").toString() : "";
   const colon = pair.indexOf(":");
-  const secret = pair.slice(colon + 1) || pair.slice(0, Math.max(0, colon));
-  // RFC 6749 §2.3.1: the halves of a client's Basic credential are form-encoded.
-  return [secret, decoded(secret.replaceAll("+", " ")) ?? secret];
-}
-
-/** @returns nothing for a broken escape */
-export function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The secret in the body of an exchange for a token. */
-function exchanged(body: string | Buffer | undefined): string[] {
-  const text = body?.toString() ?? "";
-  if (!text.startsWith("{")) return [new URLSearchParams(text).get("client_secret") ?? ""];
-  try {
-    const { secret } = JSON.parse(text) as { secret?: unknown };
-    return typeof secret === "string" ? [secret] : [];
-  } catch {
-    return [];
-  }
-}
-
-/** @param wanted in lower case */
-export function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
-  return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
+  // §5.1 rule 1: an API key is the password, or the user name beside an empty one.
+  return [...new Set([value, pair.slice(colon + 1) || pair.slice(0, colon), ...secrets])].filter(
+    ({ length }) => length >= shortestSecret,
+  );
 }

@@ -71,7 +71,7 @@ export function parseTarget(
     throw invalidValue(what, undefined, { why: "it is not an http address", hint: `Write it like ${example}.` });
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw invalidValue(what, undefined, { why: "it has a user name, a query or a fragment" });
-  if (url.protocol === "http:" && !isLoopbackName(url.hostname))
+  if (url.protocol === "http:" && !loopbackName.test(url.hostname))
     throw invalidValue(what, url.origin, {
       why: "plain http is allowed to this machine only",
       hint: `Use https://${url.host}.`,
@@ -79,14 +79,10 @@ export function parseTarget(
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
 }
 
-function isLoopbackName(hostname: string): boolean {
-  return (
-    hostname === "localhost" || hostname.endsWith(".localhost") || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""))
-  );
-}
+/** As `URL` writes names. What `localhost` resolves to is checked when the connection is made. */
+const loopbackName = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** True for an IP address of this machine's loopback interface, in the forms that `URL` and sockets give. */
-export function isLoopbackAddress(address: string | undefined): boolean {
-  if (address === "127.0.0.1") return true;
-  return address !== undefined && /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i.test(address);
+/** True for an IP address of this machine's loopback interface, as sockets write it. */
+export function isLoopbackAddress(address = ""): boolean {
+  return /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/.test(address);
 }

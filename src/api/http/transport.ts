@@ -8,7 +8,6 @@ import {
   maxBodyBytes,
   type NetworkError,
   networkError,
-  sizeInWords,
   type Transport,
 } from "./exchange.ts";
 import { ByteBuffer, Recording } from "./received.ts";
@@ -237,7 +236,7 @@ class Reception implements Dispatcher.DispatchHandler {
 }
 
 function tooLarge(how: string, most: number): NetworkError {
-  return { reason: "too_large", detail: `the response ${how} than ${sizeInWords(most)}` };
+  return { reason: "too_large", detail: `the response ${how} than ${most / 1024 ** 2} MiB` };
 }
 
 /**

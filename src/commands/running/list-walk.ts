@@ -171,7 +171,9 @@ function hasId(rows: RowPage, id: string): boolean {
 
 /** The id of a row as JSON text. A copy of the row is read: its page would become a text as a whole, and stay in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
-  const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end))).parts().get("id");
+  const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
+    .parts()
+    .get("id");
   return id?.isString ? id.text : undefined;
 }
 

@@ -66,8 +66,7 @@ class TableList implements PageWriter {
     if (page.length === 0) return;
     if (this.#target.fields !== undefined) for (const row of page) this.#chosen.see(row);
     const rows = page.map((row) => this.#cells(row));
-    if (this.#measure === asciiWidth && !isAscii(rows.flat().join("")))
-      this.#measure = await unicodeWidth();
+    if (this.#measure === asciiWidth && !isAscii(rows.flat().join(""))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
     // Rows that follow each other with the same step have it once, below the last.

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
-import type { Credential, LegacyCredential } from "../../../../src/api/auth/credential.ts";
+import type { Credential, LegacyCredential, TokenEndpoint } from "../../../../src/api/auth/credential.ts";
 import { failureOf } from "../../../../src/api/call/attempt.ts";
 import { type FetchPage, walk } from "../../../../src/api/pages.ts";
 import { Failure } from "../../../../src/errors.ts";
@@ -301,6 +301,26 @@ describe("the legacy bearer (§5.3)", () => {
 });
 
 describe("tokens: the proof of a new secret", () => {
+  test.each(["client_secret_basic", "client_secret_post", "endpoint"] as const)(
+    "an endpoint that says the secret back puts it into no failure: %s",
+    async (way) => {
+      const secret = "s&cret/of+a=client";
+      const peer = await startPeer(({ body, headers: { authorization = "" } }, response) => {
+        const pair = Buffer.from(authorization.slice("Basic ".length), "base64").toString();
+        answerJson(response, 400, { error: "bad", error_description: `${body} ${pair} ${authorization} ${secret}` });
+      });
+      const tokenEndpoint = { tokenEndpoint: `${peer.origin}/t`, clientAuth: way } as TokenEndpoint;
+      const { tokens } = serviceAt(peer.origin, { tokenEndpoint });
+      const attempt = await (way === "endpoint"
+        ? tokens.exchangeAccessKey(secret, `${peer.origin}/t`)
+        : tokens.exchangeClient({ clientId: "c1", clientSecret: secret }));
+      const { detail = "" } = attempt?.kind === "refused" ? attempt.problem : {};
+      expect(detail).toContain("[secret]");
+      for (const form of [secret, encodeURIComponent(secret), new URLSearchParams({ secret }).toString().slice(7)])
+        expect(detail).not.toContain(form);
+    },
+  );
+
   test("by the profile's ways, and by none where it has none", async () => {
     const { tokens, api } = await startBoth((_, n) => bearer(n));
     const tokenEndpoint = { tokenEndpoint: `${tokens.origin}/t`, clientAuth: "client_secret_post" as const };
