@@ -4,9 +4,9 @@ import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
 import { isTime } from "./json/iso-time.ts";
-import { segment } from "./call/paths.ts";
+import { segment } from "./call/request.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
-import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
+import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-text.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { type Advice, flags } from "../next-step.ts";
 

@@ -5,7 +5,7 @@ import { createLegacyAuthorization, createV1Authorization } from "./auth/authori
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
 import type { Tokens } from "./auth/token-exchange.ts";
 import type { Contract } from "./contract.ts";
-import { contractVersion, organizationHeader, versionHeader } from "./call/contract-headers.ts";
+import { contractVersion, organizationHeader, versionHeader } from "./call/request.ts";
 import type { Cohorts, Entities } from "./entities-and-cohorts.ts";
 import { type Authorization, Caller } from "./call/caller.ts";
 import type { Exchange, Transport } from "./http/exchange.ts";

@@ -1,7 +1,7 @@
 // What this program reads of the responses of /v1 (§2), and how a published specification differs from it. What is in the
 // document is untrusted text.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
-import type { JsonObject } from "./json/json-body.ts";
+import type { JsonObject } from "./json/json-text.ts";
 
 /** A field that is read: its types; the values it may have, if others would be misread; what its rows are. */
 interface Field {

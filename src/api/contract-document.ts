@@ -1,5 +1,5 @@
 // A published specification as untrusted JSON: what is at a place of it, and what is found there.
-import { isObject, type JsonObject } from "./json/json-body.ts";
+import { isObject, type JsonObject } from "./json/json-text.ts";
 
 export interface Finding {
   /** Neither an addition (§9 rule 3) nor a notice, of what the API document allows and a person wants to know, is drift. */

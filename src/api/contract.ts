@@ -1,10 +1,9 @@
 // What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
 // What is in the document is untrusted text.
-import { contractVersion } from "./call/contract-headers.ts";
-import { segment } from "./call/paths.ts";
+import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
-import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
+import { BrokenBody, isObject, type JsonObject } from "./json/json-text.ts";
 import { compareAnswer, propertiesOf, requiredOf, type Shape, shapes } from "./contract-answers.ts";
 import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word } from "./contract-document.ts";
 

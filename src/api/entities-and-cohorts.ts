@@ -5,8 +5,8 @@ import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller } from "./call/caller.ts";
-import { type Pair, query, segment } from "./call/paths.ts";
-import { BrokenBody, saysJson } from "./json/json-body.ts";
+import { type Pair, query, segment } from "./call/request.ts";
+import { BrokenBody, saysJson } from "./json/json-text.ts";
 
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonOf } from "./call/caller.ts";
-import { segment } from "./call/paths.ts";
-import { BrokenBody, type JsonBody } from "./json/json-body.ts";
+import { segment } from "./call/request.ts";
+import { BrokenBody, type JsonBody } from "./json/json-text.ts";
 
 /** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */
 export const OAuthClient = z.looseObject({

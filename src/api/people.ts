@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
-import { type Pair, query, segment } from "./call/paths.ts";
+import { type Pair, query, segment } from "./call/request.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell, flags } from "../next-step.ts";
 

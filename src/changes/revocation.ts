@@ -8,7 +8,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { delayBeforeNext, exchanged, wait, readUntilAnswered } from "./sending.ts";
 import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
-import { segment } from "../api/call/paths.ts";
+import { segment } from "../api/call/request.ts";
 import type { AccessKey } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
 import { shell, flags } from "../next-step.ts";

@@ -1,5 +1,4 @@
 import type { Ora } from "ora";
-import { localClock } from "./relative-time.ts";
 import type { LiveText, Terminal } from "./terminal.ts";
 import { asciiWidth, visibleText } from "./visible-text.ts";
 
@@ -288,6 +287,12 @@ export function createProgress(options: ProgressOptions): Progresses {
     },
     liveTable: (_title, items) => new PlainTable(items.length > 1 ? note : () => {}),
   };
+}
+
+/** A time of today as the clock on the wall shows it, in this machine's own zone: `09:28:31`. */
+function localClock(ms: number): string {
+  const at = new Date(ms);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 function untilClock(ms: number, nowMs: number): string {

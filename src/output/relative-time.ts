@@ -26,12 +26,6 @@ export function relativeTime(time: string, nowMs: number): string {
   return then > nowMs ? `in ${soLong(distance)}` : `${soLong(distance)} ago`;
 }
 
-/** A time of today as the clock on the wall shows it, in this machine's own zone: `09:28:31`. */
-export function localClock(ms: number): string {
-  const at = new Date(ms);
-  return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
-}
-
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** A duration as a person plans with it, rounded: `10 seconds`, `80 minutes`, `36 hours`, `90 days`. */

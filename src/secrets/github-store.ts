@@ -1,7 +1,7 @@
 // `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>`: a GitHub Actions secret of a repository or of one of its
 // environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
 import { flags } from "../next-step.ts";
-import { segment } from "../api/call/paths.ts";
+import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";

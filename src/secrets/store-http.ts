@@ -1,7 +1,6 @@
 // Requests to a secret store over integ's own HTTP client: no redirect is followed, the token and the secret are masked in
 // every error, a read is repeated a few times, and a write's lost response is reported as lost.
-import type { ExchangeRequest, Transport } from "../api/http/exchange.ts";
-import { parseTarget } from "../api/http/request-rules.ts";
+import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
 

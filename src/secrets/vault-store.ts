@@ -3,7 +3,7 @@
 import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { segment } from "../api/call/paths.ts";
+import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/resolution.ts";

@@ -1,7 +1,7 @@
 // Which call of the client asks for what a case asks for.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
-import type { Pair } from "../../src/api/call/paths.ts";
+import type { Pair } from "../../src/api/call/request.ts";
 import type { Json, RequestStep } from "./case.ts";
 import { expand, filled } from "./matching.ts";
 

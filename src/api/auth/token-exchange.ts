@@ -4,7 +4,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { Attempt } from "../call/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
-import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-body.ts";
+import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-text.ts";
 import type { LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
 
 /** What a client or key is proven with. */

@@ -11,7 +11,7 @@ import {
   type Transport,
 } from "../http/exchange.ts";
 import { withoutSecrets } from "../http/redaction.ts";
-import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
+import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
 import { parseRetryAfter } from "./retry.ts";
 
 /** No token, because its endpoint could not be asked: it may be there another time. */
@@ -55,7 +55,7 @@ export interface CallerOptions {
 
 export interface CallRequest {
   readonly method: "GET" | "POST" | "DELETE" | "PUT" | "PATCH" | "HEAD";
-  /** Built by `request-rules.ts`. */
+  /** Built by `request.ts`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON, sent byte for byte. */

@@ -1,6 +1,6 @@
 // One HTTP exchange over undici's client (§5.1): its limits, its one deadline, and whether the request was handed to a connection.
 import type { Dispatcher } from "undici";
-import { type Connection, ConnectionPool, type ConnectionSettings } from "./connections.ts";
+import { type Connection, ConnectionPool, type ConnectionSettings, ByteBuffer, Recording } from "./connections.ts";
 import {
   type Exchange,
   type ExchangeRequest,
@@ -9,10 +9,11 @@ import {
   type NetworkError,
   networkError,
   type Transport,
+  checkWireRequest,
+  parseTarget,
+  type Target,
 } from "./exchange.ts";
-import { ByteBuffer, Recording } from "./received.ts";
 import { withoutEchoes } from "./redaction.ts";
-import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
 
 export interface TransportOptions extends ConnectionSettings {
   /** Logical base URL → real one. Called for each exchange; it starts whatever it has to start only once. */

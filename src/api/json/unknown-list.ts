@@ -1,7 +1,6 @@
 // The rows of lists whose shape the API document does not show (§4.4), in the API's own text. A list may have 100,000 rows:
 // every byte is checked once, and a row is parsed when its value is asked for.
-import { BrokenBody, type JsonObject } from "./json-body.ts";
-import { JsonText } from "./json-text.ts";
+import { BrokenBody, type JsonObject, JsonText } from "./json-text.ts";
 
 /** A row of a legacy list: the API's own text, and the same parsed. */
 export interface Row {

@@ -3,7 +3,7 @@
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
 import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
-import { segment } from "../../api/call/paths.ts";
+import { segment } from "../../api/call/request.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, rotatedBy } from "../../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";

@@ -1,6 +1,5 @@
 // `integ cohorts members`. The shape of a member is not documented: columns follow the rows.
-import { printList } from "../running/list-walk.ts";
-import { addListOptions } from "../options/lists.ts";
+import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

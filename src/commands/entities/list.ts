@@ -1,5 +1,4 @@
-import { printList } from "../running/list-walk.ts";
-import { addListOptions } from "../options/lists.ts";
+import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 
 const view = {

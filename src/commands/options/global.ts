@@ -2,7 +2,7 @@
 // that several commands take are read.
 import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
-import { versionFault, noVersion } from "../../api/call/contract-headers.ts";
+import { versionFault, noVersion } from "../../api/call/request.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Context } from "../../context.ts";
 import { durationMs, isDate } from "../../api/json/iso-time.ts";

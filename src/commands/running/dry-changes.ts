@@ -9,7 +9,7 @@ import type { Workbench } from "../../changes/workbench.ts";
 import { dueAt, type Entry, isSettled, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
-import { segment } from "../../api/call/paths.ts";
+import { segment } from "../../api/call/request.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import { deliverySteps, type DryStep, notFixed, requestStep } from "./dry-run.ts";

@@ -1,6 +1,6 @@
 // `integ spec check`: drift of the published contract from what this program supports (§4.5, §9).
 import { compareContract } from "../../api/contract.ts";
-import { contractVersion } from "../../api/call/contract-headers.ts";
+import { contractVersion } from "../../api/call/request.ts";
 import { Failure } from "../../errors.ts";
 import { printFindings, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";

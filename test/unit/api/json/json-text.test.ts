@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { anyCharacter } from "../../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
 import { fieldPaths, projected } from "../../../../src/output/fields.ts";
-import { BrokenBody, maxNesting } from "../../../../src/api/json/json-body.ts";
-import { JsonText } from "../../../../src/api/json/json-text.ts";
+import { BrokenBody, maxNesting, JsonText } from "../../../../src/api/json/json-text.ts";
 import { sampled } from "../../../support/sample.ts";
 
 const compactJson = (json: string): string => JsonText.of(json).compact();

@@ -2,8 +2,8 @@
 // be the rows.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BrokenBody, maxNesting } from "../../../../src/api/json/json-body.ts";
-import { scanPage } from "../../../../src/api/json/page-scanner.ts";
+import { BrokenBody, maxNesting } from "../../../../src/api/json/json-text.ts";
+import { scanPage } from "../../../../src/api/pages.ts";
 import { sampled } from "../../../support/sample.ts";
 
 function rowsOf(body: Buffer): unknown[] {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BrokenBody } from "../../../../src/api/json/json-body.ts";
+import { BrokenBody } from "../../../../src/api/json/json-text.ts";
 import { readRows } from "../../../../src/api/json/unknown-list.ts";
 
 const read = (text: string) => readRows(Buffer.from(text));

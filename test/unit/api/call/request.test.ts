@@ -1,6 +1,6 @@
 // Which versions of the contract can be asked for (§9), and what `none` sends.
 import { expect, it } from "vitest";
-import { versionFault, versionHeader } from "../../../../src/api/call/contract-headers.ts";
+import { versionFault, versionHeader } from "../../../../src/api/call/request.ts";
 
 it.each([
   ["2026-07-01", { "service-version": "2026-07-01" }],
