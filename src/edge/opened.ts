@@ -16,9 +16,10 @@ import type { JournalParts } from "../journal/open-journal.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
 import type { SandboxAccess } from "../profiles/active-profile.ts";
-import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
+import type { ProfileJournal } from "../profiles/profile-file.ts";
 import type { RunningSandbox } from "../sandbox/sandbox.ts";
+import { reservedNames } from "../profiles/names.ts";
 import { isAddress, journalPlace } from "./folders.ts";
 
 /** @returns a function that runs `make` at its first call and gives that answer ever after; a failure is tried again */
@@ -190,7 +191,7 @@ export class OpenedJournal {
 
   readonly open = once(async () => {
     const { openJournal } = await import("../journal/open-journal.ts");
-    this.#opened = await openJournal(this.#parts());
+    this.#opened = await openJournal(await this.#parts());
     return this.#opened;
   });
 
@@ -204,22 +205,24 @@ export class OpenedJournal {
   async #at(place: string): Promise<Journal> {
     const { openJournal } = await import("../journal/open-journal.ts");
     const path = isAddress(place) ? place : resolve(this.#sources.settings.cwd, place);
-    const journal = await openJournal({ ...this.#parts(), place: journalPlace(path) });
+    const journal = await openJournal({ ...(await this.#parts()), place: journalPlace(path) });
     this.#others.push(journal);
     return journal;
   }
 
   async #init(): ReturnType<Context["initJournal"]> {
     const { initJournal } = await import("../journal/open-journal.ts");
-    return initJournal(this.#parts());
+    return initJournal(await this.#parts());
   }
 
   /** What the profile says of the journal, if the environment does not choose another. */
-  ofProfile(): ProfileJournal {
+  async ofProfile(): Promise<ProfileJournal> {
     const { env, settings } = this.#sources;
     const none = { escrow: [] };
     if (settings.profile === undefined && env.INTEG_BASE_URL) return none;
     const name = settings.profile ?? (env.INTEG_PROFILE || undefined);
+    if (name !== undefined && reservedNames.has(name)) return none;
+    const { readProfileJournal } = await import("../profiles/profile-file.ts");
     return readProfileJournal(settings.configDir, name);
   }
 
@@ -227,10 +230,10 @@ export class OpenedJournal {
     for (const journal of [this.#opened, ...this.#others]) journal?.close();
   }
 
-  #parts(): JournalParts {
+  async #parts(): Promise<JournalParts> {
     const { env, settings, clock } = this.#sources;
     const { timeoutMs } = settings;
-    const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
+    const path = (env.INTEG_JOURNAL ? undefined : (await this.ofProfile()).journal) ?? settings.journalPath;
     const team = { env, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
     const place = journalPlace(path);
     return { place, now: () => clock.now(), actor: actorOf(env), stateDir: settings.stateDir, team };
@@ -298,6 +301,6 @@ export class EscrowChoice {
   async #recipients(): Promise<readonly string[]> {
     const { env, journal } = this.#sources;
     const said = this.#typed ?? env.INTEG_ESCROW?.split(/[\s,]+/).filter((one) => one !== "") ?? [];
-    return said.length > 0 ? said : journal.ofProfile().escrow;
+    return said.length > 0 ? said : (await journal.ofProfile()).escrow;
   }
 }

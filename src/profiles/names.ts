@@ -39,48 +39,17 @@ export interface ProfileName {
  * @param configDir the configuration folder
  */
 export function readProfileNames(configDir: string): ProfileName[] {
+  const path = join(configDir, "profiles.json");
   try {
-    return readProfiles(configDir).profiles.map(({ name, region, base_url }) => ({ name, region, base_url }));
+    if (!isThereUnchangedByOthers(path)) return [];
+    const { profiles } = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, "")) as { profiles: unknown[] };
+    return profiles.filter(isNamed).map(({ name, region, base_url }) => ({ name, region, base_url }));
   } catch {
     return [];
   }
 }
 
-/** What a profile says of the journal that its changes are kept in. */
-export interface ProfileJournal {
-  readonly journal?: string | undefined;
-  /** To whom its undelivered secrets are encrypted. */
-  readonly escrow: readonly string[];
-}
-
-/**
- * @param name the profile's; the default one's if there is none
- * @throws Failure `usage` if another user could have written the file
- */
-export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {
-  const { standard, profiles } = readProfiles(configDir);
-  const { journal, escrow } = profiles.find((profile) => profile.name === (name ?? standard)) ?? {};
-  const recipients = Array.isArray(escrow) ? escrow.filter((one) => typeof one === "string") : [];
-  return { journal: typeof journal === "string" ? journal : undefined, escrow: recipients };
-}
-
-type ReadProfile = ProfileName & { readonly journal?: unknown; readonly escrow?: unknown };
-
-function readProfiles(configDir: string): { standard: unknown; profiles: ReadProfile[] } {
-  const path = join(configDir, "profiles.json");
-  let file: { profiles?: unknown; default?: unknown } | null = null;
-  if (isThereUnchangedByOthers(path)) {
-    try {
-      file = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
-    } catch {
-      // Every command that acts says what is wrong with it.
-    }
-  }
-  const profiles = Array.isArray(file?.profiles) ? (file.profiles as unknown[]) : [];
-  return { standard: file?.default, profiles: profiles.filter(isNamed) };
-}
-
-function isNamed(value: unknown): value is ReadProfile {
+function isNamed(value: unknown): value is ProfileName {
   if (typeof value !== "object" || value === null) return false;
   const { name, region, base_url } = value as Record<string, unknown>;
   return [name, region, base_url].every((part) => typeof part === "string");

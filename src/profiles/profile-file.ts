@@ -1,5 +1,9 @@
-// The format of profiles.json: its schema, and where a text breaks it.
+// The format of profiles.json: its schema, where a text breaks it, and what the file says of the journal.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod/mini";
+import { fileFailure } from "../disk/error-words.ts";
+import { isThereUnchangedByOthers } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
@@ -138,7 +142,9 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-function parseFile(text: string, path: string): ProfileFile {
+/** A byte order mark, as some editors leave it, is not an error. */
+function parseFile(marked: string, path: string): ProfileFile {
+  const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -159,8 +165,35 @@ export function formatOf(path: string): {
   serialize: (file: object) => string;
 } {
   return {
-    // A byte order mark, as some editors leave it, is not an error.
-    deserialize: (text) => parseFile(text.replace(/^\uFEFF/, ""), path),
+    deserialize: (text) => parseFile(text, path),
     serialize: (file) => `${JSON.stringify(file, null, 2)}\n`,
   };
+}
+
+/** What a profile says of the journal that its changes are kept in. */
+export interface ProfileJournal {
+  readonly journal?: string | undefined;
+  /** To whom its undelivered secrets are encrypted. */
+  readonly escrow: readonly string[];
+}
+
+/**
+ * Under the same check as the store's: a file that cannot be read must not make another journal of the team's.
+ * @param name the profile's; the default one's if there is none
+ * @throws Failure `usage` if the file is broken or another user could have written it
+ */
+export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {
+  const path = join(configDir, "profiles.json");
+  if (!isThereUnchangedByOthers(path)) return { escrow: [] };
+  const { default: standard, profiles } = parseFile(textOf(path), path);
+  const { journal, escrow = [] } = profiles.find((profile) => profile.name === (name ?? standard)) ?? {};
+  return { journal, escrow };
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw fileFailure(error, "read", { path });
+  }
 }

@@ -377,6 +377,23 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     expect((await add(at, "p")).code).toBe(2);
     expect(readFileSync(at.path("config", "profiles.json"), "utf8")).toBe(broken);
   });
+
+  it.each([
+    ["broken JSON", "{"],
+    ["no object", "[]"],
+    ["a journal that is not an address", profileFile({ journal: 1 })],
+    ["a profile without an id", profileFile({ id: undefined })],
+    ["a recipient that is not a text", profileFile({ escrow: [1] })],
+  ])("a profile file with %s: no command uses this machine's journal instead of the team's", async (_, text) => {
+    const at = home();
+    mkdirSync(at.path("config"), { mode: 0o700 });
+    writeFileSync(at.path("config", "profiles.json"), text, { mode: 0o600 });
+    for (const words of [["list"], ["list", "-p", "p"], ["verify"], ["recover"], ["export"]]) {
+      const { code, stderr } = await at.integ(["journal", ...words], { env: { INTEG_JOURNAL: "" } });
+      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("profiles.json is broken at line")]);
+    }
+    expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
+  });
 });
 
 describe("where a credential may go", () => {
@@ -514,6 +531,13 @@ function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`);
+}
+
+/** A profiles.json of one profile with a team's journal. */
+function profileFile(changes: object): string {
+  const address = { region: "us", base_url: "https://us.example.com" };
+  const profile = { id: randomUUID(), name: "p", ...address, credential: null, credential_origins: [], ...changes };
+  return JSON.stringify({ version: 1, default: "p", profiles: [{ journal: "postgresql://db/integ", ...profile }] });
 }
 
 describe("a profiles.json that another user could have written", () => {
