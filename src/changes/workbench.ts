@@ -28,7 +28,7 @@ export interface Account {
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
-  /** An HMAC of a text under the credential of /v1: tells one credential from another. @throws Failure if there is none */
+  /** An HMAC of a text under the credential of /v1: two credentials give two digests. @throws Failure if there is none */
   readonly credentialDigest: (text: string) => Promise<string>;
   /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;

@@ -223,7 +223,7 @@ async function helpText({ command, helper }: AskedHelp, width: number): Promise<
   return notes ? screen + helpNotes(notes, width) : screen;
 }
 
-/** `help` with the words after it, if that is the command: global options stand before or after it, and change no help. */
+/** `help` with the words after it, if that is the command: global options may come before or after it, and change no help. */
 function askedForHelp(words: readonly string[], program: Command): readonly string[] | undefined {
   const left: string[] = [];
   for (let at = 0; at < words.length; at += 1) {

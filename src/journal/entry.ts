@@ -94,7 +94,7 @@ export interface ClientProof {
 /** How a key's secret becomes a token, which proves it. The text of a command is not kept: the profile's own is run. */
 export type KeyExchange = { readonly kind: "endpoint"; readonly url: string } | { readonly kind: "command" };
 
-/** The time in which the old and the new credential both work. */
+/** The time for which integ keeps the old credential after the new one is proven. */
 interface OverlapDetail {
   readonly overlap_ms?: number;
   /** How the new credential was proven. */

@@ -19,7 +19,7 @@ export const noKeys: Keys = { isKeyed: false, sign: () => "", judge: ({ mac }) =
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-/** @throws Failure `usage` for a list that is none of keys */
+/** @throws Failure `usage` if the list has anything but keys */
 export function parseKeys(list: string, where: string): string[] {
   const keys = list.split(",").map((key) => key.trim());
   if (keys.every((key) => keyPattern.test(key))) return keys;

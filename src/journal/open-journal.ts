@@ -42,7 +42,7 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
 /** The keys that are typed, else the machine's own; a team has none of its own here. */
 function keysOf(stateDir: string, isFile: boolean, { INTEG_JOURNAL_KEY: typed }: TeamParts["env"]): Keys {
   if (typed) {
-    // Read now: a list that is none must end the command before it sends anything.
+    // Read now: an invalid list must end the command before it sends anything.
     const keys = parseKeys(typed, "INTEG_JOURNAL_KEY");
     return keyRing({ read: () => keys });
   }

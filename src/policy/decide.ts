@@ -117,7 +117,7 @@ function overlapping(
   return {
     ...common,
     action: "wait",
-    reason: `both work until the overlap ends, then ${old} is revoked`,
+    reason: `integ keeps ${old} until the overlap ends, then revokes it`,
     step: nothing,
   };
 }

@@ -1,5 +1,5 @@
 // The environment that a child process gets: the variables on a list, and those that `INTEG_COMMAND_ENV` names.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { type Environment, variable } from "./resolution.ts";
 
 /**
@@ -108,7 +108,8 @@ function furtherVariables(env: Environment): ReadonlySet<string> {
   const names = (variable(env, "INTEG_COMMAND_ENV") ?? "").split(",").map((name) => name.trim());
   for (const name of names) {
     if (name !== "" && !/^[A-Za-z_]\w*$/.test(name))
-      throw new Failure("usage", `Invalid INTEG_COMMAND_ENV: "${name}" is not the name of a variable.`, {
+      throw invalidValue("INTEG_COMMAND_ENV", name, {
+        why: "it is not the name of a variable",
         hint: "Write names separated by commas, like VAULT_TOKEN,GH_TOKEN.",
       });
     if (/^INTEG_/i.test(name))

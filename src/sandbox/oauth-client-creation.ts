@@ -93,7 +93,7 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 /**
  * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
  * @assumed which refusals leave the key to the attempt (§3.1 says it of a create that failed before provider work began, §4.2 not
- * of which): those that look at the target account. A request that is malformed or not permitted is no attempt to create.
+ * of which): those that look at the target account. A request that is malformed or not permitted does not count as an attempt to create.
  */
 export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);

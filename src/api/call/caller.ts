@@ -217,10 +217,10 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
   return readProblem(status, value, headers["request-id"]);
 }
 
-/** What stands between two chunks of a body (RFC 9112 §7.1). A string of JSON has no line ends. */
+/** What separates two chunks of a body (RFC 9112 §7.1). A string of JSON has no line ends. */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
-/** What came, without the framing of chunks: it may stand in the middle of a secret. */
+/** What came, without the framing of chunks: it may divide a secret. */
 function unchunked(received: Buffer): Buffer {
   return Buffer.from(received.toString("latin1").replace(betweenChunks, ""), "latin1");
 }

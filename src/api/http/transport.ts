@@ -242,7 +242,7 @@ function tooLarge(how: string, most: number): NetworkError {
 
 /**
  * The response with its body as it was before it was encoded. No encoding is asked for; one that a proxy on the way added is
- * undone all the same, since a response to a change is worth reading. Any other, and more than one, is refused.
+ * undone anyway, since a response to a change is worth reading. Any other, and more than one, is refused.
  */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;

@@ -239,11 +239,11 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   // The new one is not lost as long as another place may have it.
-  if (others.length > 0) return unknown("The profile's own secret is no longer accepted.");
+  if (others.length > 0) return unknown("The service refused the profile's own secret.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
-    `The profile's own secret is no longer accepted: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`,
+    `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`,
     {
       ...detailsOf(entry),
       meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",

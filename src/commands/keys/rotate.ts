@@ -29,7 +29,7 @@ export const command = defineVerb({
           .option("--by-replacement", "Create a similar key, prove it, then revoke this one")
           .option(
             "--overlap <duration>",
-            "With --by-replacement: how long both keys work (default: 0s; 24h if the secret is shown on the terminal)",
+            "With --by-replacement: how long the old key is kept (default: 0s; 24h if the secret is shown on the terminal)",
           )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),
@@ -109,7 +109,7 @@ function checkFlags(id: string, options: RotateFlags): void {
   }
 }
 
-/** Where the new secret goes, and how long both work then. */
+/** Where the new secret goes, and how long the old key is kept then. */
 async function destinationOf(
   context: Context,
   profile: ActiveProfile,

@@ -29,7 +29,7 @@ export const command = defineVerb({
         .option("--name <name>", "Rotate the client of this policy item, instead of <id>")
         .option(
           "--overlap <duration>",
-          "How long both clients work after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
+          "How long the old client is kept after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
         )
         .option("--keep-old", "Do not revoke the old client")
         .option("--replace-lost-secret", "If the new secret is lost, revoke the new client and create another")

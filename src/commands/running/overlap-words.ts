@@ -1,4 +1,4 @@
-// What a rotation says of the old credential: before, while both work, and in its result. Each says what happens.
+// What a rotation says of the old credential: before, during its overlap, and in its result. Each says what happens.
 import { isWaitedFor } from "../../changes/overlap.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 

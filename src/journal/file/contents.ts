@@ -52,7 +52,7 @@ export class Contents {
   #newest: string | undefined;
   readonly #mayRepeat: boolean;
 
-  /** @param options.mayRepeat a record that is there already is no damage: a crash came before it was left out of the journal */
+  /** @param options.mayRepeat a second copy of a record is not damage: a crash came before it was left out of the journal */
   constructor({ mayRepeat = false }: { readonly mayRepeat?: boolean } = {}) {
     this.#mayRepeat = mayRepeat;
   }

@@ -12,7 +12,7 @@ import { assertOurs, checkFile, type DiskHealth, otherFormat, SetAside } from ".
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
 const newline = 10;
-/** Bytes that are written at once to a file that is written again. */
+/** The most bytes that one write has when a file is written again. */
 const pieceBytes = 1024 * 1024;
 
 export interface Reading {

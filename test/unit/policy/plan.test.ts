@@ -354,7 +354,7 @@ describe("one item", () => {
         ],
         clients: [seen("oc_1"), seen("oc_2")],
       },
-      { action: "wait", state: "waiting", reason: "both work until the overlap ends, then oc_1 is revoked" },
+      { action: "wait", state: "waiting", reason: "integ keeps oc_1 until the overlap ends, then revokes it" },
     ],
     [
       "whose overlap is over",

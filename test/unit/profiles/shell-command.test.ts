@@ -77,12 +77,12 @@ describe("a command that prints a secret", () => {
   });
 
   it.each([
-    ["GH_TOKEN;rm", '"GH_TOKEN;rm" is not the name of a variable.'],
-    ["GH_TOKEN VAULT_TOKEN", '"GH_TOKEN VAULT_TOKEN" is not the name of a variable.'],
-    ["GH_TOKEN,INTEG_API_KEY", "no command gets integ's own variable INTEG_API_KEY."],
+    ["GH_TOKEN;rm", ' "GH_TOKEN;rm": it is not the name of a variable.'],
+    ["GH_TOKEN VAULT_TOKEN", ' "GH_TOKEN VAULT_TOKEN": it is not the name of a variable.'],
+    ["GH_TOKEN,INTEG_API_KEY", ": no command gets integ's own variable INTEG_API_KEY."],
   ])("INTEG_COMMAND_ENV=%s: exit 2, and no command runs", async (names, why) => {
     const failure = await failureOf(() => environmentOf({ PATH: process.env.PATH, INTEG_COMMAND_ENV: names }));
-    expect([failure.kind, failure.message]).toEqual(["usage", `Invalid INTEG_COMMAND_ENV: ${why}`]);
+    expect([failure.kind, failure.message]).toEqual(["usage", `Invalid INTEG_COMMAND_ENV${why}`]);
   });
 });
 

@@ -144,7 +144,7 @@ describe("a rotation of unknown outcome that no one lets go on", () => {
       attemptedAt: ["there:/state"],
       ends: "outcome_unknown",
       state: "unknown",
-      meaning: "The profile's own secret is no longer accepted. It was requested in there:/state too",
+      meaning: "The service refused the profile's own secret. It was requested in there:/state too",
     },
     "names the other places of a secret that still works": {
       attemptedAt: ["there:/state", "far:/state"],
