@@ -238,3 +238,30 @@ function sameWords(typed: readonly string[], { add = [], without = [] }: SameCom
   const end = kept.indexOf("--");
   return end < 0 ? [...kept, ...add] : [...kept.slice(0, end), ...add, ...kept.slice(end)];
 }
+
+/** The one name that is spelled like the one that was typed, if there is exactly one. */
+export function meantBy(typed: string, names: readonly string[]): string | undefined {
+  const near = names.filter(
+    (name) => distance(typed.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
+  );
+  return near.length === 1 ? near[0] : undefined;
+}
+
+/** How many letters have to be added, removed, changed or swapped with the next one. */
+function distance(a: string, b: string): number {
+  const rows = Array.from({ length: a.length + 1 }, (_, row) => [row]);
+  for (let column = 0; column <= b.length; column += 1) rows[0]![column] = column;
+  for (let row = 1; row <= a.length; row += 1) {
+    for (let column = 1; column <= b.length; column += 1) {
+      const cost = a[row - 1] === b[column - 1] ? 0 : 1;
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      rows[row]![column] = Math.min(
+        rows[row - 1]![column]! + 1,
+        rows[row]![column - 1]! + 1,
+        rows[row - 1]![column - 1]! + cost,
+        isSwap ? rows[row - 2]![column - 2]! + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+  }
+  return rows[a.length]![b.length]!;
+}

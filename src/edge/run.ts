@@ -40,7 +40,6 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
       await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
-      context.output.assertFields();
       return 0;
     } catch (error) {
       return await tell(terminal, asSignalled(error, interruption.clock.interruption), {

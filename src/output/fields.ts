@@ -1,4 +1,4 @@
-import { flags, shortFlags } from "../next-step.ts";
+import { flags, meantBy, shortFlags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import type { JsonText } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
@@ -97,24 +97,55 @@ function objectOf(keys: readonly string[], values: readonly (JsonText | undefine
   return `{${text}}`;
 }
 
-export function noSuchField(what: string): Failure {
-  return new Failure("usage", what, {
+/** A field, or a column, that `--fields` may name. */
+export interface KnownField {
+  /** The wire name, or names joined by dots. */
+  readonly path: string;
+  /** The path is one key, whatever dots are in it. */
+  readonly isKey?: boolean;
+}
+
+/**
+ * Of a list that documents no fields nothing is known before it has a row.
+ * @param fields that were asked for
+ * @param known.rows the first page of a list, or one resource
+ * @param known.singular what a row is called; absent if it is not a list
+ * @throws Failure `usage` for fields that are neither documented nor in any of the rows
+ */
+export function assertKnown(
+  fields: readonly FieldPath[] | undefined,
+  known: {
+    readonly rows: readonly JsonText[];
+    readonly documented: readonly KnownField[];
+    readonly singular?: string | undefined;
+  },
+): void {
+  const { rows, documented, singular } = known;
+  if (fields === undefined || (rows.length === 0 && documented.length === 0)) return;
+  const names = new Set(documented.map(({ path, isKey }) => (isKey ? path : path.split(".")[0])));
+  const chosen = new ChosenFields(fields.filter(({ steps: [first] }) => !names.has(first)));
+  for (const row of rows) {
+    if (chosen.unseen.size === 0) return;
+    chosen.see(row);
+  }
+  const [first] = chosen.unseen;
+  if (first === undefined) return;
+  const keys = rows[0]?.isObject ? [...rows[0].parts().keys()] : [];
+  const meant = meantBy(first.name, [...new Set([...documented.map(({ path }) => path), ...keys])]);
+  throw new Failure("usage", missingWords(chosen.unseen, singular), {
+    meaning: meant === undefined ? undefined : `Did you mean "${visibleText(meant)}"?`,
     hint: `Leave ${flags.fields} out, with ${shortFlags.output} json, to see the fields.`,
   });
 }
 
-/** Fields of `--fields` that nothing of what was printed had. */
-export interface MissingFields {
-  /** A sentence that names them. */
-  readonly what: string;
-  /** No field that was asked for was there. */
-  readonly isAll: boolean;
+/** @param singular what a row is called; absent if it is not a list */
+function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
+  const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
+  const fields = `${missing.size === 1 ? "field" : "fields"} ${names}`;
+  return singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
 }
 
-/**
- * The fields asked for in a list, and which of them no row has had so far: most likely a typing mistake, which a row of
- * nulls would not show.
- */
+/** The fields asked for in a list, and which of them no row has had so far. */
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
   readonly #keys: readonly string[];
@@ -162,19 +193,8 @@ export class ChosenFields {
         if (value !== undefined) this.#unseen.delete(unseen[index]!);
   }
 
-  /** @throws Failure `usage` if nothing that was looked at has a field that was asked for */
-  assertAny(singular?: string): void {
-    this.tellMissing(singular, ({ what, isAll }) => {
-      if (isAll) throw noSuchField(what);
-    });
-  }
-
   /** At the end: names the fields that no row had. @param singular what a row is called; absent if it is not a list */
-  tellMissing(singular: string | undefined, tell: (missing: MissingFields) => void): void {
-    if (this.#rows === 0 || this.#unseen.size === 0) return;
-    const names = [...this.#unseen].map(({ name }) => `"${visibleText(name)}"`).join(", ");
-    const fields = `${this.#unseen.size === 1 ? "field" : "fields"} ${names}`;
-    const what = singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
-    tell({ what, isAll: this.#unseen.size === this.#fields?.length });
+  tellMissing(singular: string | undefined, tell: (what: string) => void): void {
+    if (this.#rows > 0 && this.#unseen.size > 0) tell(missingWords(this.#unseen, singular));
   }
 }

@@ -2,7 +2,7 @@
 // standard error. A format's module is loaded when there is something to write in it.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { JsonText } from "../api/json/json-text.ts";
-import { asColumns, ChosenFields, fieldPaths, noSuchField } from "./fields.ts";
+import { asColumns, assertKnown, ChosenFields, fieldPaths } from "./fields.ts";
 import type {
   Format,
   Column,
@@ -49,8 +49,8 @@ export interface Output extends Questions {
   load(): Promise<void>;
   /** Prints one resource. @param text the API's JSON object as it came */
   resource(text: string, view: ResourceView): Promise<void>;
-  /** Prints a JSON document of our own. */
-  document(value: unknown): Promise<void>;
+  /** Prints a JSON document of our own. @param how.isRead as in `ResourceView` */
+  document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
   /** The same of one that may be long. @param pieces of its JSON text, compact */
   documentPieces(pieces: Iterable<string>): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
@@ -82,8 +82,6 @@ export interface Output extends Questions {
   countdown(label: string, ms: number): Progress;
   /** Rows of a change of several items, each with its state: see `LiveTable` for its use. @param title as `Recovering` */
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Called when the command has done what was asked. @throws Failure `usage` if a list had none of the `--fields` */
-  assertFields(): void;
   /** Wipes what is drawn on the terminal. The last call, also after a failure. */
   close(): void;
 }
@@ -146,18 +144,9 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<
-  Output,
-  "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "assertFields" | "newFile"
-> {
+): Pick<Output, "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "newFile"> {
   const { terminal, format } = options;
-  let mistaken: string | undefined;
-  const target = stdoutTarget(options, { note, tellMissing: ({ what }) => warn(what) });
-  // Of what was read alone: the outcome of a change does not change.
-  const readTarget = stdoutTarget(options, {
-    note,
-    tellMissing: ({ what, isAll }) => (isAll ? (mistaken = what) : warn(what)),
-  });
+  const target = stdoutTarget(options, { note, tellMissing: warn });
   const show = async (
     { text, view }: { text: string; view: ResourceView },
     print: (text: string, shown: ShownResource) => Promise<void>,
@@ -165,9 +154,11 @@ function createPrinting(
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
     const plain = { view, target: ofView(target, view.columns) };
     const shown = secretField === undefined ? plain : withSecret(secretField, plain);
-    const chosen = new ChosenFields(plain.target.fields);
-    chosen.see(JsonText.of(text));
-    if (view.isRead) chosen.assertAny();
+    const { fields } = plain.target;
+    const chosen = new ChosenFields(fields);
+    const root = JsonText.of(text);
+    chosen.see(root);
+    if (view.isRead) assertKnown(fields, { rows: rowsOf(root), documented: view.columns });
     await print(view.nulls?.length ? JsonText.of(text).withNulls(view.nulls) : text, shown);
     chosen.tellMissing(undefined, target.tellMissing);
     if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
@@ -178,12 +169,12 @@ function createPrinting(
         const { resource } = await formatters[format]();
         await terminal.writeOut(await resource(blanked, shown));
       }),
-    document: (value) => printDocument([JSON.stringify(value)], { format, target, terminal }),
+    document: (value, how) => printDocument([JSON.stringify(value)], { format, target, terminal, ...how }),
     documentPieces: (pieces) => printDocument(pieces, { format, target, terminal }),
     list: (view, to) =>
       to
-        ? new LazyList(view, { format: to.format, target: fileTarget(readTarget, to), isRead: true })
-        : new LazyList(view, { format, target: readTarget, tellEmpty: note, isRead: true }),
+        ? new LazyList(view, { format: to.format, target: fileTarget(target, to), isRead: true })
+        : new LazyList(view, { format, target, tellEmpty: note, isRead: true }),
     report(view) {
       const list = new LazyList(view, { format, target, tellEmpty: note });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
@@ -193,9 +184,6 @@ function createPrinting(
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
     newFile: async (path, pieces) => (await import("../disk/atomic-write.ts")).createWhole(path, pieces),
-    assertFields() {
-      if (mistaken !== undefined) throw noSuchField(mistaken);
-    },
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
@@ -205,13 +193,23 @@ function createPrinting(
 
 interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
   readonly target: ListTarget;
+  readonly isRead?: boolean;
 }
 
-async function printDocument(pieces: Iterable<string>, { format, target, terminal }: DocumentOptions): Promise<void> {
+async function printDocument(
+  pieces: Iterable<string>,
+  { format, target, terminal, isRead }: DocumentOptions,
+): Promise<void> {
   if (format !== "json" || target.isTerminal || target.fields !== undefined) {
     // For a person it reads best as YAML.
     const { resource } = await formatters[format === "table" ? "yaml" : format]();
-    return terminal.writeOut(await resource([...pieces].join(""), { view: { columns: [] }, target }));
+    const text = [...pieces].join("");
+    const chosen = new ChosenFields(target.fields);
+    const root = JsonText.of(text);
+    chosen.see(root);
+    if (isRead) assertKnown(target.fields, { rows: rowsOf(root), documented: [] });
+    await terminal.writeOut(await resource(text, { view: { columns: [] }, target }));
+    return chosen.tellMissing(undefined, target.tellMissing);
   }
   let text = "";
   for (const piece of pieces) {
@@ -226,7 +224,7 @@ async function printDocument(pieces: Iterable<string>, { format, target, termina
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** Nothing is printed of a list whose rows have none of `--fields`. */
+  /** Nothing is printed of a list that does not have one of `--fields`. */
   readonly isRead?: boolean;
   /** Absent for a file, whose size is reported anyway. */
   readonly tellEmpty?: (text: string) => void;
@@ -242,11 +240,14 @@ class LazyList implements ListWriter {
   readonly #options: ListOptions;
   #writer: PageWriter | undefined;
   #receipts = 0;
+  /** The fields that were asked for exist. */
+  #isChecked: boolean;
 
   constructor(view: ListView, options: ListOptions) {
     this.#view = view;
-    this.#options = { ...options, target: ofView(options.target, view.columns) };
+    this.#options = { ...options, target: ofView(options.target, documentedIn(view)) };
     this.rowsWritten = options.target.rowsBefore ?? 0;
+    this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
   /** A resource that comes before the rows: inside the list's own document if the format is one. */
@@ -257,7 +258,8 @@ class LazyList implements ListWriter {
   }
 
   async page(page: RowPage): Promise<void> {
-    if (this.rowsWritten === 0 && this.#options.isRead) this.#assertFields(page);
+    if (page.length > 0) this.#assertFields(page);
+    else if (!this.#isChecked) return;
     if (this.#writer === undefined && this.#lacksColumns()) {
       if (page.length === 0) return;
       const { keysOf } = await import("./formats/cells.ts");
@@ -269,18 +271,16 @@ class LazyList implements ListWriter {
     this.rowsWritten += page.length;
   }
 
-  /** A documented field, or a part of one, may be in a later page. */
+  /** Before anything is printed: at the first page that has rows, else at the end. */
   #assertFields(page: RowPage): void {
-    const { fields } = this.#options.target;
-    const documented = new Set(this.#view.columns.map(({ path }) => path.split(".")[0]));
-    const isKnown = fields?.some(({ steps: [first] }) => documented.has(first));
-    if (fields === undefined || isKnown || page.length === 0) return;
-    const chosen = new ChosenFields(fields);
-    for (const row of page) if (chosen.unseen.size === fields.length) chosen.see(row);
-    chosen.assertAny(this.#view.singular);
+    if (this.#isChecked) return;
+    const { singular } = this.#view;
+    assertKnown(this.#options.target.fields, { rows: page, documented: documentedIn(this.#view), singular });
+    this.#isChecked = true;
   }
 
   async end(state: ListEnd): Promise<void> {
+    this.#assertFields([]);
     if (this.#writer === undefined && !this.#lacksColumns()) this.#writer = await this.#begin(this.#view);
     await this.#writer?.end(state);
     if (this.rowsWritten === 0) this.#options.tellEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
@@ -326,6 +326,15 @@ function stdoutTarget(
     ...told,
     fields: fields && fieldPaths(fields),
   };
+}
+
+function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
+  return [...columns, ...further];
+}
+
+/** What has the fields: an array its elements, anything else itself. */
+function rowsOf(root: JsonText): readonly JsonText[] {
+  return root.isArray ? root.items() : [root];
 }
 
 /** The target with its fields as the view calls them. */

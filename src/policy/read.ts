@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 import { type Path, type Position, Positions } from "./positions.ts";
 import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
-import { shell, flags } from "../next-step.ts";
+import { shell, flags, meantBy } from "../next-step.ts";
 
 /** The largest policy file, bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
@@ -173,7 +173,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
         isKey: true,
         message: keysAllowed(path).split(", ").includes(key)
           ? `${nameOf(path)} has "${key}" together with another destination. Allowed: one, or a list of several`
-          : `unknown key "${key}" in ${nameOf(path)}. ${meantBy(key, keysAllowed(path))}Allowed: ${keysAllowed(path)}`,
+          : `unknown key "${key}" in ${nameOf(path)}. ${suggestion(key, keysAllowed(path).split(", "))}Allowed: ${keysAllowed(path)}`,
       }));
     if (issue.code === "invalid_union") {
       const inner = closest(issue.errors as Issue[][], valueAt(document, path));
@@ -258,31 +258,9 @@ function namesAllowed(path: Path): string {
   return schemaAt(path.slice(0, -1))[0]?.propertyNames?.description ?? "another name";
 }
 
-/** A suggestion, if a key is similar to the one that was typed. */
-function meantBy(key: string, allowed: string): string {
-  const near = allowed
-    .split(", ")
-    .filter((other) => distance(key.toLowerCase(), other) <= Math.min(2, other.length / 3));
-  return near.length === 1 ? `Did you mean "${near[0]}"? ` : "";
-}
-
-/** How many letters have to be added, removed, changed or swapped with the next one. */
-function distance(a: string, b: string): number {
-  const rows = Array.from({ length: a.length + 1 }, (_, row) => [row]);
-  for (let column = 0; column <= b.length; column += 1) rows[0]![column] = column;
-  for (let row = 1; row <= a.length; row += 1) {
-    for (let column = 1; column <= b.length; column += 1) {
-      const cost = a[row - 1] === b[column - 1] ? 0 : 1;
-      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      rows[row]![column] = Math.min(
-        rows[row - 1]![column]! + 1,
-        rows[row]![column - 1]! + 1,
-        rows[row - 1]![column - 1]! + cost,
-        isSwap ? rows[row - 2]![column - 2]! + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-  }
-  return rows[a.length]![b.length]!;
+function suggestion(key: string, allowed: readonly string[]): string {
+  const meant = meantBy(key, allowed);
+  return meant === undefined ? "" : `Did you mean "${meant}"? `;
 }
 
 function keysAllowed(path: Path): string {

@@ -267,10 +267,19 @@ describe("files of integ itself", () => {
 
 describe("--fields", () => {
   it.each([
-    ["entities list --fields id,bogus", 0, 'Warning: No entity has the field "bogus".\n'],
+    ["entities list --fields id,bogus", 2, 'No entity has the field "bogus".'],
+    ["entities list --fields id,emial", 2, 'Did you mean "email"?'],
+    ["entities list --fields id,object,name", 0, ""],
+    ["entities list --type none --fields id,bogus", 2, 'No entity has the field "bogus".'],
+    ["journal list --fields id,bogus", 2, 'No entry has the field "bogus".'],
+    ["journal list --fields id,idempotency_key,parent,holder.user", 0, "Note: No changes.\n"],
+    ["oauth-clients list --offline --fields id,statsu", 2, 'Did you mean "status"?'],
     ["entities list --fields bogus", 2, 'No entity has the field "bogus".'],
     ["entities list --fields bogus,nome --all", 2, 'No entity has the fields "bogus", "nome".'],
-    ["api /v1/entities --fields data,bogus", 0, 'Warning: The result has no field "bogus".\n'],
+    ["api /v1/entities --fields data,bogus", 2, 'The result has no field "bogus".'],
+    ["api /v1/entities --paginate --fields id,bogus", 2, 'No row has the field "bogus".'],
+    ["sandbox status --fields us,bogus", 2, 'The result has no field "bogus".'],
+    ["commands --fields exit_codes,bogus", 2, "bogus"],
     ["api /v1/entities --fields bogus", 2, 'The result has no field "bogus".'],
     ["profiles show sandbox --fields nome", 2, 'The result has no field "nome".'],
     ["profiles list --fields nome", 2, 'No profile has the field "nome".'],

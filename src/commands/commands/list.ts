@@ -27,7 +27,7 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
       const surface = await surfaceOf(wholeTree);
       const { surfaceDocument, nodeDocument } = await import("../../completion/surface.ts");
       if (output.format === "json" || output.format === "yaml")
-        return output.document(surfaceDocument(surface, settings.version));
+        return output.document(surfaceDocument(surface, settings.version), { isRead: true });
       const { isRunnable, nodesBelow } = await import("../../completion/tree.ts");
       const runnable = [...nodesBelow(surface.tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
       const list = output.list(view);

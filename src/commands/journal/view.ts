@@ -15,16 +15,12 @@ const columns = [
   { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
-export const entriesView: ListView = { columns: [...columns], singular: "entry", plural: "entries" };
-
 /** Of a journal that others work in too: who is working on an entry now. */
 const holderColumns = [
   { path: "holder.user", heading: "held by" },
   { path: "holder.host", heading: "on" },
   { path: "holder.since", heading: "since", kind: "time" },
 ] as const;
-
-export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
 export const entryView: ResourceView = {
   columns: [
@@ -46,6 +42,21 @@ export const entryView: ResourceView = {
   ],
   nulls: [],
 };
+
+/** Fields of docs/design/journal.md without a column. */
+const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "needs"].map((path) => ({
+  path,
+  heading: path,
+}));
+
+export const entriesView: ListView = {
+  columns: [...columns],
+  further: [...entryView.columns, ...holderColumns, ...further],
+  singular: "entry",
+  plural: "entries",
+};
+
+export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
 /** What is said of an entry whose records were not all signed with a key of this machine. */
 export function untrustedWords(id: string): string {

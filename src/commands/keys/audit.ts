@@ -103,7 +103,12 @@ function textOf(context: Context, path: string): string {
   }
 }
 
-const view: ListView = { columns: findingColumns, singular: "finding", plural: "findings" };
+const view: ListView = {
+  columns: findingColumns,
+  further: ["object", "id"].map((path) => ({ path, heading: path })),
+  singular: "finding",
+  plural: "findings",
+};
 
 /** The number of findings that are printed together. */
 const findingsAtOnce = 1000;

@@ -44,6 +44,7 @@ export const command = defineVerb({
     const whose = await whoseJournal(context);
     const list = context.output.list({
       columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
+      further: [...oauthClientView.columns, { path: "object", heading: "object" }],
       singular: "client",
       plural: "clients",
       empty: `No clients in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,

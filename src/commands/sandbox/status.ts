@@ -30,7 +30,8 @@ export const command = defineVerb({
   async run(context) {
     const { describeSandbox } = await import("../../sandbox/sandbox.ts");
     const description = await describeSandbox(context.settings.stateDir).catch(throwSandboxFailure);
-    if (context.output.format !== "table") return context.output.document(description);
+    const { format, fields } = context.output;
+    if (format !== "table" || fields !== undefined) return context.output.document(description, { isRead: true });
     const { us, eu } = description;
     const rows = names.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
     await context.output.text(`The sandbox of this machine: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.

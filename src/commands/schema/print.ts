@@ -17,6 +17,8 @@ export const command = defineVerb({
     const schema = Object.hasOwn(schemas, object) ? await schemas[object]!() : undefined;
     if (schema === undefined)
       throw invalidValue("object", object, { hint: `Choose one of ${Object.keys(schemas).join(", ")}.` });
-    await (output.format === "table" ? output.text(JSON.stringify(schema, null, 2)) : output.document(schema));
+    await (output.format === "table"
+      ? output.text(JSON.stringify(schema, null, 2))
+      : output.document(schema, { isRead: true }));
   },
 });

@@ -15,7 +15,7 @@ export const command = defineVerb({
     const service = await context.connect();
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
     // An OpenAPI document is JSON for most readers; YAML is its other usual form.
-    if (context.output.format === "yaml") await context.output.document(answer.value);
+    if (context.output.format === "yaml") await context.output.document(answer.value, { isRead: true });
     else await context.output.text(answer.body.toString());
   },
 });

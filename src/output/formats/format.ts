@@ -1,4 +1,4 @@
-import type { FieldPath, MissingFields } from "../fields.ts";
+import type { FieldPath } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
 
 export type Format = "table" | "json" | "ndjson" | "csv" | "yaml";
@@ -23,6 +23,8 @@ export interface Column {
 
 export interface ListView {
   readonly columns: readonly Column[];
+  /** Documented fields that are not columns: `--fields` may name them, whether a row has them or not. */
+  readonly further?: readonly Column[];
   /** `entity`, `entities`. */
   readonly singular: string;
   readonly plural: string;
@@ -70,7 +72,7 @@ export interface ResourceView {
   readonly nulls?: readonly string[];
   /** The top-level field that holds a one-time secret: a person sees that it is shown once. */
   readonly secretField?: string;
-  /** `--fields` that names none of its fields is a mistake; absent for what a change made, whose outcome wins. */
+  /** `--fields` must not name an unknown field; absent for what a change made, whose outcome wins. */
   readonly isRead?: boolean;
 }
 
@@ -95,7 +97,7 @@ export interface ListTarget {
   readonly receiptsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;
-  readonly tellMissing: (missing: MissingFields) => void;
+  readonly tellMissing: (what: string) => void;
 }
 
 /** A resource on its way to a format: how it is read, and where it goes. */

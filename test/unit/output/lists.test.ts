@@ -122,12 +122,13 @@ describe("csv", () => {
   });
 
   it("takes no key for what every object of the language has", async () => {
-    const { out } = await printed({ format: "csv", fields: ["id", "toString", "constructor"] });
-    expect(out).toBe("id,toString,constructor\r\ne1,,\r\ne2,,\r\n");
+    const message = 'No entity has the fields "toString", "constructor".';
+    await expect(printed({ format: "csv", fields: ["id", "toString", "constructor"] })).rejects.toThrow(message);
   });
 
   it("keeps numbers as they came and nested values as JSON", async () => {
-    const { out, err } = await printed({ format: "csv", fields: ["big", "__proto__", "__proto__.a", "id"] });
+    const fields = ["big", "__proto__", "__proto__.a", "id"];
+    const { out, err } = await printed({ format: "csv", fields, pages: [[...rows]] });
     expect(out).toBe('big,__proto__,__proto__.a,id\r\n12345678901234567890,,,e1\r\n,"{""a"":1.10}",1.10,e2\r\n');
     expect(err).toBe("");
   });
@@ -290,35 +291,48 @@ describe("every format", () => {
     expect(await out("yaml")).toContain("  - big: 12345678901234567890\n    id: e1\n  - big: null\n    id: e2\n");
   });
 
-  it.each(formats)("says which field no row had: %s", async (format) => {
-    const warning = 'Warning: No entity has the field "emial".\n';
-    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(warning);
-    expect((await printed({ format, fields: ["id", "emial"], quiet: true })).err).toBe(warning);
-    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("Note: No entities.\n");
-    await expect(printed({ format, fields: ["emial"] })).rejects.toMatchObject({ kind: "usage" });
-    // A documented field may be in a later page.
-    const pages = [['{"id":"e1"}'], ['{"id":"e2","display_name":"Ann"}']];
-    expect((await printed({ format, fields: ["display_name"], pages })).err).toBe("");
-  });
+  it.each(formats)(
+    "takes documented fields that no row has so far, and those of the first rows: %s",
+    async (format) => {
+      const late = [['{"id":"e1"}'], ['{"id":"e2","display_name":"Ann"}']];
+      expect((await printed({ format, fields: ["display_name"], pages: late })).err).toBe("");
+      expect((await printed({ format, fields: ["name", "big"], pages: [[], [...rows]] })).err).toBe("");
+      const warning = 'Warning: No entity has the field "display_name".\n';
+      expect((await printed({ format, fields: ["display_name"], pages: [['{"id":"e1"}']], quiet: true })).err).toBe(
+        warning,
+      );
+      expect((await printed({ format, fields: ["status"], pages: [] })).err).toBe("Note: No entities.\n");
+    },
+  );
 
-  it.each(formats)("ends with a usage error if no row had any field: %s", async (format) => {
-    const after = async (fields: string[], what: "list" | "report" | "read" | "made"): Promise<void> => {
-      const { output } = stage({ format, fields });
-      if (what === "list" || what === "report") {
-        const writer = what === "list" ? output.list(view) : output.report(view).list;
-        await writer.page(pageOf(rows));
+  it.each(formats)("refuses an unknown field before anything is printed: %s", async (format) => {
+    const after = async (fields: string[], what: "list" | "empty" | "report" | "read" | "made"): Promise<void> => {
+      const { output, stdout } = stage({ format, fields });
+      try {
+        if (what === "read" || what === "made")
+          return await output.resource('{"id":"e1"}', { columns: [], isRead: what === "read" });
+        const writer = what === "report" ? output.report(view).list : output.list(view);
+        await writer.page([]);
+        if (what !== "empty") await writer.page(pageOf(rows));
         await writer.end({ nextPageToken: null, hasMore: false });
-      } else await output.resource('{"id":"e1"}', { columns: [], isRead: what === "read" });
-      output.assertFields();
+      } catch (error) {
+        expect(stdout.text).toBe("");
+        throw error;
+      }
     };
-    for (const what of ["list", "read"] as const)
-      await expect(after(["emial", "nome"], what)).rejects.toMatchObject({
+    for (const what of ["list", "empty", "read"] as const) {
+      await expect(after(["id", "emial", "nome"], what)).rejects.toMatchObject({
         kind: "usage",
         message: expect.stringMatching(/^(No entity has the|The result has no) fields "emial", "nome"\.$/),
       });
-    for (const what of ["list", "report", "read", "made"] as const) await after(["id", "emial"], what);
+      await expect(after(["id", "idd"], what)).rejects.toMatchObject({ details: { meaning: undefined } });
+    }
+    await expect(after(["display_nam"], "empty")).rejects.toMatchObject({
+      details: { meaning: 'Did you mean "display_name"?' },
+    });
+    await expect(after(["bgi"], "list")).rejects.toMatchObject({ details: { meaning: 'Did you mean "big"?' } });
     // What a change made is shown, whatever was asked to be shown of it.
-    for (const what of ["report", "made"] as const) await after(["emial"], what);
+    for (const what of ["report", "made"] as const) await after(["id", "emial"], what);
   });
 
   it.each(formats)("goes elsewhere as if to a pipe: %s", async (format) => {
