@@ -44,7 +44,7 @@ export const entryView: ResourceView = {
 };
 
 /** Fields of docs/design/journal.md without a column. */
-const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "needs"].map((path) => ({
+const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "needs", "untrusted"].map((path) => ({
   path,
   heading: path,
 }));
