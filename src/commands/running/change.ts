@@ -8,7 +8,6 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { type ClientProof, type Entry, type KeyExchange, type EntryAccount, isOfAccount } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
-import { movedWords } from "../../journal/record.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import {
   type Destination,
@@ -206,7 +205,10 @@ export async function mentionDamage(context: Context): Promise<void> {
 /** Warns who reads a journal whose entries are elsewhere: what is shown is old. A change through it is refused. */
 export async function mentionMove(context: Context): Promise<void> {
   const moved = await (await context.journal()).movedTo();
-  if (moved !== undefined) context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
+  if (moved === undefined) return;
+  // The schema of records is not loaded for a help page.
+  const { movedWords } = await import("../../journal/record.ts");
+  context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
 }
 
 /** Mentions unfinished work and damage once, when a command that changes something begins. */
