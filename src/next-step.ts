@@ -29,6 +29,7 @@ export const flags = {
   force: "--force",
   idempotencyKey: "--idempotency-key",
   journal: "--journal",
+  journalKeyCommand: "--journal-key-command",
   json: "--json",
   keepOld: "--keep-old",
   limit: "--limit",

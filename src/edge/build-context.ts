@@ -48,7 +48,7 @@ export async function buildContext(
         ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
         : undefined,
   });
-  const journal = new OpenedJournal({ env, settings, clock });
+  const journal = new OpenedJournal({ env, settings, clock, cut, terminal });
   const connections = new Connections({
     env,
     settings,

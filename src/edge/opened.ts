@@ -12,6 +12,7 @@ import type { Context, Secrets, Settings } from "../context.ts";
 import { Failure } from "../errors.ts";
 import { actorOf } from "../journal/actor.ts";
 import type { Journal } from "../journal/journal.ts";
+import { flags } from "../next-step.ts";
 import type { JournalParts } from "../journal/open-journal.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
@@ -172,6 +173,9 @@ interface JournalSources {
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
   readonly clock: Clock;
+  readonly cut: AbortSignal;
+  /** Where the command for the keys writes its standard error. */
+  readonly terminal: Pick<Terminal, "writeErr">;
 }
 
 export class OpenedJournal {
@@ -226,6 +230,23 @@ export class OpenedJournal {
     return readProfileJournal(settings.configDir, name);
   }
 
+  /** The environment may choose the journal, and leave the keys to the profile. */
+  readonly #printedKeys = once(async () => {
+    const { env, settings, cut, terminal } = this.#sources;
+    const { keyCommand } = await this.ofProfile();
+    if (keyCommand === undefined) return undefined;
+    const { secretFromCommand } = await import("../profiles/shell-command.ts");
+    const about = { flag: flags.journalKeyCommand, profile: keyCommand.profile };
+    const onStderr = (chunk: Buffer): void => terminal.writeErr(chunk.toString("utf8"));
+    return secretFromCommand(keyCommand.command, {
+      ...about,
+      env,
+      timeLimitMs: settings.timeoutMs,
+      signal: cut,
+      onStderr,
+    });
+  });
+
   close(): void {
     for (const journal of [this.#opened, ...this.#others]) journal?.close();
   }
@@ -234,7 +255,8 @@ export class OpenedJournal {
     const { env, settings, clock } = this.#sources;
     const { timeoutMs } = settings;
     const path = (env.INTEG_JOURNAL ? undefined : (await this.ofProfile()).journal) ?? settings.journalPath;
-    const team = { env, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
+    const printedKeys = this.#printedKeys;
+    const team = { env, printedKeys, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
     const place = journalPlace(path);
     return { place, now: () => clock.now(), actor: actorOf(env), stateDir: settings.stateDir, team };
   }

@@ -1,6 +1,7 @@
 // The keys that records are signed with: the machine's own, or a team's. A record with a valid HMAC was made by who has the key.
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
+import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
@@ -13,9 +14,24 @@ export interface Keys {
   /** @returns the name of the first key and the HMAC; empty if there is no key */
   sign(content: string): string;
   judge(record: Signed): Judgement;
+  /** @throws Failure `usage` if nothing can be signed, so nothing may be changed */
+  assertCanSign(): void;
 }
 
-export const noKeys: Keys = { isKeyed: false, sign: () => "", judge: ({ mac }) => (mac === "" ? "none" : "unknown") };
+const judgeWithoutKey: Keys["judge"] = ({ mac }) => (mac === "" ? "none" : "unknown");
+
+export const noKeys: Keys = { isKeyed: false, sign: () => "", judge: judgeWithoutKey, assertCanSign() {} };
+
+/** The keys of a machine that has none of its team's: it reads, takes every record for another's, and changes nothing. */
+export function missingKeys(path: string): Keys {
+  const refuse = (): never => {
+    throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
+      meaning: "Nothing was sent and nothing changed.",
+      hint: `Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed, or ${flags.journalKeyCommand} of the profile to a command that prints it.`,
+    });
+  };
+  return { isKeyed: true, sign: refuse, judge: judgeWithoutKey, assertCanSign: refuse };
+}
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
@@ -52,6 +68,7 @@ export function keyRing(source: KeySource): Keys {
     get isKeyed() {
       return keys().length > 0;
     },
+    assertCanSign() {},
     sign(content) {
       if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
       const [first] = keys();

@@ -1,8 +1,9 @@
 import { Failure } from "../errors.ts";
+import { flags } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import { FileStore } from "./file/file-store.ts";
 import type { Journal } from "./journal.ts";
-import { type Keys, keyRing, noKeys, parseKeys } from "./keys.ts";
+import { type Keys, keyRing, missingKeys, parseKeys } from "./keys.ts";
 import { machineKey } from "./file/machine-key.ts";
 import { StoredJournal } from "./stored-journal.ts";
 
@@ -22,6 +23,8 @@ export interface JournalParts {
 
 interface TeamParts {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** What the profile's command for the team's keys prints; undefined if it has none. */
+  readonly printedKeys?: () => Promise<string | undefined>;
   /** How long one request may take. */
   readonly requestMs: number;
   /** How long a lease lasts. */
@@ -33,20 +36,23 @@ interface TeamParts {
  * @throws Failure `usage` if the address cannot be used
  */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
-  const options = { ...parts, keys: keysOf(parts.stateDir, "path" in place, team.env) };
-  if ("path" in place) return new StoredJournal(new FileStore(place.path, parts), options);
+  const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
+  if ("path" in place) {
+    const keys = typed ?? keyRing(machineKey(parts.stateDir));
+    return new StoredJournal(new FileStore(place.path, parts), { ...parts, keys });
+  }
   const { openTeamStore } = await import("./postgres/open.ts");
-  return new StoredJournal(openTeamStore({ ...team, actor: parts.actor, address: place.address }), options);
+  const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
+  const printed = async (): Promise<Keys | undefined> =>
+    keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
+  return new StoredJournal(store, { ...parts, keys: typed ?? (await printed()) ?? missingKeys(store.path) });
 }
 
-/** The keys that are typed, else the machine's own; a team has none of its own here. */
-function keysOf(stateDir: string, isFile: boolean, { INTEG_JOURNAL_KEY: typed }: TeamParts["env"]): Keys {
-  if (typed) {
-    // Read now: an invalid list must end the command before it sends anything.
-    const keys = parseKeys(typed, "INTEG_JOURNAL_KEY");
-    return keyRing({ read: () => keys });
-  }
-  return isFile ? keyRing(machineKey(stateDir)) : noKeys;
+/** Read now: an invalid list must end the command before it sends anything. */
+function keysIn(list: string | undefined, where: string): Keys | undefined {
+  if (!list) return undefined;
+  const keys = parseKeys(list, where);
+  return keyRing({ read: () => keys });
 }
 
 /**

@@ -1,6 +1,5 @@
 // The journal above its store: admission, leases, history, import, export, move, verify and prune, for both engines.
 import { randomInt, randomUUID } from "node:crypto";
-import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
@@ -39,13 +38,6 @@ export interface JournalOptions {
 export const holderWaitMs = 10_000;
 
 const nothingSent = "Nothing was sent and nothing changed.";
-
-function withoutKey(path: string): Failure {
-  return new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
-    meaning: nothingSent,
-    hint: "Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed.",
-  });
-}
 
 /** See `Journal`. */
 export class StoredJournal implements Journal {
@@ -121,6 +113,7 @@ export class StoredJournal implements Journal {
   }
 
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
+    this.#parts.keys.assertCanSign();
     try {
       return await this.#wait(() => this.#store.admitting(() => this.#admitNow(intent, options)));
     } catch (error) {
@@ -129,6 +122,7 @@ export class StoredJournal implements Journal {
   }
 
   async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    this.#parts.keys.assertCanSign();
     try {
       return await this.#wait(async () => {
         const key = admission.keyOf(intent, options);
@@ -206,6 +200,7 @@ export class StoredJournal implements Journal {
   }
 
   async lease(id: string): Promise<EntryLease> {
+    this.#parts.keys.assertCanSign();
     try {
       const entry = await this.find(id);
       return this.#lease(await this.#wait(() => this.#store.take(entry.id)));
@@ -215,6 +210,7 @@ export class StoredJournal implements Journal {
   }
 
   async tryLease(id: string): Promise<EntryLease | null> {
+    this.#parts.keys.assertCanSign();
     try {
       const hold = await this.#store.take((await this.find(id)).id);
       return hold instanceof Busy ? null : this.#lease(hold);
@@ -293,6 +289,7 @@ export class StoredJournal implements Journal {
   }
 
   async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
+    this.#parts.keys.assertCanSign();
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
     return this.#changing("Nothing was imported.", () => mergeInto(parts, coming, options));
@@ -335,7 +332,7 @@ export class StoredJournal implements Journal {
   async trust(typed: string): Promise<void> {
     const { id } = await this.find(typed);
     const { keys } = this.#parts;
-    if (keys.sign("") === "") throw withoutKey(this.path);
+    keys.assertCanSign();
     const [entry] = await this.#reading(() => this.#store.recordsOf([id]));
     const signed = (entry?.records ?? []).map(({ content }) => ({ content, mac: keys.sign(content) }));
     return this.#changing("The journal is as it was.", () => this.#store.transaction((tx) => tx.sign(id, signed)));

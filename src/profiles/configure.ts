@@ -37,6 +37,7 @@ export interface ProfileSettings {
   readonly oauth?: NewOAuthSettings | null;
   readonly legacy?: LegacyAccess | null;
   readonly journal?: string | null;
+  readonly journal_key_command?: string | null;
   readonly escrow?: string[] | null;
   readonly credential?: NewCredential | null;
   /** Of the API key that stays; of another credential it changes nothing. */
@@ -59,7 +60,15 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
   const next: Profile = { ...profile };
   if (settings.region !== undefined) next.region = settings.region;
   if (settings.base_url !== undefined) next.base_url = checkBaseUrl(settings.base_url);
-  for (const key of ["organization_id", "service_version", "oauth", "legacy", "journal", "escrow"] as const) {
+  for (const key of [
+    "organization_id",
+    "service_version",
+    "oauth",
+    "legacy",
+    "journal",
+    "journal_key_command",
+    "escrow",
+  ] as const) {
     const value = settings[key];
     if (value === undefined) continue;
     if (value === null) delete next[key];

@@ -112,6 +112,8 @@ const Profile = z.looseObject({
   oauth: z.optional(OAuthSettings),
   /** Address of the team's journal that its changes are kept in, without a password. */
   journal: z.optional(z.string()),
+  /** Command that prints the keys of that journal; `INTEG_JOURNAL_KEY` wins over it. */
+  journal_key_command: z.optional(z.string()),
   /** Public keys (age) that undelivered secrets are encrypted to, for that journal. */
   escrow: z.optional(z.array(z.string())),
 });
@@ -173,6 +175,8 @@ export function formatOf(path: string): {
 /** What a profile says of the journal that its changes are kept in. */
 export interface ProfileJournal {
   readonly journal?: string | undefined;
+  /** Prints the journal's keys. */
+  readonly keyCommand?: { readonly command: string; readonly profile: string } | undefined;
   /** To whom its undelivered secrets are encrypted. */
   readonly escrow: readonly string[];
 }
@@ -186,8 +190,10 @@ export function readProfileJournal(configDir: string, name: string | undefined):
   const path = join(configDir, "profiles.json");
   if (!isThereUnchangedByOthers(path)) return { escrow: [] };
   const { default: standard, profiles } = parseFile(textOf(path), path);
-  const { journal, escrow = [] } = profiles.find((profile) => profile.name === (name ?? standard)) ?? {};
-  return { journal, escrow };
+  const found = profiles.find((profile) => profile.name === (name ?? standard));
+  if (found === undefined) return { escrow: [] };
+  const { journal, journal_key_command: command, escrow = [] } = found;
+  return { journal, keyCommand: command === undefined ? undefined : { command, profile: found.name }, escrow };
 }
 
 function textOf(path: string): string {

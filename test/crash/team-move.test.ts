@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { addressAt, isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
 import { ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -46,7 +46,7 @@ describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is kill
     await server?.remove();
   });
 
-  const home = (): Home => new Home({ ...service.env, PGPASSWORD: role.password });
+  const home = (): Home => new Home({ ...service.env, ...teamAccess });
 
   const create = (file: string): string[] => {
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { bundleDriver } from "../support/bundle-driver.ts";
 import type { Run, RunEnd } from "../support/main-here.ts";
-import { askPsql, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { askPsql, isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -21,7 +21,7 @@ class Machine {
   readonly #lines: AsyncIterator<string>;
 
   constructor(driver: string, { number, journal }: { number: number; journal: string }) {
-    this.#home = new Home({ PGPASSWORD: role.password, INTEG_JOURNAL: journal });
+    this.#home = new Home({ ...teamAccess, INTEG_JOURNAL: journal });
     const words = ["--uts", "sh", "-c", `hostname machine-${number}; exec "$@"`, "sh", process.execPath, driver];
     this.#child = spawn("unshare", words, { stdio: ["pipe", "pipe", "inherit"] });
     this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -160,7 +160,7 @@ const apart: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<
     /journal init|postgresql:/,
     async (home) => {
       server ??= await PostgresServer.start();
-      home.env.PGPASSWORD = role.password;
+      Object.assign(home.env, teamAccess);
       await addProfile(home, "prod");
       if (!(await integHere(home, ["journal", "init"], { env: { INTEG_JOURNAL: server.address() } })).code) return;
       throw new Error("no journal was made");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { type Ended, ended, Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -61,7 +61,7 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.
 
   /** A machine with nothing on it but integ and the tools of its service, which keep what they get in `stored`. */
   function newRunner(tool = "exec cat > stored"): Home {
-    const home = new Home({ PGPASSWORD: role.password });
+    const home = new Home({ ...teamAccess });
     homes.push(home);
     home.addToPath();
     mkdirSync(home.path("bin"), { recursive: true });
@@ -79,6 +79,7 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.
       "vars.INTEG_ESCROW": recipient,
       "secrets.INTEG_API_KEY": service.us.api_key,
       "secrets.INTEG_JOURNAL_PASSWORD": role.password,
+      "secrets.INTEG_JOURNAL_KEY": teamAccess.INTEG_JOURNAL_KEY,
       "secrets.SECRET_WRITER_TOKEN": "unused",
       "github.repository": "my-org/my-repo",
     };

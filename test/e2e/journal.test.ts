@@ -376,12 +376,47 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await clientCount()).toBe(before);
   });
 
+  it("entries of another machine are untrusted until a person trusts them, with the import or later", async () => {
+    const [one, other, third] = [home(), home(), home()];
+    expect((await create(one, "--secret-file", one.path("s"))).code).toBe(0);
+    const path = one.path("export.ndjson");
+    expect((await one.integ(["journal", "export", "--out", path])).code).toBe(0);
+    // Its own key judges: it has one once it has signed something.
+    expect((await create(other, "--secret-file", "s", "--new")).code).toBe(0);
+    expect((await other.integ(["journal", "import", path])).code).toBe(0);
+    const [{ id } = { id: "" }] = await entries(one);
+    const untrusted = `The entry ${id} is untrusted`;
+    const warnings = async (at: Home) => (await at.integ(["journal", "list", "--all"])).stderr;
+    expect(await warnings(one)).not.toContain("untrusted");
+    expect(await warnings(other)).toContain(untrusted);
+    expect((await other.integ(["journal", "show", id])).stderr).toContain(untrusted);
+    const verified = await other.integ(["journal", "verify"]);
+    expect([verified.code, verified.stdout]).toEqual([
+      0,
+      expect.stringContaining(
+        `untrusted: its record 1 is signed with no key of this machine; integ journal trust ${id}`,
+      ),
+    ]);
+    const refused = await other.integ(["journal", "trust", id, "--no-input"]);
+    expect(refused.code, refused.stderr).toBe(2);
+    expect(await warnings(other)).toContain(untrusted);
+    const trusted = await other.integ(["journal", "trust", id, "--yes"]);
+    expect([trusted.code, trusted.stderr]).toEqual([0, expect.stringContaining(`its secret goes to`)]);
+    expect(trusted.stderr).toContain(`requests go to ${service.us.base_url}`);
+    expect(trusted.stderr).toContain(one.path("s"));
+    expect(await warnings(other)).not.toContain("untrusted");
+    expect((await create(third, "--secret-file", "s", "--new")).code).toBe(0);
+    expect((await third.integ(["journal", "import", path, "--trust"])).code).toBe(0);
+    expect(await warnings(third)).not.toContain("untrusted");
+    expect((await third.integ(["journal", "verify"])).stdout).not.toContain("untrusted");
+  });
+
   it("an address of something else: no folder of its name, and no word of its password", async () => {
     const at = home({ INTEG_JOURNAL: "mysql://me:canary@db.example/journal" });
     const before = await clientCount();
     const { code, stderr } = await create(at, "--secret-file", "s");
     expect(code).toBe(2);
-    expect(stderr).toContain("(mysql://…) cannot be used: mysql:// is not supported");
+    expect(stderr).toContain("cannot be used: it does not begin with postgresql://");
     expect(stderr).not.toContain("canary");
     expect(existsSync(at.path("mysql:"))).toBe(false);
     expect((await at.integ(["journal", "list"])).code).toBe(2);

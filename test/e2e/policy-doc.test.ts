@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { type Ended, ended, Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -55,6 +55,7 @@ describe.skipIf(isWithoutPostgres("the hosted runners of docs/policy.md"))("docs
     const values: Record<string, string> = {
       "secrets.INTEG_API_KEY": service.us.api_key,
       "secrets.INTEG_JOURNAL_PASSWORD": role.password,
+      "secrets.INTEG_JOURNAL_KEY": teamAccess.INTEG_JOURNAL_KEY,
       "secrets.SECRETS_TOKEN": github.token,
     };
     const filled = Object.entries(step!.env!).map(([name, value]) => [

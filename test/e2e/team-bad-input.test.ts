@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../support/bundle-driver.ts";
 import { type Certificate, makeAuthority, opensslAbsent } from "../support/certificates.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 
 let server: PostgresServer;
@@ -26,7 +26,7 @@ async function counting(): Promise<string> {
 let env: Record<string, string> = {};
 
 beforeAll(async () => {
-  env = { INTEG_REGION: "us", INTEG_BASE_URL: await counting(), INTEG_API_KEY: "k", PGPASSWORD: role.password };
+  env = { INTEG_REGION: "us", INTEG_BASE_URL: await counting(), INTEG_API_KEY: "k", ...teamAccess };
 });
 afterAll(() => service.close());
 

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 
 let server: PostgresServer;
@@ -13,7 +13,7 @@ interface Way {
   readonly env?: (home: Home) => Record<string, string>;
 }
 
-const password = { PGPASSWORD: role.password };
+const password = teamAccess;
 const variables = (): Record<string, string> => ({
   PGUSER: role.name,
   PGDATABASE: role.name,

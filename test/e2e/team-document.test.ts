@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -32,7 +32,7 @@ describe.skipIf(isWithoutPostgres("docs/team.md"))("docs/team.md", () => {
 
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
-    home = new Home({ PGPASSWORD: "…" });
+    home = new Home({ ...teamAccess, PGPASSWORD: "…" });
     const { base_url, organization_id, api_key } = service.us;
     const words = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
     const added = await home.integ(["profiles", "add", "prod", ...words, "--no-verify"], { input: api_key });

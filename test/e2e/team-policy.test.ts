@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -29,7 +29,7 @@ const resultsIn = ({ stdout }: Ended): string[] =>
   stdout === "" ? [] : (JSON.parse(stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
 
 async function journal(): Promise<Record<string, string>> {
-  const env = { INTEG_JOURNAL: server.address(`policy_${(schemas += 1)}`), PGPASSWORD: role.password };
+  const env = { INTEG_JOURNAL: server.address(`policy_${(schemas += 1)}`), ...teamAccess };
   const home = new Home(env);
   expect((await home.integ(["journal", "init"])).code).toBe(0);
   home.remove();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -23,7 +23,7 @@ interface Row {
 
 /** An administrator of the same organization, at a machine of their own. */
 async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
-  const home = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+  const home = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
   onTestFinished(() => home.remove());
   const { base_url, organization_id } = service.us;
   const words = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
@@ -35,7 +35,7 @@ async function administrator(schema: string, { name = "prod", key = service.us.a
 
 async function team(): Promise<string> {
   const schema = `team_${(schemas += 1)}`;
-  const home = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+  const home = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
   expect((await home.integ(["journal", "init"])).code).toBe(0);
   home.remove();
   return schema;
@@ -59,6 +59,8 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
+/** Requests, not clients: one that another test's fault holds back makes its client in a while. */
+const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
 describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () => {
@@ -188,7 +190,7 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const ada = await administrator(schema);
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     expect((await ada.integ(create("--retry-for", "0"))).code).toBe(7);
-    const eve = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+    const eve = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
     onTestFinished(() => eve.remove());
     const elsewhere = ["--region", "eu", "--base-url", service.eu.base_url, "--api-key-stdin", "--no-verify"];
     await eve.integ(["profiles", "add", "prod", ...elsewhere], { input: service.eu.api_key });
@@ -330,8 +332,6 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const made = await ada.integ(create("--escrow", recipient));
     expect(made.code, made.stderr).toBe(0);
     expect(await server.sql(`SELECT entry FROM ${schema}.integ_escrow`, role.name)).toEqual([]);
-    // Requests, not clients: one that another test's fault holds back makes its client in a while.
-    const creations = async (): Promise<number> => (await new Account(service).creations()).length;
     const before = await creations();
     const inCi = await ada.integ([...create().slice(0, -1), "t"], { env: { CI: "true" } });
     expect(inCi.stderr).toContain("INTEG_ESCROW=");
@@ -343,6 +343,39 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const alone = await ada.integ([...create().slice(0, -1), "u"], { env: file });
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("need a team's journal")]);
     expect(await creations()).toBe(before + 1);
+  });
+
+  it("without the team's key nothing changes, and what is read is untrusted; a command of the profile prints it", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    expect((await ada.integ(create())).code).toBe(0);
+    const { INTEG_JOURNAL_KEY: key = "" } = ada.env;
+    delete ada.env.INTEG_JOURNAL_KEY;
+    const before = await creations();
+    const [{ id } = { id: "" }] = await rows(ada, "--all");
+    expect((await ada.integ(["journal", "export", "--out", "journal.ndjson"])).code).toBe(0);
+    for (const words of [create("--new"), ["journal", "trust", id, "--yes"], ["journal", "import", "journal.ndjson"]]) {
+      const refused = await ada.integ(words);
+      expect([refused.code, refused.stderr], words.join(" ")).toEqual([
+        2,
+        expect.stringContaining("INTEG_JOURNAL_KEY"),
+      ]);
+    }
+    expect(await creations()).toBe(before);
+    const listed = await ada.integ(["journal", "list", "--all"]);
+    expect([listed.code, listed.stderr]).toEqual([0, expect.stringContaining(`The entry ${id} is untrusted`)]);
+    expect((await ada.integ(["journal", "verify"])).stdout).toContain("untrusted");
+
+    const edit = (command: string) => ada.integ(["profiles", "edit", "prod", "--journal-key-command", command]);
+    await edit("echo short");
+    const invalid = await ada.integ(create("--new"));
+    expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining("is not a list of journal keys")]);
+    await edit(`echo ${key}`);
+    const trusted = await ada.integ(["journal", "list", "--all"]);
+    expect([trusted.code, trusted.stderr]).toEqual([0, expect.not.stringContaining("untrusted")]);
+    expect((await ada.integ([...create().slice(0, -1), "t"])).code).toBe(0);
+    const other = await ada.integ(["journal", "list", "--all"], { env: { INTEG_JOURNAL_KEY: "other".repeat(8) } });
+    expect(other.stderr).toContain("is untrusted");
   });
 
   it("a profile names its journal, without a password", async () => {

@@ -1,6 +1,6 @@
 // Administrators who share one journal in PostgreSQL, each with a home and names for profiles of their own.
 import { expect, onTestFinished } from "vitest";
-import { type PostgresServer, role } from "./postgres.ts";
+import { type PostgresServer, teamAccess } from "./postgres.ts";
 import { Home } from "./program.ts";
 import type { Service } from "./service.ts";
 
@@ -34,7 +34,7 @@ export class Team {
 
   /** A machine without a profile, for as long as the test. */
   home(env: Readonly<Record<string, string>> = {}): Home {
-    const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), PGPASSWORD: role.password, ...env });
+    const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), ...teamAccess, ...env });
     onTestFinished(() => home.remove());
     return home;
   }

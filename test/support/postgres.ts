@@ -1,5 +1,6 @@
 // A real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback; and a PgBouncer before it. Where
 // a machine has none, tests say aloud that they skip.
+import { teamKey } from "./team-journal.ts";
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
   appendFileSync,
@@ -23,6 +24,9 @@ import { databasesFolder } from "./databases-folder.ts";
 
 /** The role that the tests act as, and its password: made for one folder that is removed again. */
 export const role = { name: "integ", password: "of-a-test" } as const;
+
+/** What a machine of the team has besides the journal's address. */
+export const teamAccess = { PGPASSWORD: role.password, INTEG_JOURNAL_KEY: teamKey } as const;
 
 function newestFolder(): string | undefined {
   const base = "/usr/lib/postgresql";

@@ -13,6 +13,7 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--base-url <url>", "The organization's regional API host, https://…")
     .option("--organization-id <uuid>", "The organization's id; the legacy contract (keys, people) needs it")
     .option("--journal <address>", "Address of a team's journal, without a password (postgresql://…); empty: none")
+    .option("--journal-key-command <command>", "Command that prints the keys of that journal; empty: none")
     .option("--escrow <recipient...>", "Age public keys that undelivered secrets are encrypted to; empty: none")
     .option("--api-key-stdin", "Read the API key from standard input")
     .option("--api-key-command <command>", "Command that prints the API key; runs at each use")
@@ -71,6 +72,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
     ...(flags.organizationId !== undefined && { organization_id: flags.organizationId.toLowerCase() || null }),
     ...(flags.journal !== undefined && { journal: flags.journal || null }),
+    ...(flags.journalKeyCommand !== undefined && { journal_key_command: flags.journalKeyCommand.trim() || null }),
     ...(flags.escrow !== undefined && { escrow: recipientsIn(flags.escrow) }),
     ...(legacy !== undefined && { legacy }),
     ...(credential !== undefined && { credential }),

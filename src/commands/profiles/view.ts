@@ -59,6 +59,7 @@ export function profileRow(profile: Profile, defaultName: string | null): string
     legacy: profile.legacy ?? null,
     oauth: profile.oauth ?? null,
     journal: profile.journal ?? null,
+    journal_key_command: profile.journal_key_command ?? null,
     escrow: profile.escrow ?? null,
   });
 }

@@ -7,7 +7,7 @@ import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts"
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
 import type { EntryRecords } from "../../../src/journal/record.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
-import { keyRing, type Keys } from "../../../src/journal/keys.ts";
+import { keyRing, type Keys, missingKeys } from "../../../src/journal/keys.ts";
 import { isFull } from "../../support/sample.ts";
 import { ada, intent } from "./intent.ts";
 
@@ -767,7 +767,10 @@ function signing(engine: JournalEngine): void {
     const moved = (await engine.store()).open({ keys: ring(ours) });
     await moved.merge(from.records(), { isMove: true });
     expect([...(await moved.untrusted([id]))]).toEqual([]);
-    expect((await failure(store.open().trust(id))).kind).toBe("usage");
+    const without = store.open({ keys: missingKeys("here") });
+    for (const change of [without.trust(id), without.lease(id), without.merge(from.records())])
+      expect(await failure(change)).toMatchObject({ kind: "usage", message: expect.stringContaining("no key of it") });
+    expect([...(await without.untrusted([id]))]).toEqual([id]);
   });
 }
 
