@@ -40,7 +40,7 @@ export function addCopies(workplace, { env, count }) {
   const before = entriesOf(workplace, env);
   const exported = workplace.run(["journal", "export", "--quiet"], env);
   const copies = workplace.write(`copies-of-${count}.ndjson`, copiesOf(exported, count));
-  workplace.run(["journal", "import", copies, "--yes"], env);
+  workplace.run(["journal", "import", copies, "--trust", "--yes"], env);
   const after = entriesOf(workplace, env);
   if (after !== before * (count + 1))
     throw new Error(`the journal has ${after} entries, of ${before} and ${count} copies`);
@@ -51,14 +51,14 @@ function entriesOf(workplace, env) {
 }
 
 /**
- * The only place that knows the format of a record: {"sum": of what follows, "v", "intent", "now", "by", "prev": digest of the
- * entry's record before, "n"}.
+ * The only place that knows the format of a record: {"sum": of what follows, "v", "after", "mac", then the content: "id", "n",
+ * "prev": digest of the content before in the entry, "intent", …}.
  */
 function copiesOf(exported, count) {
   const [header, ...lines] = exported.trimEnd().split("\n");
-  const intents = lines.map((line) => JSON.parse(line).intent);
-  const ids = [...new Set(intents.map(({ id }) => id))];
-  const keys = [...new Set(intents.map(({ idempotency_key }) => idempotency_key))].filter((key) => key !== null);
+  const records = lines.map((line) => JSON.parse(line));
+  const ids = [...new Set(records.map(({ id }) => id))];
+  const keys = [...new Set(records.map(({ intent }) => intent.idempotency_key))].filter((key) => key !== null);
   const copied = Array.from({ length: count }, (_, copy) => {
     const names = new Map([
       [String(templateNumber), String(templateNumber + copy + 1)],
@@ -68,21 +68,22 @@ function copiesOf(exported, count) {
     const renamed = new RegExp([...names.keys()].join("|"), "g");
     const last = new Map();
     return lines.map((line, place) => {
-      const { id } = intents[place];
+      const { id } = records[place];
       const content = line
-        .replace(/^\{"sum":"\w+",/, "")
+        .replace(/^.*?"mac":"[^"]*",/, "")
         .replace(/\}$/, "")
         .replace(renamed, (name) => names.get(name))
-        .replace(/,"prev":"\w+"/, () => `,"prev":"${hash("sha256", last.get(id))}"`);
+        .replace(/"prev":"\w{64}"/, () => `"prev":"${hash("sha256", last.get(id))}"`);
       last.set(id, content);
-      return sealed(content);
+      return unsigned(content);
     });
   });
   return `${[header, ...copied.flat()].join("\n")}\n`;
 }
 
-function sealed(content) {
-  return `{"sum":"${hash("sha256", `${content}}`).slice(0, 16)}",${content}}`;
+function unsigned(content) {
+  const body = `"v":3,"after":"","mac":"",${content}}`;
+  return `{"sum":"${hash("sha256", body).slice(0, 16)}",${body}`;
 }
 
 /** The id of an entry counts seconds, and 2^20 entries in each, in digits of base 32. @returns the id of so many seconds before */

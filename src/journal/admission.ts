@@ -1,7 +1,15 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryIdentity, type EntryProgress, isSameRequest, nextStep } from "./entry.ts";
-import { type Moved, movedWords } from "./record.ts";
+import {
+  type Entry,
+  type EntryIdentity,
+  type EntryProgress,
+  isSameRequest,
+  nextStep,
+  type Moved,
+  movedWords,
+} from "./entry.ts";
+
 import { shell, flags } from "../next-step.ts";
 
 /** A change that someone asked for, before it has a key. */

@@ -397,3 +397,15 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
 export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
+
+/** What the mark of a journal says whose entries are elsewhere. */
+export interface Moved {
+  readonly to: string;
+  /** They are being copied: neither journal may have all of them. */
+  readonly isUnfinished: boolean;
+}
+
+/** What the mark of a journal says, in a sentence. */
+export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"): string {
+  return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
+}

@@ -2,9 +2,9 @@
 // server; the file engine does its work on the main thread.
 import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
-import type { Entry, EntryProgress } from "./entry.ts";
+import type { Entry, EntryProgress, Moved } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
-import type { EntryRecords, Finding, Moved, Step } from "./record.ts";
+import type { EntryRecords, Finding, Step } from "./record.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Finding } from "./record.ts";

@@ -2,10 +2,10 @@
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { movedAway } from "./admission.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, type Moved } from "./entry.ts";
 import type { Coming, Merged, MergeOptions } from "./journal.ts";
 import type { Keys } from "./keys.ts";
-import { entryIn, type EntryRecords, type Moved, recordHash } from "./record.ts";
+import { entryIn, type EntryRecords, recordHash } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
 
 /** So many entries at a time, of more than should be in memory. */

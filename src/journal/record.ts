@@ -6,7 +6,7 @@
 // names. Every record of an entry carries the whole entry: a damaged one costs a step, never a key.
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
-import { type Entry, formatVersion } from "./entry.ts";
+import { type Entry, formatVersion, type Moved } from "./entry.ts";
 import { type EntryDestination, isObject } from "./entry-destination.ts";
 import { type JournalRecord, RecordSchema } from "./record-schema.ts";
 
@@ -95,18 +95,6 @@ export interface RecordMaking {
   readonly prev?: string | undefined;
   /** The entry as it was before. */
   readonly before?: Entry | undefined;
-}
-
-/** What the mark of a journal says whose entries are elsewhere. */
-export interface Moved {
-  readonly to: string;
-  /** They are being copied: neither journal may have all of them. */
-  readonly isUnfinished: boolean;
-}
-
-/** What the mark of a journal says, in a sentence. */
-export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"): string {
-  return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
 }
 
 function sealed(body: string | Uint8Array): string {

@@ -1,11 +1,11 @@
 // What an engine of the journal does; everything else is written once above it (stored-journal.ts).
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Failure } from "../errors.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry, Moved } from "./entry.ts";
 import type { EscrowStore, Holder, Condition } from "./journal.ts";
 import type { EntryFilter } from "./lookup.ts";
 import type { EntryRecords } from "./record.ts";
-import type { Finding, Moved, Signed } from "./record.ts";
+import type { Finding, Signed } from "./record.ts";
 import type { Intent } from "./admission.ts";
 
 /** A running process has what is wanted. */

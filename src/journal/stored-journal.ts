@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
-import type { Entry, EntryProgress } from "./entry.ts";
+import { type Entry, type EntryProgress, type Moved } from "./entry.ts";
 import type {
   Admission,
   Coming,
@@ -22,7 +22,7 @@ import type {
 import { type Keys, noKeys } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, newEntryId, normalizeId } from "./lookup.ts";
 import { prunable } from "./prunable.ts";
-import { type EntryRecords, type Moved, recordContent, recordHash, type Step, stepIn } from "./record.ts";
+import { type EntryRecords, recordContent, recordHash, type Step, stepIn } from "./record.ts";
 import { Busy, type Hold, type Looked, type NewRecord, type Store, untilFree } from "./store.ts";
 
 export interface JournalOptions {

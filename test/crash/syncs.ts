@@ -16,7 +16,7 @@ export interface Sync {
 
 export const syncs: readonly Sync[] = [
   {
-    file: "journal/file/journal-file.ts",
+    file: "journal/file/record-file.ts",
     call: "fs.fsyncSync(fd);",
     keeps: "the record of a request before the request leaves",
     scenes: "^oauth-clients create to a file$",
@@ -114,6 +114,13 @@ export const syncs: readonly Sync[] = [
     call: "fdatasyncSync(this.#open());",
     keeps: "the rows before the note that they are there",
     scenes: "^entities list --out$",
+  },
+  {
+    file: "output/out-file.ts",
+    call: "syncFolder(dirname(this.path));",
+    keeps: "the removal of the note beside a finished list",
+    scenes: "^entities list --out$",
+    unseen: "a note that comes back says that the list is whole, which it is",
   },
   {
     file: "secrets/file.ts",

@@ -41,6 +41,7 @@ const elsewhere: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
   [/^journal release/, "needs an entry that another process holds (team.test.ts)"],
   [/--secret-command '…'/, "with a command that the reader chooses (hosted-ci-doc.test.ts)"],
+  [/^keys revoke <id> --yes/, "would revoke the key that these commands act with (keys.test.ts)"],
   [/^<noun>/, "is a form, not a command"],
 ];
 
@@ -93,7 +94,8 @@ async function entryIn(home: Home, state: string): Promise<string> {
   const drop = { unknown: "before", secret_lost: "after" }[state];
   if (drop !== undefined) await service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
   if (state === "waiting") {
-    const { stdout } = await integHere(home, [...create, "--secret-file", "old.secret", "--json"]);
+    const { code, stdout, stderr } = await integHere(home, [...create, "--secret-file", "old.secret", "--json"]);
+    expect(code, stderr).toBe(0);
     const { id } = JSON.parse(stdout) as { id: string };
     await integHere(home, ["oauth-clients", "rotate", id, "--overlap", "36h", "--secret-file", "new.secret"]);
   } else await integHere(home, [...create, ...(state === "undelivered" ? ["--secret-command", "exit 1"] : [])]);
@@ -111,7 +113,7 @@ function writePolicy(home: Home): void {
 async function arranged(home: Home, line: string): Promise<string> {
   let text = line.replace(/ > .*/, "");
   const run = (...words: string[]) => integHere(home, words);
-  if (/^(apply|plan|policy|status)/.test(text)) writePolicy(home);
+  if (/^(adopt --all|apply|plan|policy|status)/.test(text)) writePolicy(home);
   if (/^apply --(finish|retry)/.test(text)) await run("apply", "--yes");
   if (text.startsWith("apply --finish"))
     await run("oauth-clients", "rotate", "--name", "reporting", "--overlap", "36h", "--secret-file", "n.secret");
@@ -169,7 +171,9 @@ it("sentences name commands that do what they say", { timeout: 120_000 }, async 
       continue;
     }
     if (isName(line)) names += 1;
-    const home = /^(apply|journal|plan|policy|profiles edit|sandbox)/.test(line) ? await newHome() : shared;
+    const home = /^(adopt --all|apply|journal|plan|policy|profiles (edit|remove)|sandbox)/.test(line)
+      ? await newHome()
+      : shared;
     const text = isName(line) ? `help ${line}` : await arranged(home, line);
     const { code, stderr } = await integHere(home, text.split(" "));
     await service.calm();

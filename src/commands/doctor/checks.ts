@@ -1,14 +1,14 @@
 // The checks of `integ doctor` that need no request. No secret passes through here.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { needsAttention } from "../../journal/entry.ts";
+import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
 import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
-import { type Moved, movedWords } from "../../journal/record.ts";
+
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 

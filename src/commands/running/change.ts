@@ -6,7 +6,14 @@ import { contractVersion } from "../../api/call/request.ts";
 import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { type ClientProof, type Entry, type KeyExchange, type EntryAccount, isOfAccount } from "../../journal/entry.ts";
+import {
+  type ClientProof,
+  type Entry,
+  type KeyExchange,
+  type EntryAccount,
+  isOfAccount,
+  movedWords,
+} from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import {
@@ -206,8 +213,6 @@ export async function mentionDamage(context: Context): Promise<void> {
 export async function mentionMove(context: Context): Promise<void> {
   const moved = await (await context.journal()).movedTo();
   if (moved === undefined) return;
-  // The schema of records is not loaded for a help page.
-  const { movedWords } = await import("../../journal/record.ts");
   context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
 }
 

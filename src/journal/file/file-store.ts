@@ -6,7 +6,7 @@ import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import { isActor } from "../actor.ts";
 import { movedAway } from "../admission.ts";
-import { type Entry, isSettled } from "../entry.ts";
+import { type Entry, isSettled, type Moved } from "../entry.ts";
 import type { Condition, Holder } from "../journal.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
@@ -16,7 +16,6 @@ import {
   type EntryRecords,
   type Finding,
   hashOfLine,
-  type Moved,
   type RecordLine,
   type Signed,
   stepIn,

@@ -1,6 +1,6 @@
 // A change of many entries of a journal in files: gathered, then written under the lock that the caller holds.
-import type { Entry } from "../entry.ts";
-import { brokenStep, hashOfLine, type Moved, prevOf, type RecordLine, type Signed } from "../record.ts";
+import { type Entry, type Moved } from "../entry.ts";
+import { brokenStep, hashOfLine, prevOf, type RecordLine, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { Shelf, signedRecord } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";

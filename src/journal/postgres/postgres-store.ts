@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import { movedAway } from "../admission.ts";
-import type { Entry } from "../entry.ts";
+import { type Entry, type Moved } from "../entry.ts";
 import type { Condition, EscrowStore, Holder } from "../journal.ts";
 import type { EntryFilter } from "../lookup.ts";
 import type { EntryRecords } from "../record.ts";
-import { entryIn, type Finding, type Moved } from "../record.ts";
+import { entryIn, type Finding } from "../record.ts";
 import {
   type Action,
   Busy,

@@ -1,6 +1,6 @@
 // A change of many entries in a team's journal: one transaction, under the lock of the table.
-import type { Entry } from "../entry.ts";
-import { entryIn, type Moved, type Signed, stepIn } from "../record.ts";
+import { type Entry, type Moved } from "../entry.ts";
+import { entryIn, type Signed, stepIn } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { entryColumns, recordColumns } from "./columns.ts";
 import type { Tables } from "./schema.ts";
