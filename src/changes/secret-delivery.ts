@@ -166,7 +166,7 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
     await bench.secrets.keep(lease.entry.id, secret);
     return true;
   } catch (error) {
-    if (secret.kind === "oauth_client") bench.disk.markFailed(reasonOf(error));
+    bench.disk.markFailed(reasonOf(error));
     bench.tell.warn(withReason("No copy of the secret could be kept before its delivery", error));
     return false;
   }
@@ -351,6 +351,7 @@ export async function keepStray(
     await bench.secrets.keep(lease.entry.id, { secret, kind, id, clientId, receipt });
     return { id };
   } catch (error) {
+    bench.disk.markFailed(reasonOf(error));
     return { id, refusal: reasonOf(error) };
   }
 }

@@ -230,10 +230,14 @@ export class InMemory {
       isEscrowed: () => false,
       reserve: (entry) => call("reserve", () => void (kept.has(room(entry)) || rooms.set(room(entry), by))),
       keep: (entry, secret) =>
-        call("keep", () => {
-          kept.set(room(entry), secret);
-          rooms.delete(room(entry));
-        }),
+        call(
+          "keep",
+          () => {
+            kept.set(room(entry), secret);
+            rooms.delete(room(entry));
+          },
+          entry,
+        ),
       isKept: (entry) => kept.has(room(entry)),
       readKept: (entry) =>
         call("read kept", () => {
