@@ -30,6 +30,7 @@ import { readUntilAnswered } from "../sending.ts";
 import { creationIntent } from "./create.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
 import { untilClientRevoked } from "../revocation.ts";
+import { assertAsAsked } from "../secret-delivery.ts";
 import { shell, flags } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {
@@ -186,6 +187,7 @@ async function deliverNewClient(
 ): Promise<NewCredential> {
   const found = await currentChild(bench.journal, rotation.entry, "oauth_client.create");
   if (found?.state === "done") return { entry: found, receipt: await clientReceipt(bench, found) };
+  if (found?.state === "unusable") throw newUnusable(found);
   const child = found
     ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
@@ -198,6 +200,16 @@ async function deliverNewClient(
   } finally {
     await child.release();
   }
+}
+
+/** What was called unusable once is not used (§4.2), whatever the service shows later: the old client stays. */
+function newUnusable(child: Entry): Failure {
+  assertAsAsked(child);
+  const { resource_id: id } = child;
+  return new Failure("unusable", `The service called the new client ${id} unusable: the old client is not revoked.`, {
+    ...detailsOf(child),
+    meaning: "This rotation ends here, and the old client stays as it is.",
+  });
 }
 
 async function admitNewClient(

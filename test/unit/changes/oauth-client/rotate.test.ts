@@ -323,3 +323,19 @@ describe("a crash at any point, and another in its recovery", () => {
     expect(crashes).toBeGreaterThan(20);
   });
 });
+
+describe("a new client that was called unusable", () => {
+  it("does not take the old one's place if it is shown active later", async () => {
+    const world = worldWithOld({ fates: { create: ["disabled"] } });
+    // The process ends between what it records of the new client and of the rotation.
+    expect((await rotate(world)).kind).toBe("unusable");
+    const [rotation] = world.entries;
+    world.entries[0] = { ...rotation!, state: "open" };
+    world.account.clients[1]!.status = "active";
+    const requests = [...world.account.requests];
+    expect((await rotate(world, { agrees: true })).kind).toBe("unusable");
+    expect(world.account.requests).toEqual(requests);
+    expect(world.entries.map(({ state }) => state)).toEqual(["unusable", "unusable"]);
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(both);
+  });
+});
