@@ -5,7 +5,7 @@ import { type Attempt, failureOf, type Answered } from "../api/call/attempt.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, detailOf } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { delayBeforeNext, exchanged, wait, readUntilAnswered } from "./sending.ts";
+import { delayBeforeNext, exchanged, isTooEarly, putOff, untilDue, wait, readUntilAnswered } from "./sending.ts";
 import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/call/request.ts";
@@ -71,6 +71,7 @@ export async function revoke<T, R>(
 ): Promise<R> {
   assertGrounds(grounds);
   const startedAt = bench.clock.elapsed();
+  await untilDue(bench, lease.entry);
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assertHealthy();
@@ -80,6 +81,8 @@ export async function revoke<T, R>(
     if (reading.isOver) return reading.end;
     const { failure } = reading;
     if (reading.mayHaveArrived) await mark?.(failure);
+    // Another process waits until then, too.
+    if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
     const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
     if (delay === null || bench.clock.interruption.aborted) throw failure;
     await wait(bench, delay, `${failure.message} Trying again`);
@@ -120,17 +123,18 @@ export interface JournalledRevocation<R> {
   readonly work: (mark: Mark) => Promise<R>;
 }
 
-/** Does the work under an entry: `done` at its end; else `unknown` if any attempt may have arrived, or `refused`. */
+/** Does the work under an entry: `done` at its end; else `unknown` if any attempt may have arrived, `open` if it was too early, or `refused`. */
 export async function revokeUnderEntry<R>(
   bench: Workbench,
   lease: EntryLease,
   { id, work }: JournalledRevocation<R>,
 ): Promise<R> {
-  let mayHaveArrived = lease.entry.state === "unknown" || lease.entry.attempts > 0;
+  let mayHaveArrived = hasPossiblyArrived(lease.entry);
   try {
     const end = await work(async (event) => {
       if (event === "send") {
-        await lease.record({ attempts: lease.entry.attempts + 1, resource_id: id });
+        const { attempts, detail } = lease.entry;
+        await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, put_off: false } });
         return;
       }
       mayHaveArrived = true;
@@ -142,12 +146,19 @@ export async function revokeUnderEntry<R>(
     if (!(error instanceof Failure)) throw error;
     mayHaveArrived ||= error.kind === "outcome_unknown";
     // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
-    const isSettled = !mayHaveArrived;
-    await recordAfterwards(bench, lease, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
-    throw isSettled
+    const isPutOff = isTooEarly(error) || lease.entry.detail.put_off_until !== undefined;
+    const last_error = lastErrorOf(error);
+    if (!mayHaveArrived && isPutOff) await recordAfterwards(bench, lease, putOff(lease.entry, error));
+    else await recordAfterwards(bench, lease, { state: mayHaveArrived ? "unknown" : "refused", last_error });
+    throw !mayHaveArrived
       ? new Failure(error.kind, error.message, detailsOf(lease.entry, error.details))
       : outcomeUnknown(lease.entry, error);
   }
+}
+
+/** A request of this or an earlier process may have arrived. */
+function hasPossiblyArrived({ state, attempts, detail }: Entry): boolean {
+  return state === "unknown" || (attempts > 0 && detail.put_off !== true);
 }
 
 // The revocation of an OAuth client (§3.1, §4.2): repeated until the service has said `revoked`, and journalled, so that a
@@ -253,7 +264,7 @@ export function keyRevocationIntent({ account }: Workbench, id: string): Intent 
 /** Repeats the revocation of an entry until it is confirmed. */
 export function finishKeyRevocation(bench: Workbench, lease: EntryLease): Promise<KeyRevoked> {
   const id = detailOf(lease.entry, "access_key.revoke").key_id;
-  const mayHaveArrived = lease.entry.state === "unknown" || lease.entry.attempts > 0;
+  const mayHaveArrived = hasPossiblyArrived(lease.entry);
   return revokeUnderEntry(bench, lease, {
     id,
     work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, lease, mayHaveArrived, mark }),

@@ -2,14 +2,13 @@
 // sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
 import { type Attempt, requestIdOf, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, dueAt, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   type Workbench,
   detailsOf,
   lastErrorOf,
-  serviceTime,
   recoveryStep,
   type RecoveryStep,
   isInterruption,
@@ -83,12 +82,15 @@ export async function exchanged<T>(
   if (lease.entry.attempts === 1) begunHere.add(lease);
   const done = tell.busy("Waiting for the service");
   const answer = await clock.finishing(send).finally(done);
-  const { request_ids, clock_offset_ms } = lease.entry;
+  const { request_ids, clock_offset_ms, detail } = lease.entry;
   const id = requestIdOf(answer);
   const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
+  const seconds = answer.kind === "not_sent" ? undefined : retryAfterOf(answer);
+  const now = clock.now() + (account.service.clockOffset() ?? 0);
   lease.note({
     request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
     clock_offset_ms: clock_offset_ms ?? offset ?? null,
+    detail: { ...detail, put_off_until: seconds === undefined ? undefined : isoTime(now + Math.ceil(seconds) * 1000) },
   });
   return answer;
 }
@@ -151,15 +153,8 @@ export function isTooEarly({ kind, details }: Failure): boolean {
 }
 
 /** What the journal keeps of a request that was too early, if no earlier one may have arrived. */
-export function putOff(bench: Workbench, { detail }: Entry, failure: Failure): Partial<EntryProgress> {
-  const { retryAfterSeconds } = failure.details;
-  const until =
-    retryAfterSeconds === undefined ? undefined : isoTime(serviceTime(bench) + Math.ceil(retryAfterSeconds) * 1000);
-  return {
-    state: "open",
-    last_error: lastErrorOf(failure),
-    detail: { ...detail, put_off: true, put_off_until: until },
-  };
+export function putOff({ detail }: Entry, failure: Failure): Partial<EntryProgress> {
+  return { state: "open", last_error: lastErrorOf(failure), detail: { ...detail, put_off: true } };
 }
 
 /** The last moment that a date can name is the end of a wait that is longer. */
@@ -174,7 +169,7 @@ function isoTime(ms: number): string {
  */
 export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
-  const until = entry.detail.put_off === true ? dueAt(entry) : undefined;
+  const until = entry.detail.put_off_until;
   if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
@@ -182,7 +177,10 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   if (leftMs > retryForMs)
     throw new Failure("rate_limited", `The service asked to wait until ${until}.`, {
       ...detailsOf(entry, { unsent: true }),
-      meaning: "Nothing was sent now, and nothing was changed before. The request and its key are saved.",
+      meaning:
+        entry.detail.put_off === true
+          ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
+          : "Nothing was sent now.",
       ...stepAfter(entry, { leftMs, until }),
     });
   await wait(bench, leftMs, "The service asked for this wait");

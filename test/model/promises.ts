@@ -38,8 +38,10 @@ export class Promises {
   readonly #mayHaveArrived = new Set<string>();
   /** Entries for which a person agreed: to replace what is lost, to send again, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
-  /** Before then a process does not send the request of an entry again. */
+  /** Before then no process sends the request again, by request. */
   readonly #notBefore = new Map<string, number>();
+  /** The same of the process that was told, until it has had time to write it down. */
+  readonly #told = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
   /** Work for which a process has sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
@@ -90,12 +92,20 @@ export class Promises {
     if (entry === undefined) return;
     if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
     const seconds = answer.kind === "refused" ? (answer.retryAfterSeconds ?? 0) : 0;
-    this.#notBefore.set(`${entry.id} ${process.name}`, this.#world.now + seconds * 1000);
+    this.#notBefore.delete(requestOf(entry));
+    this.#told.set(process, { entry, until: this.#world.now + seconds * 1000 });
+  }
+
+  /** A process has done the step after a response: others know what that asked to wait for. */
+  hasWritten(process: Process): void {
+    const { entry, until = 0 } = this.#told.get(process) ?? {};
+    if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
   /** A process ended by itself or was killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
+    this.hasWritten(process);
     for (const { held } of machines)
       for (const [id, by] of held)
         if (by === process) this.broken.push(`${process.name} ended and kept the lease of ${id}`);
@@ -117,13 +127,15 @@ export class Promises {
   }
 
   /** A step of an entry could not be recorded: what a later process finds says less than happened. */
-  unrecorded(id: string): void {
+  unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
+    if (this.#told.get(process)?.entry.id === id) this.#told.delete(process);
   }
 
   /** An entry changes. */
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
+    if (this.#told.get(process)?.entry.id === after.id) this.hasWritten(process);
     // A service that says "pending" of what it had made is believed.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
@@ -255,12 +267,15 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** Not before Retry-After: of this process, and of one that wrote it down. */
-  #notTooEarly(process: Process, { id, detail }: Entry): void {
-    const own = this.#notBefore.get(`${id} ${process.name}`) ?? 0;
-    const written = !this.#world.isSkewed ? Date.parse(detail.put_off_until ?? "") || 0 : 0;
-    const early = Math.max(own, written) - this.#world.now;
-    if (early > 0) this.broken.push(`${id} was sent ${early} ms before the end of Retry-After`);
+  /** Not before Retry-After: that this process was told, or another one that could write it down. */
+  #notTooEarly(process: Process, entry: Entry): void {
+    const told = this.#told.get(process);
+    const own = told !== undefined && requestOf(told.entry) === requestOf(entry) ? told.until : 0;
+    // A clock that was wrong does not say when that is, and two revocations that were typed at the same time are two entries.
+    const isExempt = this.#world.isSkewed || (this.#world.isTwoFold && entry.operation.endsWith(".revoke"));
+    const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
+    const early = Math.max(own, others) - this.#world.now;
+    if (early > 0) this.broken.push(`${entry.id} was sent ${early} ms before the end of Retry-After`);
   }
 
   /** Each sending is on disk before it leaves. */
@@ -368,6 +383,11 @@ export class Promises {
   #isDelivered(secret: string): boolean {
     return this.#world.isDelivered(secret);
   }
+}
+
+/** A revocation that is typed again is the same request, whatever its entry. */
+function requestOf({ id, operation, request_text, service_version, organization_id }: Entry): string {
+  return operation.endsWith(".revoke") ? JSON.stringify([request_text, service_version, organization_id]) : id;
 }
 
 /** The id of the larger work that an entry is a part of. */

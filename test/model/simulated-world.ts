@@ -183,7 +183,7 @@ export class World {
     if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
     this.turns.history.push(`  ${what} fails`);
     this.promises.diskFailed(process, entry);
-    if (entry !== undefined) this.promises.unrecorded(entry);
+    if (entry !== undefined && what !== "keep") this.promises.unrecorded(process, entry);
     throw new Failure("failed", `The disk failed: ${what}.`);
   }
 
@@ -205,6 +205,7 @@ export class World {
         now: () => (this.now += 1) + around.skewMs,
         elapsed: () => (this.elapsed += 1),
         sleep: async (ms: number) => {
+          this.promises.hasWritten(process);
           await this.turns.turn(process, `sleep ${ms}`);
           if (process.isInterrupted) throw process.interruption.signal.reason;
           this.now += ms;
@@ -396,7 +397,7 @@ export class World {
         const { id } = before;
         if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
         if (held.get(id) !== process) {
-          this.promises.unrecorded(id);
+          this.promises.unrecorded(process, id);
           throw new Failure("failed", `The lease of ${id} is over.`);
         }
         this.promises.recorded(process, around, before, after);

@@ -308,7 +308,7 @@ async function changedNothing(
   const detail = { ...lease.entry.detail, in_flight: false };
   const refused: Partial<EntryProgress> = { state: before ?? "refused", last_error: lastErrorOf(failure), detail };
   const isPutOff = before === undefined && isTooEarly(met);
-  await recordAfterwards(bench, lease, isPutOff ? putOff(bench, { ...lease.entry, detail }, met) : refused);
+  await recordAfterwards(bench, lease, isPutOff ? putOff({ ...lease.entry, detail }, met) : refused);
   if (before === "unknown") return outcomeUnknown(lease.entry, failure);
   return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
 }

@@ -207,7 +207,7 @@ class CreationRun {
       this.#formerIds = await formerIds(this.#bench, this.#entry);
       this.#deliveredBefore =
         wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
-      await untilDue(this.#bench, this.#entry);
+      await this.#untilDue();
       for (;;) {
         const end = await this.#attemptCreation();
         if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
@@ -222,6 +222,15 @@ class CreationRun {
   readonly #orGiveUp = async (error: unknown): Promise<never> => {
     throw error instanceof Failure ? await this.#giveUp(error) : error;
   };
+
+  /** Waits as the service asked. What an earlier attempt may have made stays unknown, or pending, if that is too long. */
+  async #untilDue(): Promise<void> {
+    try {
+      await untilDue(this.#bench, this.#entry);
+    } catch (error) {
+      throw error instanceof Failure && this.#uncertain ? await this.#giveUp(error) : error;
+    }
+  }
 
   /** One POST and what it leads to; nothing if another one is due. */
   async #attemptCreation(): Promise<CreationEnd | undefined> {
@@ -430,7 +439,7 @@ class CreationRun {
     if (this.#settledBefore || !this.#uncertain) {
       if (this.#settledBefore || !isTooEarly(met))
         await this.#noteError(failure, this.#settledBefore ? state : "refused");
-      else await this.#record(putOff(this.#bench, this.#entry, met));
+      else await this.#record(putOff(this.#entry, met));
       return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
     }
     await this.#noteError(failure, state === "pending" ? state : "unknown");

@@ -84,6 +84,31 @@ describe("a revocation by name", () => {
     },
   );
 
+  it.each(["client", "key"] as const)("of a %s is not sent again before Retry-After", async (what) => {
+    const world = worldWith(what, { fates: { revoke: [{ refused: 429, retryAfterSeconds: 9000 }] } });
+    for (const state of ["open", "open"] as const) {
+      expect((await revokeOld(world, what)).kind).toBe("rate_limited");
+      expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
+      expect(world.entries.map((entry) => entry.state)).toEqual([state]);
+    }
+    expect(world.account.requests.filter((sent) => sent === "revoke old")).toHaveLength(1);
+    world.now += 9_000_000;
+    expect((await revokeOld(world, what)).kind).toBe("done");
+  });
+
+  it("that is killed while it waits is not sent again before Retry-After", async () => {
+    const world = worldWith("client", { fates: { revoke: [{ refused: 429, retryAfterSeconds: 50 }] } });
+    world.onSleep = () => {
+      throw new Error("killed");
+    };
+    await expect(revokeOld(world, "client")).rejects.toThrow("killed");
+    let waits = 0;
+    world.onSleep = () => void (waits += 1);
+    world.now = Date.parse(world.entries[0]!.updated_at) + 1000;
+    expect((await revokeOld(world, "client")).kind).toBe("done");
+    expect(waits).toBe(1);
+  });
+
   it.each(["client", "key"] as const)("of a %s, crashed at any point, is finished by recovery", async (what) => {
     const scene = () => {
       const world = worldWith(what);

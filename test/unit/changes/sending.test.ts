@@ -1,7 +1,15 @@
 // When a request goes out again, what is kept of one that was too early, and how long a wait may be.
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
-import { assertQuiet, delayBeforeNext, isTooEarly, putOff, untilDue, wait } from "../../../src/changes/sending.ts";
+import {
+  assertQuiet,
+  delayBeforeNext,
+  exchanged,
+  isTooEarly,
+  putOff,
+  untilDue,
+  wait,
+} from "../../../src/changes/sending.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
@@ -94,11 +102,24 @@ describe("a request that was too early", () => {
     ["with a part of a second", 6.2, undefined, at(7000)],
     ["by the service's clock", 7, 60_000, at(67_000)],
     ["with one beyond all dates", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
-  ])("is kept %s", (_what, retryAfterSeconds, offset, until) => {
-    const failure = new Failure("rate_limited", "Too many.", { retryAfterSeconds });
-    const kept = putOff(desk({ offset }).bench, entry({ detail: { marked: true } }), failure);
-    expect(kept).toMatchObject({ state: "open", detail: { marked: true, put_off: true, put_off_until: until } });
-    expect(kept.last_error?.message).toBe("Too many.");
+  ])("is kept %s", async (_what, retryAfterSeconds, offset, until) => {
+    const { bench } = desk({ offset });
+    bench.clock.finishing = (work) => work();
+    Object.assign(bench.tell, { busy: () => () => {} });
+    let kept = entry({ detail: { marked: true }, attempts: 1 });
+    const lease = { entry: kept, note: (change: object) => void (kept = { ...kept, ...change }) } as EntryLease;
+    await exchanged(bench, lease, async () => ({
+      kind: "refused",
+      status: 429,
+      problem: { status: 429 },
+      retryAfterSeconds,
+    }));
+    const failure = new Failure("rate_limited", "Too many.");
+    expect(putOff(kept, failure)).toMatchObject({
+      state: "open",
+      detail: { marked: true, put_off: true, put_off_until: until },
+      last_error: { message: "Too many." },
+    });
   });
 });
 
@@ -111,7 +132,7 @@ describe("a wait that the service asked for", () => {
     ["is over", due(0), {}, []],
     ["was over long ago", due(-5), { now: start + 5 }, []],
     ["is over a moment later", due(1), {}, [1]],
-    ["is that of no entry that was not put off", entry({ detail: { put_off_until: at(60_000) } }), {}, []],
+    ["is that of one that may have arrived, too", entry({ detail: { put_off_until: at(60_000) } }), {}, [60_000]],
     ["without a time is none", entry({ detail: { put_off: true } }), {}, []],
     ["is over by the service's clock", due(60_000), { offset: 60_000 }, []],
     ["is longer by the service's clock", due(30_000), { offset: -10_000 }, [40_000]],

@@ -9,7 +9,10 @@ import type { Fate } from "../an-account.ts";
 
 const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
-function create(world: AWorld, more: { key?: string; fresh?: boolean; waitMs?: number } = {}): Promise<Ended<string>> {
+function create(
+  world: AWorld,
+  more: { key?: string; fresh?: boolean; waitMs?: number } = {},
+): Promise<Ended<string>> {
   return world.run((bench) =>
     createOAuthClient(bench, request, {
       destination: world.destination(),
@@ -105,6 +108,29 @@ describe("the decision table", () => {
 });
 
 describe("the same creation again", () => {
+  it.each([
+    ["unknown", "lost before", "outcome_unknown"],
+    ["pending", "pending", "pending"],
+  ] as const)("is not sent before Retry-After if an earlier attempt left it %s", async (state, fate, kind) => {
+    const world = new AWorld({ fates: { create: [fate, { refused: 429, retryAfterSeconds: 9000 }] }, retryForMs: 0 });
+    await create(world);
+    for (const client of world.account.clients) client.status = "active";
+    for (const sent of [2, 2]) {
+      expect((await create(world)).kind).toBe(kind);
+      expect(world.entry("oauth_client.create")!.state).toBe(state);
+      expect((await world.recover()).value![0]!.failure?.kind).toBe(kind);
+      expect(world.account.requests.filter((what) => what === "create")).toHaveLength(sent);
+    }
+    world.now += 9_000_000;
+    expect((await create(world)).value).toBe("delivered");
+  });
+
+  it("is not sent after a secret of a broken response could not be kept: the disk failed", async () => {
+    const world = new AWorld({ fates: { create: ["cut"] }, failing: ["keep"] });
+    expect((await create(world)).kind).toBe("outcome_unknown");
+    expect(world.account.requests).toEqual(["create"]);
+  });
+
   it("after 429 goes on under the same key, recovered or typed again, and is refused for good by a no", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = new AWorld({ fates: { create: [early, early] } });
