@@ -3,7 +3,13 @@ import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, isUnnamed } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import type { Destination, SingleRecord, OneTimeSecret, DestinationRecord } from "../secrets/destination.ts";
+import {
+  type Destination,
+  type DestinationRecord,
+  type OneTimeSecret,
+  placesOf,
+  type SingleRecord,
+} from "../secrets/destination.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -152,8 +158,10 @@ export async function finishKeyDelivery(
   prove?: (secret: string) => Promise<void>,
 ): Promise<boolean> {
   const { bench, lease, destination } = delivery;
+  const isDelivered = await completeDelivery(bench, lease);
+  if (!isDelivered) await keepDelivered(bench, lease);
   const isKept = bench.secrets.isKept(lease.entry.id);
-  if (await completeDelivery(bench, lease)) {
+  if (isDelivered) {
     // The copy knows whose secret it is, if the crash came before the journal did.
     const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
     await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""), isKept);
@@ -272,6 +280,14 @@ export async function begunReplacement(journal: Journal, lost: Entry): Promise<E
   return standIns.find((entry) => !cameToNothing.has(entry.state));
 }
 
+/** Ends a replacement that was never sent. @param why as it ends a sentence */
+export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {
+  const { id } = lease.entry;
+  await lease.record({ state: "refused", last_error: null });
+  await releaseReserved(bench, lease.entry);
+  bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
+}
+
 export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
   return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }
@@ -333,6 +349,28 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
 /** Of several destinations one has the secret: the others are looked at again when it is delivered there. */
 export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
+}
+
+/** Keeps the secret that some of several destinations have, if one can be read there: the others are to have it too. */
+export async function keepDelivered({ secrets }: Pick<Workbench, "secrets">, { entry }: EntryLease): Promise<void> {
+  const { id, resource_id, detail } = entry;
+  if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;
+  const secret = await rereadSecret(secrets, entry);
+  if (secret === undefined) return;
+  const clientId = detail.client_id ?? undefined;
+  await secrets.keep(id, { secret, kind: kindOf(entry), id: resource_id ?? "", clientId, receipt: "" });
+}
+
+/** The secret of an entry, if it is readable at one of its destinations. */
+export async function rereadSecret(
+  secrets: Pick<SecretKeeping, "reread">,
+  { destination }: Pick<Entry, "destination">,
+): Promise<string | undefined> {
+  for (const place of destination ? placesOf(destination) : []) {
+    const secret = await secrets.reread(place);
+    if (secret !== undefined) return secret;
+  }
+  return undefined;
 }
 
 /** The ids of what a creation replaces, of its lost one, and of the key that asked for it. */

@@ -11,13 +11,13 @@ import {
   missingPlaces,
   namesOf,
   type OneTimeSecret,
-  placesOf,
   WatchedDestination,
 } from "../secrets/destination.ts";
 import { assertProfileHasIt, type Proof, proofIn, type Successor } from "./revocation.ts";
 import { rotatedTo } from "../journal/rotations.ts";
 import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
+import { rereadSecret } from "./delivery-recovery.ts";
 import { releaseReserved } from "./secret-delivery.ts";
 import { type NextCommand, flags, shell } from "../next-step.ts";
 
@@ -162,8 +162,8 @@ export async function refuseBegunOtherwise(
 }
 
 /**
- * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost
- * one is settled: until then the lost one leads to it.
+ * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced: until
+ * then the lost one leads to it, and if its secret was found, it is the one that counts.
  */
 export async function currentChild(
   journal: Pick<Journal, "select">,
@@ -172,8 +172,9 @@ export async function currentChild(
 ): Promise<Entry | undefined> {
   const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
   const children = await journal.select({ all: true, parent: rotation.id, operation: creation });
-  const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
-  return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
+  const counts = (id: string | null): boolean =>
+    children.some((entry) => entry.id === id && (!isSettled(entry.state) || entry.state === "done"));
+  return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
 }
 
 /** Resumes a rotation at the step that it had reached, and completes it. */
@@ -284,7 +285,9 @@ async function prove(
       await contract.statusOf(child.resource_id ?? "");
     await lease.record(proven(bench, lease.entry, how));
   };
-  const known = secret ?? (await rereadSecret(bench, child));
+  // An earlier process may have left it readable.
+  const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
+  const known = secret ?? (text === undefined ? undefined : { secret: text });
   if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
   throw new Failure(
@@ -295,15 +298,6 @@ async function prove(
       ...recoveryStep(lease.entry.id, [flags.yes]),
     },
   );
-}
-
-/** The secret of the new one, if an earlier process left it readable. */
-async function rereadSecret(bench: Workbench, { destination }: Entry): Promise<{ secret: string } | undefined> {
-  for (const place of destination ? placesOf(destination) : []) {
-    const secret = await bench.secrets.reread(place);
-    if (secret !== undefined) return { secret };
-  }
-  return undefined;
 }
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */

@@ -9,7 +9,7 @@ import { type Destination, placesOf } from "../secrets/destination.ts";
 import { recoverKeyCreation } from "./access-key/recover.ts";
 import { finishKeyReplacement } from "./access-key/replace.ts";
 import { finishKeyRevocation, finishClientRevocation } from "./revocation.ts";
-import { releaseReserved } from "./secret-delivery.ts";
+import { refuseReplacement } from "./delivery-recovery.ts";
 import { endBefore, recoverKeyRotation } from "./access-key/rotate.ts";
 import { finishOrReplace } from "./oauth-client/replace.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
@@ -204,8 +204,8 @@ function checkBinding(entry: Entry, { account, journal }: Workbench): void {
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
   const { entry } = lease;
-  const other = await otherReplacement(bench.journal, entry);
-  if (other !== undefined) return refuseReplacement(bench, lease, other);
+  const unneeded = await whyUnneeded(bench.journal, entry);
+  if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);
   switch (entry.operation) {
     case "oauth_client.create":
       return finishOrReplace(bench, lease, options);
@@ -229,21 +229,16 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
 }
 
 /**
- * If a lease was lost, two processes may replace the same credential; only one of the replacements counts.
- * @returns the id of the one that counts, if it is not this one and this one was never sent
+ * If a lease was lost, two processes may replace the same credential, and only one of the replacements counts; a secret that
+ * was lost may have been claimed.
+ * @returns why a replacement that was never sent is not to be, as it ends a sentence
  */
-async function otherReplacement(journal: Journal, { id, replaces, attempts }: Entry): Promise<string | undefined> {
+async function whyUnneeded(journal: Journal, { id, replaces, attempts }: Entry): Promise<string | undefined> {
   if (replaces === null || attempts > 0) return undefined;
   const [lost] = await journal.select({ all: true, ids: [replaces] });
-  const by = lost?.replaced_by ?? undefined;
-  return by === id ? undefined : by;
-}
-
-async function refuseReplacement(bench: Workbench, lease: EntryLease, other: string): Promise<void> {
-  const { id, replaces } = lease.entry;
-  await lease.record({ state: "refused", last_error: null });
-  await releaseReserved(bench, lease.entry);
-  bench.tell.note(`Nothing was sent for ${id}: ${other} already replaces ${replaces}.`);
+  const by = lost?.replaced_by ?? id;
+  if (by !== id) return `${by} already replaces ${replaces}`;
+  return lost?.state === "done" ? `the secret of ${replaces} was found` : undefined;
 }
 
 /** The creation of a rotation remembers where the secret was to go. */

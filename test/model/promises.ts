@@ -1,6 +1,7 @@
 // What integ promises of the order of its steps. The simulated world reports every request, response, record, kept copy and end
 // of a process as it happens; a promise that does not hold then is noted with the entry that broke it.
 import type { Attempt } from "../../src/api/call/attempt.ts";
+import { isPartlyDelivered } from "../../src/changes/delivery-recovery.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
 import type { Made, Request } from "../unit/changes/an-account.ts";
@@ -43,6 +44,8 @@ export class Promises {
   /** The same of the process that was told, until it has had time to write it down. */
   readonly #told = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
+  /** Entries of which the journal said once that some of several destinations have the secret. */
+  readonly #partlyDelivered = new Set<string>();
   /** Work for which a process has sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
   /** Work in whose course the disk of a process failed after a change. */
@@ -140,6 +143,7 @@ export class Promises {
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
+    if (isPartlyDelivered(after)) this.#partlyDelivered.add(after.id);
     if (before.state === after.state) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
@@ -157,6 +161,8 @@ export class Promises {
       for (const { id, secret } of made)
         if (around.machine.kept.get(keptName(around, after.id))?.secret === secret)
           broken.push(`${after.id} calls the secret of ${id} lost, and it is kept here`);
+        else if (this.#partlyDelivered.has(after.id) && this.#isDelivered(secret))
+          broken.push(`${after.id} calls the secret of ${id} lost, and one of its destinations has it`);
   }
 
   /** A kept copy is about to be destroyed. */

@@ -40,6 +40,7 @@ import {
   formerIds,
   mayBeMadeElsewhere,
   isPartlyDelivered,
+  keepDelivered,
 } from "../delivery-recovery.ts";
 import {
   assertAsAsked,
@@ -207,6 +208,7 @@ class CreationRun {
       this.#formerIds = await formerIds(this.#bench, this.#entry);
       this.#deliveredBefore =
         wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
+      if (!this.#deliveredBefore) await keepDelivered(this.#bench, this.#lease).catch(this.#orGiveUp);
       await this.#untilDue();
       for (;;) {
         const end = await this.#attemptCreation();

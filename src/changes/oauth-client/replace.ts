@@ -4,7 +4,13 @@ import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { begunReplacement, settleReplaced, reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
+import {
+  begunReplacement,
+  refuseReplacement,
+  settleReplaced,
+  reserveBeforeRevocation,
+  settleIfFound,
+} from "../delivery-recovery.ts";
 import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
 import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
 import { readUntilAnswered } from "../sending.ts";
@@ -39,7 +45,9 @@ export async function finishOrReplace(
 ): Promise<{ readonly entry: Entry; readonly receipt?: string }> {
   assertAsAsked(lease.entry);
   const begun = await begunReplacement(bench.journal, lease.entry);
-  if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
+  const { detail } = lease.entry;
+  const isUnsent = begun?.attempts === 0 && detail.revoking !== true && detail.revoked !== true;
+  if ((begun === undefined || isUnsent) && (await foundMeanwhile(bench, lease, begun))) return { entry: lease.entry };
   if (begun === undefined) await assertClientNotRevoked(bench, lease);
   const { waitMs } = options;
   const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs };
@@ -57,6 +65,23 @@ export async function finishOrReplace(
     return await finishOrReplace(bench, next, options);
   } finally {
     await next.release();
+  }
+}
+
+/** Settles what is found, and ends the replacement that was begun for it and never sent. @returns as `settleIfFound` */
+async function foundMeanwhile(bench: Workbench, lease: EntryLease, begun: Entry | undefined): Promise<boolean> {
+  try {
+    return await settleIfFound(bench, lease);
+  } finally {
+    const { id, state } = lease.entry;
+    if (begun !== undefined && state !== "secret_lost") {
+      const unneeded = await bench.journal.lease(begun.id);
+      try {
+        await refuseReplacement(bench, unneeded, `the secret of ${id} was found`);
+      } finally {
+        await unneeded.release();
+      }
+    }
   }
 }
 

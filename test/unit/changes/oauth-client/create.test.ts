@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/changes/oauth-client/create.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
+import type { Destination, RecordOf } from "../../../../src/secrets/destination.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
@@ -11,7 +12,7 @@ const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
 function create(
   world: AWorld,
-  more: { key?: string; fresh?: boolean; waitMs?: number } = {},
+  more: { key?: string; fresh?: boolean; waitMs?: number; destination?: Destination } = {},
 ): Promise<Ended<string>> {
   return world.run((bench) =>
     createOAuthClient(bench, request, {
@@ -303,3 +304,32 @@ function expectDelivered(world: AWorld, { destination, at }: { destination: Dest
   if (destination !== "three") return;
   for (const { state } of world.entries) if (state === "done") expect(world.haveAll(), at).toBe(true);
 }
+
+describe("a secret that one of several destinations has, and of which no copy is kept", () => {
+  async function partlyDelivered(): Promise<AWorld> {
+    const world = new AWorld({ destination: "three", failing: ["write store"] });
+    expect((await create(world)).kind).toBe("undelivered");
+    const [entry] = world.entries;
+    world.kept.delete(entry!.id);
+    world.profiles.clear();
+    const destination = entry!.destination as RecordOf<"several">;
+    const places = destination.places.map((place) =>
+      place.at.kind === "file" ? place : { ...place, state: "pending" as const },
+    );
+    world.entries[0] = { ...entry!, state: "unknown", destination: { ...destination, places } };
+    return world;
+  }
+
+  it("reaches the others by recovery", async () => {
+    const world = await partlyDelivered();
+    await world.recover();
+    expect([world.entries[0]!.state, world.haveAll()]).toEqual(["done", true]);
+    expect(world.kept.size).toBe(0);
+  });
+
+  it("is not lost if the command is typed again with another destination", async () => {
+    const world = await partlyDelivered();
+    expect((await create(world, { destination: world.single("command") })).kind).toBe("undelivered");
+    expect([...world.kept.values()].map(({ secret }) => secret)).toEqual([world.account.clients[0]!.secret]);
+  });
+});

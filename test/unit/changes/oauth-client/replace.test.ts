@@ -21,6 +21,23 @@ function replace(world: AWorld): Promise<Ended<CreationEnd["kind"]>> {
 const lostThen = (...fates: Fate[]): Setting => ({ fates: { create: ["silent", ...fates] } });
 
 describe("a replacement", () => {
+  it.each(["recovered", "after a claim"])("that was never sent ends if the lost secret is found, %s", async (how) => {
+    const world = new AWorld({ ...lostThen(), failing: ["record 3"] });
+    expect((await replace(world)).kind).toBe("secret_lost");
+    const [lost, begun] = world.entries;
+    expect([lost!.state, begun!.state, begun!.attempts]).toEqual(["secret_lost", "open", 0]);
+    const [made] = world.account.clients;
+    const id = made!.id;
+    if (how === "recovered")
+      world.kept.set(lost!.id, { kind: "oauth_client", secret: made!.secret, id, receipt: "{}" });
+    else world.entries[0] = { ...lost!, state: "done" };
+    await world.recover();
+    expect(world.entries.map(({ state }) => state)).toEqual([how === "recovered" ? "undelivered" : "done", "refused"]);
+    expect(world.account.live("client")).toEqual([made]);
+    expect(world.account.requests).toEqual(["create"]);
+    expect([...world.reserves]).toEqual([]);
+  });
+
   it("revokes the lost one before it makes another, under another key", async () => {
     const world = new AWorld(lostThen());
     expect((await replace(world)).value).toBe("delivered");
