@@ -40,29 +40,18 @@ async function listOf(found: Candidates, process: NodeJS.Process): Promise<reado
 
 /** What reads names is loaded only when they are asked for: most of the time what a person waits for is the loading. */
 async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
-  const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, journalPlace, stateFolder }] =
-    await Promise.all([
-      import("../commands/options/known-names.ts"),
-      import("../profiles/names.ts"),
-      import("./folders.ts"),
-    ]);
+  const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
+    import("../commands/options/known-names.ts"),
+    import("../profiles/names.ts"),
+    import("./folders.ts"),
+  ]);
   const machine = { platform, home: env.HOME || homedir(), cwd: cwd() };
   const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
   return namesFor(what, {
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
-    async entries(filter) {
-      const { openJournal } = await import("../journal/open-journal.ts");
-      const { actorOf } = await import("../journal/actor.ts");
-      // Of a file alone: names are not asked for over the network.
-      const place = journalPlace(path);
-      const stateDir = stateFolder(env, machine);
-      const team = { env, requestMs: 0, leaseMs: 0 };
-      const journal = await openJournal({ place, now: () => Date.now(), actor: actorOf(env), stateDir, team });
-      const entries = await journal.select(filter);
-      journal.close();
-      return entries;
-    },
+    // Of a file alone: names are not asked for over the network.
+    entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
 }
 

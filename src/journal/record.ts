@@ -210,6 +210,13 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   };
 }
 
+/** The id and the state that the beginning of a record's line says, without a check of the line. */
+export function headIn({ bytes, start, end }: Slice): { readonly id: string; readonly state: string } | undefined {
+  const text = bytes.toString("latin1", start + bodyStart, Math.min(end, start + longestHead));
+  const [, , , id, , state] = recordHead.exec(text) ?? [];
+  return id === undefined || state === undefined ? undefined : { id, state };
+}
+
 /** The record's content as it is hashed and carried. */
 export function contentOf({ content: { bytes, start, end } }: RecordLine): string {
   return bytes.toString("utf8", start, end);

@@ -15,11 +15,13 @@ export interface KnownNames {
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
   /** The newest first. */
-  entries(filter: EntryFilter): Promise<readonly Entry[]>;
+  entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 
+type NameFilter = EntryFilter & { readonly limit: number };
+
 /** Names that are offered to pick or to complete come from recent work. */
-const newest: EntryFilter = { all: true, limit: 200 };
+const newest: NameFilter = { all: true, limit: 200 };
 /** More unfinished work than this is finished as a whole, and a Tab is quick. */
 const mostUnfinished = 100;
 
