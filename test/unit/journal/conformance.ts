@@ -768,8 +768,12 @@ function signing(engine: JournalEngine): void {
     await moved.merge(from.records(), { isMove: true });
     expect([...(await moved.untrusted([id]))]).toEqual([]);
     const without = store.open({ keys: missingKeys("here") });
-    for (const change of [without.trust(id), without.lease(id), without.merge(from.records())])
-      expect(await failure(change)).toMatchObject({ kind: "usage", message: expect.stringContaining("no key of it") });
+    const changes = [() => without.trust(id), () => without.lease(id), () => without.merge(from.records())];
+    for (const change of changes)
+      expect(await failure(change())).toMatchObject({
+        kind: "usage",
+        message: expect.stringContaining("no key of it"),
+      });
     expect([...(await without.untrusted([id]))]).toEqual([id]);
   });
 }
