@@ -93,7 +93,7 @@ export interface Context {
   /** Another journal than the one that is kept now. @param place a path or an address */
   journalAt(place: string): Promise<Journal>;
   /** Makes the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
-  initJournal(): Promise<{ readonly version: number; readonly made: boolean }>;
+  initJournal(): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
   /** Standard input, byte for byte. @param what it is. Throws `usage` if it is a terminal, or larger than a request should be */
   input(what: string): Promise<Buffer>;

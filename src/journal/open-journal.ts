@@ -3,7 +3,7 @@ import { flags } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import { FileStore } from "./file/file-store.ts";
 import type { Journal } from "./journal.ts";
-import { type Keys, keyRing, missingKeys, parseKeys } from "./keys.ts";
+import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 import { machineKey } from "./file/machine-key.ts";
 import { StoredJournal } from "./stored-journal.ts";
 
@@ -57,17 +57,19 @@ function keysIn(list: string | undefined, where: string): Keys | undefined {
 
 /**
  * Makes the tables of a team's journal; a file needs nothing.
+ * @returns a key for the team if the tables were made: it is kept nowhere
  * @throws Failure if that is not possible; nothing is left half made
  */
 export async function initJournal({
   place,
   team: { env },
   actor,
-}: JournalParts): Promise<{ readonly version: number; readonly made: boolean }> {
+}: JournalParts): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }> {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/open.ts");
-  return initTeamJournal({ address: place.address, env, actor });
+  const done = await initTeamJournal({ address: place.address, env, actor });
+  return { ...done, key: done.made ? newKey() : undefined };
 }

@@ -16,13 +16,11 @@ export const command = defineVerb({
       const { path } = await context.journal();
       return showSteps(context, [{ what: `create or upgrade the tables of the journal in ${path}, if they need it` }]);
     }
-    const { version, made } = await context.initJournal();
+    const { version, made, key } = await context.initJournal();
     const { path } = await context.journal();
     context.output.note(
       made ? `Created the tables of the journal in ${path}.` : `The tables of the journal are there.`,
     );
-    const { newKey } = await import("../../journal/keys.ts");
-    const key = made ? newKey() : undefined;
     if (key !== undefined)
       context.output.note(
         "Give the key to every machine of the team as INTEG_JOURNAL_KEY: it is shown only now, and kept nowhere.",
