@@ -119,7 +119,8 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain;
+  // Rows in a pipe come to the same terminal if the next program prints them: nothing drawn may be in front of them.
+  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const say = (label: string, text: string): void =>
     terminal.writeErr(message(label, { text, width: terminal.errWidth }));
   const note = (text: string): void => (quiet ? undefined : say("Note", text));

@@ -110,6 +110,11 @@ export class Terminal {
     return this.env.TERM === "dumb" || this.colour.stderr === 0 || columns < narrowest;
   }
 
+  /** True if standard output goes to another program. */
+  get isPiped(): boolean {
+    return this.#files.stdout === undefined && !this.isTTY.stdout;
+  }
+
   /**
    * Writes all of the data to standard output and resolves when the system has taken it.
    * @throws BrokenPipe if the reader no longer exists

@@ -63,6 +63,31 @@ const list = ["entities", "list", "--limit", "3"];
 const busy = (seconds: number): Promise<void> =>
   service.fault(`GET /v1/entities status=429 retry-after=${seconds} times=1`);
 
+describe("rows that another program prints at the same terminal", () => {
+  it.each(["| cat", "2>&1 | cat", "2>/dev/null | cat"])(
+    "have nothing of a spinner in front of them: %s",
+    async (rest) => {
+      const body = envelope([entity(1)], null);
+      const json = { "content-type": "application/json" };
+    const late: Answer = (response) => void setTimeout(() => response.writeHead(200, json).end(body), 2500);
+    const server = await startListServer(() => late);
+      const line = `${program.map((word) => `"${word}"`).join(" ")} entities list --all --ndjson ${rest}`;
+      const pty = spawn("/bin/sh", ["-c", line], {
+        cols: 100,
+        rows: 40,
+        cwd: home.folder,
+        env: { ...home.env, ...server.env, TERM: "xterm-256color" },
+      });
+      let written = "";
+      pty.onData((text) => (written += text));
+      await new Promise((done) => pty.onExit(done));
+      await server.stop();
+      const lines = written.split("\r\n").filter((text) => !/^Note: [^\u001b]*$/.test(text));
+      expect(lines).toEqual([entity(1), ""]);
+    },
+  );
+});
+
 describe("a wait that the service asks for", () => {
   it.each([60, 120])("counts down at %i columns, in one row, and is wiped", async (columns) => {
     await busy(3);

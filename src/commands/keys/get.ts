@@ -1,3 +1,4 @@
+import { serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { findKey } from "./find-key.ts";
 import { accessKeyColumns, askKey, revokedKeyView } from "./keys.ts";
@@ -12,7 +13,8 @@ export const command = defineVerb({
   more: "The legacy contract has no request for one key: integ searches the list. If several keys have the same name, integ shows the active one.",
   asks: askKey("Which key?"),
   async run(context, { args: [typed] }) {
-    const { text } = await findKey(context, await context.connect(), typed);
-    await context.output.resource(text, { ...revokedKeyView, isRead: true });
+    const service = await context.connect();
+    const { text } = await findKey(context, service, typed);
+    await context.output.resource(text, { ...revokedKeyView, isRead: true, nowMs: serviceNow(context, service) });
   },
 });

@@ -7,7 +7,7 @@ export const accessKeyColumns: readonly Column[] = [
   { path: "name", heading: "name" },
   { path: "keyType", heading: "type" },
   { path: "boundEmail", heading: "bound to" },
-  { path: "status", heading: "status", kind: "status" },
+  { path: "status", heading: "status", kind: "status", expiry: "expiresAt" },
   { path: "lastUsedAt", heading: "last used", kind: "time" },
   { path: "expiresAt", heading: "expires", kind: "time" },
   { path: "createdAt", heading: "created", kind: "time" },

@@ -1,6 +1,6 @@
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Row } from "../../api/json/unknown-list.ts";
-import { printRows, read } from "../running/read.ts";
+import { printRows, read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { accessKeyColumns } from "./keys.ts";
 
@@ -34,7 +34,8 @@ export const command = defineVerb({
     // Without a filter no row is parsed here.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
-    await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys" });
+    const nowMs = serviceNow(context, service);
+    await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys", nowMs });
   },
 });
 

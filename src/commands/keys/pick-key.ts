@@ -29,7 +29,8 @@ export function keysListed(
 ): Choice[] {
   const keys = rows.map(({ value }) => readAccessKey(value)).filter(({ id, status }) => id && status !== "revoked");
   const choices = keys.map((key) => {
-    const { id = "", name, boundEmail, keyType, status, createdAt } = key;
+    const { id = "", name, boundEmail, keyType, createdAt, expiresAt } = key;
+    const status = key.status === "active" && Date.parse(expiresAt ?? "") <= now ? "expired" : key.status;
     const age = createdAt === undefined ? undefined : `created ${relativeTime(createdAt, now)}`;
     const whose = id === own ? "the key that this profile uses" : (boundEmail ?? keyType);
     return { value: id, hint: [name, whose, status, age].filter((part) => part !== undefined).join(", ") };

@@ -71,7 +71,12 @@ const mostColumns = 10;
 export async function printRows(
   context: Context,
   rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
-  view: { readonly columns: readonly Column[]; readonly singular: string; readonly plural: string },
+  view: {
+    readonly columns: readonly Column[];
+    readonly singular: string;
+    readonly plural: string;
+    readonly nowMs?: number;
+  },
 ): Promise<void> {
   const first: Value[] = [];
   for (const { value } of rows.rows) if (first.push(value) === sample) break;

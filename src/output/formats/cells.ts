@@ -53,6 +53,17 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   });
 }
 
+/** The cell of a column; a status that says `active` after its expiry is `expired`. JSON and CSV keep the service's own word. */
+export function statusCell(
+  value: JsonText | undefined,
+  { column, row, nowMs }: { readonly column: CellColumn; readonly row: JsonText; readonly nowMs: number },
+): Cell {
+  const cell = cellOf(value);
+  if (column.expiry === undefined || cell !== "active") return cell;
+  const end = cellOf(row.parts().get(column.expiry));
+  return typeof end === "string" && Date.parse(end) <= nowMs ? "expired" : cell;
+}
+
 /** How a person reads a cell: visible on one line, `-` if there is nothing, `""` for an empty text. */
 export function personCell(
   cell: Cell,

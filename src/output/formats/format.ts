@@ -19,6 +19,8 @@ export interface Column {
   readonly isDetail?: boolean;
   /** The path is one key, whatever dots are in it. */
   readonly isKey?: boolean;
+  /** Of a status: the field with the time from which a person reads `expired` in place of `active`. */
+  readonly expiry?: string;
 }
 
 export interface ListView {
@@ -30,6 +32,8 @@ export interface ListView {
   readonly plural: string;
   /** What is said if there is no row: `No entities.` if it is absent. */
   readonly empty?: string;
+  /** The time by the service's clock, for a column with an expiry; this machine's if it is absent. */
+  readonly nowMs?: number;
 }
 
 /** How a walk ended: as the last page's envelope said it (§2.1). */
@@ -74,6 +78,8 @@ export interface ResourceView {
   readonly secretField?: string;
   /** `--fields` must not name an unknown field; absent for what a change made, whose outcome wins. */
   readonly isRead?: boolean;
+  /** As in a list. */
+  readonly nowMs?: number;
 }
 
 /** Where the bytes of a list go. */

@@ -5,7 +5,7 @@ import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import type { RowPage } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
-import { type CellColumn, cellColumns, cellOf, type Cell, personCell } from "./cells.ts";
+import { type CellColumn, cellColumns, type Cell, personCell, statusCell } from "./cells.ts";
 import {
   gap,
   joinedWithin,
@@ -38,7 +38,7 @@ class TableList implements PageWriter {
   readonly #below: readonly CellColumn[];
   /** Of all columns, those below last. */
   readonly #fields: readonly FieldPath[];
-  readonly #kinds: readonly CellColumn["kind"][];
+  readonly #all: readonly CellColumn[];
   readonly #chosen: ChosenFields;
   #layout: Layout | undefined;
   #headings: readonly string[] = [];
@@ -56,9 +56,8 @@ class TableList implements PageWriter {
     const isBelow = ({ kind }: CellColumn): boolean => target.isTerminal && kind !== undefined && kind in below;
     this.#below = columns.some((column) => !isBelow(column)) ? columns.filter(isBelow) : [];
     this.#columns = columns.filter((column) => !this.#below.includes(column));
-    const all = [...this.#columns, ...this.#below];
-    this.#fields = all.map(({ field }) => field);
-    this.#kinds = all.map(({ kind }) => kind);
+    this.#all = [...this.#columns, ...this.#below];
+    this.#fields = this.#all.map(({ field }) => field);
     this.#chosen = new ChosenFields(target.fields);
   }
 
@@ -79,8 +78,11 @@ class TableList implements PageWriter {
   #cells(row: JsonText): string[] {
     const target = this.#target;
     const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
+    const { nowMs = target.now() } = this.#view;
     const values = valuesAt(row.parts(), this.#fields);
-    return values.map((value, index) => personCell(cellOf(value), { kind: this.#kinds[index], time }));
+    return this.#all.map((column, index) =>
+      personCell(statusCell(values[index], { column, row, nowMs }), { kind: column.kind, time }),
+    );
   }
 
   /** What to do about a row: a command is one line, however long. */
@@ -240,7 +242,8 @@ function isWhole(kind: CellColumn["kind"]): boolean {
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = JsonText.of(text);
   const parts = row.parts();
-  const cell = ({ field }: CellColumn): Cell => cellOf(valuesAt(parts, [field])[0]);
+  const { nowMs = target.now() } = view;
+  const cell = (column: CellColumn): Cell => statusCell(valuesAt(parts, [column.field])[0], { column, row, nowMs });
   const isShown = (column: CellColumn): boolean =>
     target.fields !== undefined || column.field.name !== view.secretField || (cell(column) ?? "") !== "";
   const others = row.isObject && target.fields === undefined ? otherColumns([...parts.keys()], view) : [];

@@ -269,6 +269,39 @@ describe("table", () => {
     expect((await printed({ tty: true })).out).not.toContain("\u001b");
   });
 
+  it("shows a key as expired, in red, by the service's clock; JSON and CSV keep the service's word", async () => {
+    const at = Date.parse("2026-11-21T02:00:00Z");
+    const columns = [
+      { path: "id", heading: "id" },
+      { path: "status", heading: "status", kind: "status", expiry: "expiresAt" },
+    ] as const;
+    const ends = ["2026-11-21T01:59:59Z", "2026-11-21T02:00:01Z", null, "no time"];
+    const keys = [
+      ...ends.map((expiresAt) => ({ status: "active", expiresAt })),
+      { status: "revoked", expiresAt: ends[0] },
+    ];
+    const shown = async (more: StageOptions, nowMs: number): Promise<string> => {
+      const { output, stdout } = stage(more);
+      const list = output.list({ columns, singular: "key", plural: "keys", nowMs });
+      await list.page(pageOf(keys.map((key, index) => JSON.stringify({ id: `k${index}`, ...key }))));
+      await list.end({ nextPageToken: null, hasMore: false });
+      return stdout.text;
+    };
+    const words = async (nowMs: number, fields?: string[]): Promise<string[]> =>
+      (await shown({ fields }, nowMs))
+        .split("\n")
+        .slice(1, -1)
+        .map((line) => line.split(/ +/).at(-1)!);
+    expect(await words(at)).toEqual(["expired", "active", "active", "active", "revoked"]);
+    expect(await words(at + 60_000, ["status"])).toEqual(["expired", "expired", "active", "active", "revoked"]);
+    expect(await shown({ tty: true, env: { NO_COLOR: "" } }, at)).toContain("k0  \u001b[31mexpired\u001b[39m");
+    for (const format of ["json", "ndjson", "csv", "yaml"] as const)
+      expect(await shown({ format }, at)).not.toContain("expired");
+    const { output, stdout } = stage();
+    await output.resource(JSON.stringify({ id: "k0", ...keys[0] }), { columns, nowMs: at });
+    expect(stdout.text).toMatch(/status +expired/);
+  });
+
   it("says that nothing is there in words, and on a pipe prints its heading", async () => {
     expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "Note: No entities.\n" });
     expect(await printed({ pages: [] })).toMatchObject({
