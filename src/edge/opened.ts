@@ -111,6 +111,7 @@ export class Connections {
         tokenEndpoint: profile.oauth.token_endpoint,
         audience: profile.oauth.audience,
         issuer: profile.oauth.issuer,
+        scope: profile.oauth.scope,
         clientAuth: profile.oauth.client_auth,
       },
       now: () => clock.now(),

@@ -88,6 +88,7 @@ export interface ClientProof {
   readonly token_endpoint: string;
   readonly audience?: string;
   readonly issuer?: string;
+  readonly scope?: string;
   readonly client_auth: "client_secret_basic" | "client_secret_post";
 }
 

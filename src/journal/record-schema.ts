@@ -18,6 +18,7 @@ const Proof = z.looseObject({
   client_auth: z.enum(["client_secret_basic", "client_secret_post"]),
   audience: optional,
   issuer: optional,
+  scope: optional,
 });
 
 const Exchange = z.union([

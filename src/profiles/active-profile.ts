@@ -91,6 +91,7 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
     clientAuth: oauth.client_auth,
     audience: oauth.audience,
     issuer: oauth.issuer,
+    scope: oauth.scope,
   };
 }
 

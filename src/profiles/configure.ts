@@ -26,7 +26,7 @@ export type NewCredential = GivenSecret &
     | ({ readonly kind: "client_credentials"; readonly client_id: string } & NewOAuthSettings)
   );
 
-export type NewOAuthSettings = Pick<OAuthSettings, "token_endpoint" | "audience" | "issuer" | "client_auth">;
+export type NewOAuthSettings = Pick<OAuthSettings, "token_endpoint" | "audience" | "issuer" | "scope" | "client_auth">;
 
 /** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
 export interface ProfileSettings {
@@ -75,8 +75,8 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
     else Object.assign(next, { [key]: value });
   }
   if (settings.oauth && next.credential?.kind === "client_credentials") {
-    const { audience, issuer } = settings.oauth;
-    next.credential = { ...next.credential, ...settings.oauth, audience, issuer };
+    const { audience, issuer, scope } = settings.oauth;
+    next.credential = { ...next.credential, ...settings.oauth, audience, issuer, scope };
   }
   if (settings.key && next.credential?.kind === "api_key") {
     const { key_id = next.credential.key_id, basic_style = next.credential.basic_style } = settings.key;
@@ -118,9 +118,9 @@ function withoutForeign(
 }
 
 /** The settings of a token exchange that are there: `token endpoint, with its issuer`. */
-function namesOf({ audience, issuer }: OAuthSettings): string {
-  const more = [audience !== undefined && "audience", issuer !== undefined && "issuer"].filter(
-    (name) => name !== false,
+function namesOf({ audience, issuer, scope }: OAuthSettings): string {
+  const more = Object.entries({ audience, issuer, scope }).flatMap(([name, value]) =>
+    value === undefined ? [] : name,
   );
   return more.length === 0 ? "token endpoint" : `token endpoint (with its ${more.join(" and ")})`;
 }
@@ -156,13 +156,14 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
     const { kind, basic_style, key_id } = credential;
     return { kind, basic_style, key_id, ...place };
   }
-  const { kind, client_id, token_endpoint, audience, issuer, client_auth } = credential;
+  const { kind, client_id, token_endpoint, audience, issuer, scope, client_auth } = credential;
   return {
     kind,
     client_id,
     token_endpoint: checkEndpoint(token_endpoint, "token endpoint"),
     audience,
     issuer,
+    scope,
     client_auth,
     ...place,
   };

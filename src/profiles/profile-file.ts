@@ -41,6 +41,7 @@ const oauthFields = {
   token_endpoint: Endpoint,
   audience: z.optional(z.string()),
   issuer: z.optional(z.string()),
+  scope: z.optional(z.string()),
   client_auth: ClientAuth,
 };
 const OAuthSettings = z.looseObject(oauthFields);

@@ -92,8 +92,8 @@ export function noLegacy(name: string): Failure {
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;
-  const { token_endpoint, audience, issuer, client_auth } = credential;
-  return { token_endpoint, client_auth, audience, issuer };
+  const { token_endpoint, audience, issuer, scope, client_auth } = credential;
+  return { token_endpoint, client_auth, audience, issuer, scope };
 }
 
 /** The stored profiles as far as choosing one needs them; a `ProfileStore` is one. */

@@ -198,7 +198,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const credentialVariables = ["INTEG_API_KEY", "INTEG_CLIENT_ID", "INTEG_CLIENT_SECRET", "INTEG_ACCESS_TOKEN"] as const;
 
 /** Variables that only mean something beside `INTEG_BASE_URL`. */
-const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE"] as const;
+const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE", "INTEG_TOKEN_SCOPE"] as const;
 
 /**
  * The value of a variable; an empty one counts as not set (a CI secret that does not exist is delivered as empty).
@@ -290,14 +290,23 @@ function regionFrom(env: Environment): Region {
     : invalidValue("INTEG_REGION", undefined, { why: "it is neither us nor eu", ...details });
 }
 
+/** @throws Failure `usage` for what is not a list of scopes (RFC 6749 §3.3) */
+export function checkTokenScope(scope: string | undefined, what: string): string | undefined {
+  if (scope === undefined || /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(scope)) return scope;
+  throw invalidValue(what, undefined, {
+    why: "it is not a list of scopes",
+    hint: "Write their names separated by single spaces.",
+  });
+}
+
 function oauthFrom(env: Environment): OAuthSettings | undefined {
   const endpoint = variable(env, "INTEG_TOKEN_ENDPOINT");
   if (endpoint === undefined) return undefined;
-  const audience = variable(env, "INTEG_AUDIENCE");
   return {
     token_endpoint: checkEndpoint(endpoint, "INTEG_TOKEN_ENDPOINT"),
     client_auth: "client_secret_basic",
-    audience,
+    audience: variable(env, "INTEG_AUDIENCE"),
+    scope: checkTokenScope(variable(env, "INTEG_TOKEN_SCOPE"), "INTEG_TOKEN_SCOPE"),
   };
 }
 

@@ -59,7 +59,7 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
   if (oauth === undefined || secret.clientId === undefined) {
     throw refuse(profile.name, oauth === undefined ? "it has no token endpoint" : "the client has no client id");
   }
-  const { token_endpoint, audience, issuer, client_auth } = oauth;
+  const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
   return {
     kind: "client_credentials",
     client_id: secret.clientId,
@@ -68,6 +68,7 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
     client_auth,
     audience,
     issuer,
+    scope,
   };
 }
 

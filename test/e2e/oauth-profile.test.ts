@@ -5,8 +5,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider, { errors } from "oidc-provider";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
+import { startService } from "../support/service.ts";
 
 const secret = "a-client-secret-that-is-long-enough-for-everybody";
 const knownAudience = "https://api.example.com/v1";
@@ -52,7 +53,7 @@ beforeAll(async () => {
         defaultResource: (context: { oidc: { body: { audience?: string } } }) => context.oidc.body.audience,
         getResourceServerInfo: (_: unknown, audience: string) => {
           if (audience !== knownAudience) throw new errors.InvalidTarget();
-          return { scope: "", audience, accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } };
+          return { scope: "read write", audience, accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } };
         },
       },
     },
@@ -106,6 +107,80 @@ it.each(["client_secret_basic", "client_secret_post"])(
     expect(seen[0]).toMatch(/^Bearer \S+$/);
   },
 );
+
+describe("a token endpoint that needs a scope", () => {
+  const scoped = ["--audience", knownAudience, "--token-scope", "read write"];
+  const scopeOf = (bearer: string): unknown => claimsOf(bearer.replace(/^Bearer /, "")).scope;
+
+  it("gets the profile's, by every command that acts as it; a typed one takes its place", async () => {
+    const at = await profile("client_secret_basic", secret, scoped);
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    expect(scopeOf(seen[0]!)).toBe("read write");
+    const token = async (...more: string[]): Promise<unknown> => {
+      const { stdout } = await at.integ(["oauth-clients", "token", "--from-profile", "--json", ...more]);
+      return scopeOf((JSON.parse(stdout) as { access_token: string }).access_token);
+    };
+    expect(await token()).toBe("read write");
+    expect(await token("--scope", "read")).toBe("read");
+    const shown = await at.integ(["profiles", "show", "p", "--json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ credential: { scope: "read write" } });
+    expect((await at.integ(["profiles", "edit", "p", "--token-scope", "write"])).code).toBe(0);
+    expect(await token()).toBe("write");
+    expect((await at.integ(["profiles", "edit", "p", "--token-scope", ""])).code).toBe(0);
+    expect(await token()).toBeUndefined();
+  });
+
+  it("gets that of INTEG_TOKEN_SCOPE", async () => {
+    const at = new Home({
+      INTEG_BASE_URL: addressOf(api),
+      INTEG_REGION: "us",
+      INTEG_CLIENT_ID: "client_secret_basic",
+      INTEG_CLIENT_SECRET: secret,
+      INTEG_TOKEN_ENDPOINT: `${addressOf(tokens)}/token`,
+      INTEG_AUDIENCE: knownAudience,
+      INTEG_TOKEN_SCOPE: "read",
+    });
+    homes.push(at);
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    expect(scopeOf(seen[0]!)).toBe("read");
+    const refused = await at.integ(["entities", "list"], { env: { INTEG_TOKEN_SCOPE: "read  write" } });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_TOKEN_SCOPE")]);
+  });
+
+  it("gets it in the proof of a new client, and the journal keeps it", async () => {
+    const service = await startService();
+    const at = new Home();
+    homes.push(at);
+    try {
+      const { us } = service;
+      const key = ["--region", "us", "--base-url", us.base_url, "--api-key-stdin"];
+      const endpoint = ["--token-endpoint", us.token_endpoint, "--token-scope", "entity:read"];
+      const added = await at.integ(["profiles", "add", "p", ...key, ...endpoint], { input: us.api_key });
+      expect(added.code, added.stderr).toBe(0);
+      const create = ["--service-account", us.service_account_id, "--scope", "entity:read", "--secret-file", "s"];
+      const made = await at.integ(["oauth-clients", "create", ...create, "--json"]);
+      const rotate = (id: string) => [
+        "oauth-clients",
+        "rotate",
+        id,
+        "--yes",
+        "--secret-file",
+        "s",
+        "--force",
+        "--json",
+      ];
+      const rotated = await at.integ(rotate((JSON.parse(made.stdout) as { id: string }).id));
+      expect(rotated.code, rotated.stderr).toBe(0);
+      expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');
+      // The sandbox refuses a scope that the client does not have: what is sent decides.
+      expect((await at.integ(["profiles", "edit", "p", "--token-scope", "organization:read"])).code).toBe(0);
+      const unproven = await at.integ(rotate((JSON.parse(rotated.stdout) as { id: string }).id));
+      expect(unproven.code, unproven.stderr).toBe(8);
+    } finally {
+      await service.stop();
+    }
+  });
+});
 
 it("prints the token response on request, and a wrong secret ends with exit 3", async () => {
   const at = await profile("client_secret_basic");

@@ -16,6 +16,8 @@ export interface TokenEndpoint {
   readonly tokenEndpoint: string;
   readonly audience?: string;
   readonly issuer?: string;
+  /** Scopes of the tokens, separated by spaces (RFC 6749 §3.3), if the endpoint needs them. */
+  readonly scope?: string;
   readonly clientAuth: "client_secret_basic" | "client_secret_post";
 }
 

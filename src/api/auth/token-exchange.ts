@@ -17,7 +17,7 @@ export interface Tokens {
     readonly clientId: string;
     readonly clientSecret: string;
     readonly at?: TokenEndpoint;
-    /** The scopes of the token; without them what the endpoint gives. */
+    /** The scopes of the token; without them those of the endpoint, else what it gives. */
     readonly scopes?: readonly string[] | undefined;
   }): Promise<Attempt<TokenGrant> | undefined>;
   /**
@@ -72,7 +72,7 @@ export interface ExchangeOptions {
 
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
- * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one and `scope` (§3.3 there) if it is asked for.
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one and `scope` (§3.3 there) if it is asked for or the profile has one.
  * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
@@ -106,9 +106,10 @@ async function ask(
   { transport }: ExchangeOptions,
 ): Promise<Exchange> {
   const { tokenEndpoint, clientId, clientSecret, audience, scopes, clientAuth } = request;
+  const scope = scopes?.join(" ") ?? request.scope;
   const authentication =
     clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  const parameters = { ...(audience !== undefined && { audience }), ...(scopes && { scope: scopes.join(" ") }) };
+  const parameters = { ...(audience !== undefined && { audience }), ...(scope !== undefined && { scope }) };
   let exchange: Exchange | undefined;
   await oauth
     .clientCredentialsGrantRequest(serverOf(request), { client_id: clientId }, authentication, parameters, {

@@ -71,6 +71,7 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_CLIENT_SECRET", meaning: "Instead of a profile: the OAuth client's secret" },
   { name: "INTEG_TOKEN_ENDPOINT", meaning: "Instead of a profile: token endpoint of the OAuth client" },
   { name: "INTEG_AUDIENCE", meaning: "Instead of a profile: audience of the tokens" },
+  { name: "INTEG_TOKEN_SCOPE", meaning: "Instead of a profile: scope of the tokens, if the token endpoint needs it" },
   { name: "INTEG_ORGANIZATION_ID", meaning: "The organization's id, needed by the legacy contract (keys, people)" },
   { name: "INTEG_ACCESS_TOKEN", meaning: "Instead of a profile: bearer token of the legacy contract" },
   { name: "INTEG_CONFIG_DIR", meaning: "Folder of the profiles, instead of the platform's" },

@@ -12,7 +12,10 @@ export const command = defineVerb({
     command
       .option("--client-id <id>", "The client's client_id (not its resource id)")
       .option("--client-secret-stdin", "Read its secret from standard input")
-      .option("--scope <scope...>", "A permission of the token; repeatable (default: all that the endpoint gives)")
+      .option(
+        "--scope <scope...>",
+        "A permission of the token; repeatable (default: the profile's, else all that the endpoint gives)",
+      )
       .option("--from-profile", "Use the profile's own client credentials"),
   examples: [
     {
@@ -77,6 +80,6 @@ async function clientOf(
     throw new Failure("usage", `Profile ${profile.name} has an API key, not client credentials.`, {
       hint: "Name the client with --client-id and --client-secret-stdin.",
     });
-  const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer } = credential;
-  return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer } };
+  const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer, scope } = credential;
+  return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer, scope } };
 }

@@ -31,6 +31,7 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--client-secret-command <command>", "Command that prints the client secret; runs at each use")
     .option("--token-endpoint <url>", "Token endpoint of the client")
     .option("--audience <audience>", "Audience of the tokens")
+    .option("--token-scope <scope>", "Scope of the tokens, if the token endpoint needs it: names separated by spaces")
     .option("--issuer <issuer>", "Issuer of the tokens; integ doctor checks the token endpoint against it")
     .addOption(
       command
@@ -125,8 +126,8 @@ async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileF
 async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
-  const { audience, issuer, clientAuth, tokenEndpoint } = flags;
-  const isAsked = [audience, issuer, clientAuth, tokenEndpoint].some((value) => value !== undefined);
+  const { audience, issuer, tokenScope, clientAuth, tokenEndpoint } = flags;
+  const isAsked = [audience, issuer, tokenScope, clientAuth, tokenEndpoint].some((value) => value !== undefined);
   if (endpoint === undefined || !(isAsked || wantsClient(flags))) return {};
   if (await movesAway(endpoint.token_endpoint, tokenEndpoint)) return {};
   return {
@@ -134,6 +135,7 @@ async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<Prof
     clientAuth: endpoint.client_auth,
     ...(endpoint.audience !== undefined && { audience: endpoint.audience }),
     ...(endpoint.issuer !== undefined && { issuer: endpoint.issuer }),
+    ...(endpoint.scope !== undefined && { tokenScope: endpoint.scope }),
   };
 }
 
@@ -160,11 +162,13 @@ function styleOf(typed: string): "apikey-user" | "key-as-user" {
 
 /** What the profile would be refused for when it is kept. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
-  const { baseUrl, tokenEndpoint, accessTokenEndpoint, organizationId } = flags;
+  const { baseUrl, tokenEndpoint, tokenScope, accessTokenEndpoint, organizationId } = flags;
   const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
   if (baseUrl !== undefined) checkTypedBaseUrl(baseUrl, "--base-url ");
   if (tokenEndpoint) checkEndpoint(tokenEndpoint, "--token-endpoint");
   if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
+  const { checkTokenScope } = await import("../../profiles/resolution.ts");
+  checkTokenScope(tokenScope || undefined, "--token-scope");
   const { organizationIdPattern } = await import("../../profiles/names.ts");
   if (organizationId && !organizationIdPattern.test(organizationId))
     throw invalidValue("--organization-id", undefined, { why: "it is not a UUID" });
@@ -235,15 +239,20 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     ]),
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
+    // An empty one is none.
+    ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
 /** The token exchange given with an API key: new clients are proven at it. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
-  const stray = [flags.audience && "--audience", flags.issuer && "--issuer", flags.clientAuth && "--client-auth"].find(
-    Boolean,
-  );
+  const stray = [
+    flags.audience && "--audience",
+    flags.issuer && "--issuer",
+    flags.tokenScope && "--token-scope",
+    flags.clientAuth && "--client-auth",
+  ].find(Boolean);
   if (stray) throw new Failure("usage", `${stray} needs --token-endpoint.`);
   return undefined;
 }

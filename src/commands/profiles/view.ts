@@ -53,6 +53,7 @@ export function profileRow(profile: Profile, defaultName: string | null): string
             token_endpoint: credential.token_endpoint,
             audience: credential.audience ?? null,
             issuer: credential.issuer ?? null,
+            scope: credential.scope ?? null,
             client_auth: credential.client_auth,
           }),
     },

@@ -59,8 +59,8 @@ function digestUnder(credential: Credential, text: string): string {
 /** The sandbox inside this process listens somewhere else each time: its token endpoint is remembered as its own. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
-  const { token_endpoint, audience, issuer, client_auth } = oauth;
-  return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, client_auth };
+  const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
+  return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, scope, client_auth };
 }
 
 /** As above: the sandbox's endpoint is remembered as its own. */
@@ -90,7 +90,7 @@ async function prove(
     profile: { name, region },
     service,
     client: { clientId, secret: clientSecret },
-    at: { token_endpoint: tokenEndpoint, audience, issuer, client_auth: clientAuth },
+    at: { token_endpoint: tokenEndpoint, audience, issuer, scope, client_auth: clientAuth },
   }: {
     readonly profile: ActiveProfile;
     readonly service: Service;
@@ -98,7 +98,7 @@ async function prove(
     readonly at: ClientProof;
   },
 ): Promise<void> {
-  const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, clientAuth };
+  const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
   // Of the profile that the work was started as, whatever is active now.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
