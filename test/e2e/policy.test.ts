@@ -239,7 +239,25 @@ describe("oauth-clients audit --fix", () => {
     const ids = (await account.live()).map(({ id }) => id);
     for (const { id } of made) expect(ids).toContain(id);
   });
+
+  it("shows no new secret in the log of GitHub Actions", async () => {
+    await create("masked");
+    await new Promise((done) => setTimeout(done, 2100));
+    const words = ["oauth-clients", "audit", "--fix", "--max-age", "1s", "--json", "--yes"];
+    const before = readFileSync(home.path("masked.secret"), "utf8");
+    const fixed = await home.integ(words, { env: { GITHUB_ACTIONS: "true" } });
+    const after = readFileSync(home.path("masked.secret"), "utf8");
+    expect(after, fixed.stderr).not.toBe(before);
+    expectHidden(after, fixed);
+  });
 });
+
+/** A secret that reaches no output needs no mask; with a mask, no other line has it. */
+function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
+  const hidden = secret.trimEnd();
+  expect(hidden).not.toBe("");
+  expect(stdout + stderr.replaceAll(`::add-mask::${hidden}\n`, "")).not.toContain(hidden);
+}
 
 describe("keys audit --fix", () => {
   const words = ["keys", "audit", "--fix", "--json"];
@@ -312,6 +330,25 @@ describe("keys audit --fix", () => {
       const keys = (await service.control("GET", "/access_keys")) as { name: string; scopes: string[] }[];
       const alike = keys.filter(({ name }) => name === "aged").map(({ scopes }) => scopes);
       expect(alike).toEqual([["push-ingest:*"], ["push-ingest:*"]]);
+    } finally {
+      own.remove();
+    }
+  });
+
+  it("shows no new secret in the log of GitHub Actions", async () => {
+    const own = await homeWithProfile(service, { names: [] });
+    try {
+      const made = ["keys", "create", "--name", "masked", "--type", "service_account", "--scope", "push-ingest:*"];
+      const file = ["--expires-in", "200d", "--secret-file", "masked.secret", "--json"];
+      const created = await integHere(own, [...made, ...file]);
+      const { id } = JSON.parse(created.stdout) as { id: string };
+      const [now, day] = [Date.now(), 86_400_000];
+      await service.control("POST", `/access_keys/${id}`, { createdAt: now - 400 * day, lastUsedAt: now - day });
+      const before = readFileSync(own.path("masked.secret"), "utf8");
+      const fixed = await integHere(own, [...words, "--yes"], { env: { GITHUB_ACTIONS: "true" } });
+      const after = readFileSync(own.path("masked.secret"), "utf8");
+      expect(after, fixed.stderr).not.toBe(before);
+      expectHidden(after, fixed);
     } finally {
       own.remove();
     }

@@ -69,8 +69,8 @@ describe("rows that another program prints at the same terminal", () => {
     async (rest) => {
       const body = envelope([entity(1)], null);
       const json = { "content-type": "application/json" };
-    const late: Answer = (response) => void setTimeout(() => response.writeHead(200, json).end(body), 2500);
-    const server = await startListServer(() => late);
+      const late: Answer = (response) => void setTimeout(() => response.writeHead(200, json).end(body), 2500);
+      const server = await startListServer(() => late);
       const line = `${program.map((word) => `"${word}"`).join(" ")} entities list --all --ndjson ${rest}`;
       const pty = spawn("/bin/sh", ["-c", line], {
         cols: 100,
