@@ -157,7 +157,7 @@ function checkProxy(address: string): void {
   });
 }
 
-/** Collects bytes in one piece of memory: each chunk by itself would keep alive the larger one that it is a part of. */
+/** Collects bytes in one piece of memory: a kept chunk would keep the larger buffer that it is a part of. */
 export class ByteBuffer {
   #memory = Buffer.alloc(0);
   #length = 0;

@@ -21,7 +21,7 @@ export const appliedColumns = [
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
-/** @throws Failure `usage` if the answer is no */
+/** @throws Failure `usage` if the person declines */
 export async function agree(
   { output }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
