@@ -273,11 +273,15 @@ export async function deliverKept(
   return true;
 }
 
+/** True of an entry that failed: nothing of it is in use. */
+export function cameToNothing({ state }: Entry): boolean {
+  return state === "refused" || state === "abandoned" || state === "unusable";
+}
+
 /** The entry that was to replace this one and did not fail. */
 export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
-  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
   const standIns = await journal.select({ all: true, replaces: lost.id });
-  return standIns.find((entry) => !cameToNothing.has(entry.state));
+  return standIns.find((entry) => !cameToNothing(entry));
 }
 
 /** Ends a replacement that was never sent. @param why as it ends a sentence */

@@ -10,6 +10,7 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import {
   begunReplacement,
+  cameToNothing,
   settleReplaced,
   finishKeyDelivery,
   reserveBeforeRevocation,
@@ -287,6 +288,11 @@ async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRec
   const replacement = begun
     ? await bench.journal.lease(begun.id)
     : await admitKeyReplacement(bench, lost.entry, destination);
+  if (cameToNothing(replacement.entry)) {
+    // Another process ended it while this one waited for its lease.
+    await replacement.release();
+    return replaceOrphan(bench, lost, options);
+  }
   try {
     if (replacement.entry.attempts === 0) await reserveBeforeRevocation(bench, replacement, options.destination);
     await revokeOrphan(bench, lost).catch(async (error: unknown) => {
