@@ -103,8 +103,8 @@ export const defects = [
     changes: [
       [
         "changes/revocation.ts",
-        "const isSettled = !mayHaveArrived;",
-        'const isSettled = error.kind !== "outcome_unknown";',
+        'state: mayHaveArrived ? "unknown" : "refused", last_error',
+        'state: error.kind === "outcome_unknown" ? "unknown" : "refused", last_error',
       ],
     ],
   },
@@ -138,7 +138,9 @@ export const defects = [
   },
   {
     name: "two replacements of one lost secret are both made (found by this simulation)",
-    changes: [["changes/recovery.ts", "if (other !== undefined) return refuseReplacement(bench, lease, other);", ""]],
+    changes: [
+      ["changes/recovery.ts", "if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);", ""],
+    ],
   },
   {
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
@@ -175,6 +177,12 @@ export const defects = [
     ],
   },
 
+  {
+    name: "a secret that one of several destinations has is called lost",
+    changes: [
+      ["changes/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
+    ],
+  },
   // Promises of the order of steps (promises.ts), each broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
@@ -260,6 +268,20 @@ export const defects = [
     ],
   },
   {
+    name: "order: a revocation leaves before Retry-After",
+    changes: [["changes/revocation.ts", "await untilDue(bench, lease.entry);", ""]],
+  },
+  {
+    name: "order: something is sent after a secret could not be kept",
+    changes: [
+      [
+        "changes/secret-delivery.ts",
+        'bench.disk.markFailed(reasonOf(error));\n    bench.tell.warn(withReason("No copy',
+        'bench.tell.warn(withReason("No copy',
+      ],
+    ],
+  },
+  {
     name: "order: an overlap is not waited for",
     changes: [["changes/overlap.ts", "const isDue = lease.entry.detail.overlap_ms === 0 ||", "const isDue = true ||"]],
   },
@@ -276,7 +298,11 @@ export const defects = [
   {
     name: "order: a revocation is sent before it is on disk",
     changes: [
-      ["changes/revocation.ts", "await lease.record({ attempts: lease.entry.attempts + 1, resource_id: id });", ""],
+      [
+        "changes/revocation.ts",
+        "await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, put_off: false } });",
+        "",
+      ],
     ],
   },
   {
