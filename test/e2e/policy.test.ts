@@ -235,7 +235,7 @@ describe("oauth-clients audit --fix", () => {
     expect(new Set(rows.map(({ client_secret }) => client_secret))).toEqual(new Set([null]));
     const opened = await Promise.all(rows.map(({ client_id }) => account.opens(client_id, after)));
     expect(opened.filter(Boolean)).toHaveLength(1);
-    // An overlap runs: both work until it is over.
+    // An overlap runs: neither is revoked until it is over.
     const ids = (await account.live()).map(({ id }) => id);
     for (const { id } of made) expect(ids).toContain(id);
   });

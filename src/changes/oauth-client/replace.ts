@@ -68,7 +68,7 @@ export async function finishOrReplace(
   }
 }
 
-/** Settles what is found, and ends the replacement that was begun for it and never sent. @returns as `settleIfFound` */
+/** Settles what is found, and ends the replacement that was started for it and never sent. @returns as `settleIfFound` */
 async function foundMeanwhile(bench: Workbench, lease: EntryLease, begun: Entry | undefined): Promise<boolean> {
   try {
     return await settleIfFound(bench, lease);

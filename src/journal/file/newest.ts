@@ -1,4 +1,4 @@
-// The entries that a journal's file tells of last, for names: read from its end, one record for each.
+// The last entries of a journal's file, for names: read from its end, one record for each.
 import * as fs from "node:fs";
 import { careful } from "../../disk/write.ts";
 import { type Entry, isSettled } from "../entry.ts";
