@@ -270,7 +270,7 @@ it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {
     const isOwn = line.includes("--update-profile");
     const text = isOwn ? line.replace("ak_123", await ownKeyOf(home)) : await here(line, index);
     const asks =
-      /(revoke|forget|remove|rotate|reset|prune|apply|adopt|--fix)( |$)/.test(text) &&
+      /(revoke|forget|remove|rotate|reset|prune|apply|adopt|trust|--fix)( |$)/.test(text) &&
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);
     const env = line.startsWith("integ journal init") ? { ...home.env, INTEG_JOURNAL: server!.address() } : home.env;
     const { status, stderr } = await typed(home, asks ? `${text} --yes` : text, env);

@@ -94,7 +94,6 @@ describe.skipIf(isElse)("a start", () => {
     "completion bash",
     "__complete oauth-clients create :--",
     "__complete profiles show :",
-    "__complete journal show :",
   ])("loads no schema, no HTTP client and no prompt for %s", async (line) => {
     expect(await heavyLoadedBy(line.split(" "))).toEqual([]);
   });
