@@ -171,7 +171,8 @@ describe("an answer with a secret", () => {
     at({ id: "ak_1", name: "one" }, 201);
     const { code } = await integHere(home(), ["keys", "create", "--name", "one"]);
     expect(code).toBe(9);
-    expect(seen.filter((request) => request.startsWith("POST"))).toHaveLength(1);
+    // The step that the rotation before printed may be typed meanwhile.
+    expect(seen.filter((request) => request.startsWith("POST") && !request.includes("/rotate"))).toHaveLength(1);
   });
 });
 
