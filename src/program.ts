@@ -208,11 +208,18 @@ export function typedFor(leaf: Command): Typed | undefined {
 
 /** As much of what was typed as names a command: its noun, its verb. */
 export function knownWords(words: readonly string[]): string[] {
-  const [first, second] = words.filter((word) => !word.startsWith("-"));
+  const given = words.filter((word) => !word.startsWith("-"));
+  // The value of a global option before the command may be named like a command too: --profile sandbox entities list.
+  const at = given.findIndex((word, place) => isWhole(lineNamed(word), given[place + 1]));
+  const [first, second] = given.slice(Math.max(at, 0));
   const line = lineNamed(first);
   if (!line) return [];
   const verb = isVerb(line) ? undefined : line.verbs.find(([name]) => name === second);
   return [nameOf(line).name, ...(verb ? [verb[0]] : [])];
+}
+
+function isWhole(line: Noun | VerbLine | undefined, verb: string | undefined): boolean {
+  return line !== undefined && (isVerb(line) || line.verbs.some(([name]) => name === verb));
 }
 
 /** The nouns that have a verb of that name. */

@@ -32,6 +32,16 @@ describe("the command line", () => {
     expect((await typed(line)).globals).toMatchObject({ input: false, color: false, profile: "prod", output: "json" });
   });
 
+  it.each([
+    "-p sandbox entities list --al",
+    "entities list --profile keys --al",
+    "--profile sandbox entities list --al",
+  ])("points to the help of the command, and not of a word that a profile is named by: %s", async (line) => {
+    await expect(readCommandLine(line.split(" "), screen)).rejects.toMatchObject({
+      details: { nextCommand: "integ help entities list" },
+    });
+  });
+
   it("keeps --no-input apart from a command's own --input", async () => {
     const { globals, options } = await typed("--no-input api /v1/x --input file.json");
     expect([globals.input, options.input]).toEqual([false, "file.json"]);
