@@ -125,7 +125,7 @@ async function arranged(home: Home, line: string): Promise<string> {
       ? "undelivered"
       : / --now/.test(text)
         ? "waiting"
-        : /^journal (recover|forget)/.test(text)
+        : /^journal (recover|forget|trust)/.test(text)
           ? "unknown"
           : undefined;
   if (state !== undefined) text = text.replace(/<(id|entry)>/, await entryIn(home, state));
@@ -141,7 +141,7 @@ async function arranged(home: Home, line: string): Promise<string> {
     recipient: "",
   };
   text = text.replaceAll(/<([\w-]+)>/g, (_all, name: string) => values[name] ?? name);
-  const isAsked = /^(apply(?! --dry)|journal forget|sandbox reset)|replace-lost-secret/.test(text);
+  const isAsked = /^(apply(?! --dry)|journal (forget|trust)|sandbox reset)|replace-lost-secret/.test(text);
   return isAsked ? `${text} --yes` : text;
 }
 

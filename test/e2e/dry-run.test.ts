@@ -142,6 +142,7 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "journal release": async () => [await unfinished()],
   "journal init": async () => [],
   "journal move": async () => ["--to", home.path("elsewhere", "journal.ndjson")],
+  "journal trust": async () => [await unfinished()],
   "journal import": async () => {
     const exported = await integ("journal", "export");
     writeFileSync(home.path("exported.ndjson"), exported.stdout);

@@ -212,7 +212,7 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
 
   it("something unknown was sent: 7", async () => {
     through();
-    await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=60 times=1");
+    await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=5 times=1");
     const run = begin(createWords("--retry-for", "5m"));
     await until("the wait", () => hasMet(503));
     run.child.kill(signal);

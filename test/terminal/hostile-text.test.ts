@@ -85,7 +85,7 @@ describe.each(formats)("%s", (format) => {
       tty: true,
       format,
       columns: 100,
-      fields: ["a\u001b[2J", "b\u202e", "missing\u0007"],
+      fields: ["a\u001b[2J", "b\u202e"],
     });
     const writer = output.list({ columns, singular: "row", plural: "rows" });
     for (const text of corpus.slice(0, 100))

@@ -68,6 +68,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal verify": { words: [], env: { INTEG_JOURNAL: "damaged.ndjson" }, copied: ["where"] },
   "journal claim": { words: ["<kept entry>", "--dry-run"], copied: ["what"] },
   "journal forget": { words: ["<entry>", "--dry-run"], copied: ["what"] },
+  "journal trust": { words: ["<entry>", "--dry-run"], copied: ["what"] },
   "journal prune": { words: ["--older-than", "0s", "--dry-run"], copied: ["what"] },
   "journal move": { words: ["--to", "elsewhere.ndjson", "--dry-run"], copied: ["what"] },
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
@@ -99,6 +100,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
 /** Commands that print no rows. */
 const others: Readonly<Record<string, string>> = {
   "oauth-clients token": "prints a token response: a heading and a value on each line, nothing cut",
+  adopt: "prints what apply does",
   "journal path": "prints a path",
   "journal export": "prints records as they are stored",
   "journal init": "prints notes",
@@ -217,8 +219,14 @@ function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   for (const row of rows)
     for (const [name, value] of Object.entries(row))
       if (wordName.test(name) && !notShown.includes(name) && typeof value === "string" && value !== "")
-        counts.set(value, (counts.get(value) ?? 0) + 1);
+        counts.set(shownFor(row, value), (counts.get(shownFor(row, value)) ?? 0) + 1);
   return counts;
+}
+
+/** A table shows an active key as expired once its time is over; the JSON has the service's word. */
+function shownFor(row: Rows[number], value: string): string {
+  const end = row["expiresAt"];
+  return value === "active" && typeof end === "string" && Date.parse(end) < Date.now() ? "expired" : value;
 }
 
 function timesIn(shown: string, word: string): number {
@@ -328,6 +336,7 @@ describe("the list of commands", () => {
 
   it("names none that prints rows among those that do not", () => {
     const files: Readonly<Record<string, string>> = {
+      adopt: "policy/adopt-all",
       "policy init": "policy/init",
       schema: "schema/print",
       completion: "completion/print",
