@@ -1,6 +1,6 @@
 // All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
 import type { Service } from "./api/connect.ts";
-import type { Clock } from "./changes/workbench.ts";
+import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";

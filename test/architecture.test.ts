@@ -23,7 +23,7 @@ interface Room {
 const everyRoom = [
   "disk",
   "commands",
-  "changes",
+  "operations",
   "api",
   "journal",
   "secrets",
@@ -78,12 +78,12 @@ const table: Readonly<Record<string, Room>> = {
   "parallel.ts": { rooms: [], packages: [] },
   "context.ts": { rooms: [], types: everyRoom, packages: [] },
   commands: {
-    rooms: ["context.ts", "errors.ts", "next-step.ts", "parallel.ts", "changes", "policy"],
+    rooms: ["context.ts", "errors.ts", "next-step.ts", "parallel.ts", "operations", "policy"],
     types: everyRoom,
     rules: pureRules,
     packages: ["@commander-js/extra-typings", "commander", "zod"],
   },
-  changes: {
+  operations: {
     rooms: ["errors.ts", "next-step.ts", "parallel.ts"],
     types: ["api", "journal", "secrets"],
     rules: pureRules,
@@ -222,7 +222,7 @@ describe("the house", () => {
       { from: "sandbox/server.ts", to: "../api/contract.ts", typeOnly: false },
       { from: "commands/entities/list.ts", to: "undici", typeOnly: false },
       { from: "commands/entities/list.ts", to: "../journal/list.ts", typeOnly: false },
-      { from: "changes/recovery.ts", to: "../api/http/transport.ts", typeOnly: false },
+      { from: "operations/recovery.ts", to: "../api/http/transport.ts", typeOnly: false },
       { from: "journal/journal.ts", to: "../api/raw.ts", typeOnly: true },
       { from: "api/raw.ts", to: "undici", typeOnly: false },
     ];
@@ -296,7 +296,7 @@ describe("the house", () => {
     const calling = (call: RegExp): string[] =>
       files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
     const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
-    expect(revoking).toEqual(["changes/revocation.ts"]);
+    expect(revoking).toEqual(["operations/revocation.ts"]);
     const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds\);/;
     expect(readFileSync(join(source, revoking[0]!), "utf8")).toMatch(gate);
     // What waits or limits a time has the clock that no one can set: these read what a response says in a date, or both clocks.

@@ -1,7 +1,7 @@
 // Ctrl-C and SIGTERM, and the clock that they cut short.
 import { setMaxListeners } from "node:events";
 import { hrtime } from "node:process";
-import type { Clock } from "../changes/workbench.ts";
+import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
 /** How long the response to a change that was already sent is waited for after the first Ctrl-C. */

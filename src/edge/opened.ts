@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
 import type { Transport } from "../api/http/exchange.ts";
 import type { TransportOptions } from "../api/http/transport.ts";
-import type { Clock } from "../changes/workbench.ts";
+import type { Clock } from "../operations/workbench.ts";
 import type { DebugEvent } from "./debug-log.ts";
 import { parseDuration } from "../commands/options/global.ts";
 import type { Context, Secrets, Settings } from "../context.ts";

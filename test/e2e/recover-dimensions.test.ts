@@ -251,7 +251,7 @@ describe("a key that was used before, on a disk that is gone", () => {
 });
 
 describe.each(Object.entries(operations))("%s, recovered", (operation, { leave, live: working }) => {
-  // Of each operation but the first a sample: the rest is the same in test/unit/changes.
+  // Of each operation but the first a sample: the rest is the same in test/unit/operations.
   const isWhole = isFull || operation === "a creation";
   const tried = Object.entries(dimensions).filter((_dimension, index) => isWhole || index % 3 === 0);
   it.each(tried)("under %s", async (_name, { words = [], env, before }) => {

@@ -1,6 +1,6 @@
 // The whole table: every operation, interrupted at every one of its requests and syncs, recovered in every other world. What
 // reaches the service and how it ends are those of a plain recovery, or the recovery refuses, says why and changes nothing;
-// then a plain one ends as it would have. (In memory, at every step: test/unit/changes/recover-dimensions.test.ts.)
+// then a plain one ends as it would have. (In memory, at every step: test/unit/operations/recover-dimensions.test.ts.)
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, stayInThisProcess } from "../support/program.ts";

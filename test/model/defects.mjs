@@ -7,11 +7,11 @@ export const defects = [
   },
   {
     name: "2 a rotation whose new client was revoked meanwhile revokes the old one",
-    changes: [["changes/overlap.ts", 'if (status === undefined || status === "active") return;', "return;"]],
+    changes: [["operations/overlap.ts", 'if (status === undefined || status === "active") return;', "return;"]],
   },
   {
     name: "3 a client that was made before, with the same key, is taken for lost",
-    changes: [["changes/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
+    changes: [["operations/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
   },
   {
     name: "4 prune forgets live clients",
@@ -19,12 +19,16 @@ export const defects = [
   },
   {
     name: "5 after 429 the same creation gets another key",
-    changes: [["changes/sending.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
+    changes: [["operations/sending.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
   },
   {
     name: "30 what somebody revoked on purpose is made again",
     changes: [
-      ["changes/oauth-client/replace.ts", "if (begun === undefined) await assertClientNotRevoked(bench, lease);", ""],
+      [
+        "operations/oauth-client/replace.ts",
+        "if (begun === undefined) await assertClientNotRevoked(bench, lease);",
+        "",
+      ],
     ],
   },
   {
@@ -41,7 +45,7 @@ export const defects = [
     name: "50 without a token endpoint a rotation needs no proof",
     changes: [
       [
-        "changes/overlap.ts",
+        "operations/overlap.ts",
         "if (await options.mayRevokeUnproven(lease.entry))",
         "if (bench.account.proof === null || (await options.mayRevokeUnproven(lease.entry)))",
       ],
@@ -49,28 +53,28 @@ export const defects = [
   },
   {
     name: "51 a rotation typed with other flags goes on with the old ones",
-    changes: [["changes/overlap.ts", "if (others.length === 0) return;", "return;"]],
+    changes: [["operations/overlap.ts", "if (others.length === 0) return;", "return;"]],
   },
   {
     name: "52 the clock of the first command decides what was made",
     changes: [
       [
-        "changes/access-key/recover.ts",
+        "operations/access-key/recover.ts",
         "return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;",
         "return true;",
       ],
-      ["changes/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
+      ["operations/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
     ],
   },
   {
     name: "53 a secret that is kept elsewhere is taken for lost",
     changes: [
       [
-        "changes/delivery-recovery.ts",
+        "operations/delivery-recovery.ts",
         "const { kept_at } = entry.detail;",
         "const { kept_at } = entry.detail;\n  return;",
       ],
-      ["changes/workbench.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
+      ["operations/workbench.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
     ],
   },
   {
@@ -80,9 +84,9 @@ export const defects = [
   {
     name: "59 an answer with the old id: the only one is revoked",
     changes: [
-      ["changes/overlap.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
+      ["operations/overlap.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
       [
-        "changes/oauth-client/create.ts",
+        "operations/oauth-client/create.ts",
         "return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });",
         "return undefined;",
       ],
@@ -92,7 +96,7 @@ export const defects = [
     name: "60 a receipt that is not what was asked for is done",
     changes: [
       [
-        "changes/oauth-client/create.ts",
+        "operations/oauth-client/create.ts",
         "return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });",
         "return undefined;",
       ],
@@ -102,7 +106,7 @@ export const defects = [
     name: "61 a 404 settles a revocation of unknown outcome",
     changes: [
       [
-        "changes/revocation.ts",
+        "operations/revocation.ts",
         'state: mayHaveArrived ? "unknown" : "refused", last_error',
         'state: error.kind === "outcome_unknown" ? "unknown" : "refused", last_error',
       ],
@@ -110,13 +114,13 @@ export const defects = [
   },
   {
     name: "a rotation's own key is taken for another entry's (found by this simulation)",
-    changes: [["changes/access-key/recover.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
+    changes: [["operations/access-key/recover.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
   },
   {
     name: "a kept secret is settled under the id of what it replaces (found by this simulation)",
     changes: [
       [
-        "changes/delivery-recovery.ts",
+        "operations/delivery-recovery.ts",
         "keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs",
         "entry.detail.differs",
       ],
@@ -124,13 +128,13 @@ export const defects = [
   },
   {
     name: "a client that another machine made between two requests is taken for lost (found by this simulation)",
-    changes: [["changes/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
+    changes: [["operations/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
   },
   {
     name: "a list that cannot be had now lets the only key that works be revoked (found by this simulation)",
     changes: [
       [
-        "changes/revocation.ts",
+        "operations/revocation.ts",
         'if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;',
         "if (error instanceof Failure) return undefined;",
       ],
@@ -139,14 +143,14 @@ export const defects = [
   {
     name: "two replacements of one lost secret are both made (found by this simulation)",
     changes: [
-      ["changes/recovery.ts", "if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);", ""],
+      ["operations/recovery.ts", "if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);", ""],
     ],
   },
   {
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
     changes: [
       [
-        "changes/access-key/recover.ts",
+        "operations/access-key/recover.ts",
         "others.find((one) => otherPlaces(one, secrets.place).length > 0",
         "others.find((one) => otherPlaces(one, secrets.place).length < 0",
       ],
@@ -154,17 +158,21 @@ export const defects = [
   },
   {
     name: "a key that a running process is creating is taken for another entry's (found by this simulation)",
-    changes: [["changes/access-key/recover.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
+    changes: [["operations/access-key/recover.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
   },
   {
     name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",
     changes: [
-      ["changes/overlap.ts", "watched.secret !== undefined && !isProvenBefore &&", "watched.secret !== undefined &&"],
+      [
+        "operations/overlap.ts",
+        "watched.secret !== undefined && !isProvenBefore &&",
+        "watched.secret !== undefined &&",
+      ],
     ],
   },
   {
     name: "two rotations of a key in place at the same time both happen",
-    changes: [["changes/access-key/rotate.ts", 'const first = kind === "new" ?', "const first = false ?"]],
+    changes: [["operations/access-key/rotate.ts", 'const first = kind === "new" ?', "const first = false ?"]],
   },
   {
     name: "an earlier rotation in place is sent again after a later one",
@@ -180,33 +188,33 @@ export const defects = [
   {
     name: "a secret that one of several destinations has is called lost",
     changes: [
-      ["changes/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
+      ["operations/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
   },
   // Promises of the order of steps (promises.ts), each broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
     changes: [
-      ["changes/oauth-client/create.ts", "attempts: this.#entry.attempts + 1,", "attempts: this.#entry.attempts,"],
+      ["operations/oauth-client/create.ts", "attempts: this.#entry.attempts + 1,", "attempts: this.#entry.attempts,"],
     ],
   },
   {
     name: "order: a key that may have been made is requested again",
-    changes: [["changes/access-key/create.ts", "in_flight: true,", "in_flight: false,"]],
+    changes: [["operations/access-key/create.ts", "in_flight: true,", "in_flight: false,"]],
   },
   {
     name: "order: the journal does not say where the secret may be kept",
-    changes: [["changes/access-key/create.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
+    changes: [["operations/access-key/create.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
   },
   {
     name: "order: a creation is sent without room to keep its secret",
-    changes: [["changes/oauth-client/create.ts", "await this.#bench.secrets.reserve(this.#entry.id);", ""]],
+    changes: [["operations/oauth-client/create.ts", "await this.#bench.secrets.reserve(this.#entry.id);", ""]],
   },
   {
     name: "order: a key is requested before its destination is ready",
     changes: [
       [
-        "changes/access-key/create.ts",
+        "operations/access-key/create.ts",
         "const record = await reserveDestination(bench, lease, { destination });",
         "const record = await destination.check();",
       ],
@@ -216,7 +224,7 @@ export const defects = [
     name: "order: a stored request is sent with other bytes",
     changes: [
       [
-        "changes/oauth-client/create.ts",
+        "operations/oauth-client/create.ts",
         "oauthClients.create(request_text, idempotency_key!)",
         "oauthClients.create(request_text.padEnd(90 + this.#attempt), idempotency_key!)",
       ],
@@ -226,7 +234,7 @@ export const defects = [
     name: "order: a secret is printed before it is kept",
     changes: [
       [
-        "changes/secret-delivery.ts",
+        "operations/secret-delivery.ts",
         "const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));",
         "const isKept = keptBefore;",
       ],
@@ -236,7 +244,7 @@ export const defects = [
     name: "order: an entry is done before its secret was delivered",
     changes: [
       [
-        "changes/secret-delivery.ts",
+        "operations/secret-delivery.ts",
         'state: refusal === undefined ? "undelivered" : "secret_lost",',
         'state: refusal === undefined ? "done" : "secret_lost",',
       ],
@@ -248,13 +256,13 @@ export const defects = [
   },
   {
     name: "order: a kept secret is destroyed before it is delivered",
-    changes: [["changes/secret-delivery.ts", "if (!isSettled(entry.state)) return;", ""]],
+    changes: [["operations/secret-delivery.ts", "if (!isSettled(entry.state)) return;", ""]],
   },
   {
     name: "order: the old one is revoked before the new one is shown to work",
     changes: [
       [
-        "changes/overlap.ts",
+        "operations/overlap.ts",
         "if (known !== undefined && (await contract.prove(child, known))) return",
         "if (known !== undefined) return",
       ],
@@ -263,19 +271,19 @@ export const defects = [
   {
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
-      ["changes/overlap.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
-      ["changes/revocation.ts", "if (proof === undefined)", "if (id === undefined)"],
+      ["operations/overlap.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
+      ["operations/revocation.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },
   {
     name: "order: a revocation leaves before Retry-After",
-    changes: [["changes/revocation.ts", "await untilDue(bench, lease.entry);", ""]],
+    changes: [["operations/revocation.ts", "await untilDue(bench, lease.entry);", ""]],
   },
   {
     name: "order: something is sent after a secret could not be kept",
     changes: [
       [
-        "changes/secret-delivery.ts",
+        "operations/secret-delivery.ts",
         'bench.disk.markFailed(reasonOf(error));\n    bench.tell.warn(withReason("No copy',
         'bench.tell.warn(withReason("No copy',
       ],
@@ -283,23 +291,25 @@ export const defects = [
   },
   {
     name: "order: an overlap is not waited for",
-    changes: [["changes/overlap.ts", "const isDue = lease.entry.detail.overlap_ms === 0 ||", "const isDue = true ||"]],
+    changes: [
+      ["operations/overlap.ts", "const isDue = lease.entry.detail.overlap_ms === 0 ||", "const isDue = true ||"],
+    ],
   },
   {
     name: "order: --keep-old does not keep the old one",
     changes: [
-      ["changes/overlap.ts", 'if (lease.entry.detail.keep_old === true) return { kind: "nothing to revoke" };', ""],
+      ["operations/overlap.ts", 'if (lease.entry.detail.keep_old === true) return { kind: "nothing to revoke" };', ""],
     ],
   },
   {
     name: "order: what is lost is revoked before the journal says so",
-    changes: [["changes/oauth-client/replace.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
+    changes: [["operations/oauth-client/replace.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
   },
   {
     name: "order: a revocation is sent before it is on disk",
     changes: [
       [
-        "changes/revocation.ts",
+        "operations/revocation.ts",
         "await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, put_off: false } });",
         "",
       ],
@@ -309,7 +319,7 @@ export const defects = [
     name: "order: the lease of a creation is not given back",
     changes: [
       [
-        "changes/access-key/create.ts",
+        "operations/access-key/create.ts",
         "    return created;\n  } finally {\n    await lease.release();",
         "    return created;\n  } finally {",
       ],
@@ -317,13 +327,13 @@ export const defects = [
   },
   {
     name: "order: what was reserved is not given back",
-    changes: [["changes/secret-delivery.ts", "async () => destination?.release(),", "async () => {},"]],
+    changes: [["operations/secret-delivery.ts", "async () => destination?.release(),", "async () => {},"]],
   },
   {
     name: "order: the room of a secret is not given back",
     changes: [
       [
-        "changes/secret-delivery.ts",
+        "operations/secret-delivery.ts",
         "async () => secrets.release(id, { keepsProof: !isSettled(state) || parent !== null }),",
         "async () => {},",
       ],
@@ -331,21 +341,21 @@ export const defects = [
   },
   {
     name: "order: a command sends again before Retry-After",
-    changes: [["changes/sending.ts", "retryAfterSeconds: retryAfterOf(answer),", "retryAfterSeconds: undefined,"]],
+    changes: [["operations/sending.ts", "retryAfterSeconds: retryAfterOf(answer),", "retryAfterSeconds: undefined,"]],
   },
   {
     name: "order: a later command sends before Retry-After",
-    changes: [["changes/sending.ts", "if (leftMs <= 0) return;", "return;"]],
+    changes: [["operations/sending.ts", "if (leftMs <= 0) return;", "return;"]],
   },
   {
     name: "order: something is sent after the journal could not be written",
-    changes: [["changes/workbench.ts", "    bench.disk.markFailed(why);", ""]],
+    changes: [["operations/workbench.ts", "    bench.disk.markFailed(why);", ""]],
   },
   {
     name: "order: a creation is sent after an interruption",
     changes: [
       [
-        "changes/oauth-client/create.ts",
+        "operations/oauth-client/create.ts",
         "if (this.#bench.clock.interruption.aborted) throw this.#bench.clock.interruption.reason;",
         "",
       ],
@@ -354,17 +364,17 @@ export const defects = [
   {
     name: "order: a revocation is sent after an interruption",
     changes: [
-      ["changes/revocation.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
+      ["operations/revocation.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
     ],
   },
   {
     name: "order: what was reserved for a replacement stays (found by this simulation)",
     changes: [
-      ["changes/access-key/recover.ts", "await releaseReserved(bench, replacement.entry, options.destination);", ""],
+      ["operations/access-key/recover.ts", "await releaseReserved(bench, replacement.entry, options.destination);", ""],
     ],
   },
   {
     name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
-    changes: [["changes/access-key/recover.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
+    changes: [["operations/access-key/recover.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
   },
 ];

@@ -1,15 +1,15 @@
 // A history: what some people type on some machines, in which order everything happens, what fails, and what the promises
 // of docs/design say of the end. All of it follows from one number.
-import { createAccessKey } from "../../src/changes/access-key/create.ts";
-import { replaceAccessKey } from "../../src/changes/access-key/replace.ts";
-import { revokeAccessKey, revokeOAuthClient } from "../../src/changes/revocation.ts";
-import { rotateAccessKey } from "../../src/changes/access-key/rotate.ts";
-import { deliverKept } from "../../src/changes/delivery-recovery.ts";
-import { createOAuthClient } from "../../src/changes/oauth-client/create.ts";
-import { finishOrReplace } from "../../src/changes/oauth-client/replace.ts";
-import { rotateOAuthClient } from "../../src/changes/oauth-client/rotate.ts";
-import { recover } from "../../src/changes/recovery.ts";
-import type { Workbench } from "../../src/changes/workbench.ts";
+import { createAccessKey } from "../../src/operations/access-key/create.ts";
+import { replaceAccessKey } from "../../src/operations/access-key/replace.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../src/operations/revocation.ts";
+import { rotateAccessKey } from "../../src/operations/access-key/rotate.ts";
+import { deliverKept } from "../../src/operations/delivery-recovery.ts";
+import { createOAuthClient } from "../../src/operations/oauth-client/create.ts";
+import { finishOrReplace } from "../../src/operations/oauth-client/replace.ts";
+import { rotateOAuthClient } from "../../src/operations/oauth-client/rotate.ts";
+import { recover } from "../../src/operations/recovery.ts";
+import type { Workbench } from "../../src/operations/workbench.ts";
 import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { prunable } from "../../src/journal/prunable.ts";

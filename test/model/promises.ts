@@ -1,10 +1,10 @@
 // What integ promises of the order of its steps. The simulated world reports every request, response, record, kept copy and end
 // of a process as it happens; a promise that does not hold then is noted with the entry that broke it.
 import type { Attempt } from "../../src/api/call/attempt.ts";
-import { isPartlyDelivered } from "../../src/changes/delivery-recovery.ts";
+import { isPartlyDelivered } from "../../src/operations/delivery-recovery.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
-import type { Made, Request } from "../unit/changes/an-account.ts";
+import type { Made, Request } from "../unit/operations/an-account.ts";
 import type { Machine } from "./in-memory.ts";
 import type { Surroundings, World } from "./simulated-world.ts";
 import type { Process } from "./turns.ts";

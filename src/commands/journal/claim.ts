@@ -1,14 +1,14 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { detailsOf, withReason } from "../../changes/workbench.ts";
+import { detailsOf, withReason } from "../../operations/workbench.ts";
 import {
   belonging,
   completeDelivery,
   keptElsewhere,
   secretFieldOf,
   settleClaimed,
-} from "../../changes/delivery-recovery.ts";
+} from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
-import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
+import { claimStep, originOf, reserveDestination } from "../../operations/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";

@@ -48,7 +48,7 @@ export async function deliveriesOf(journal: Journal, entry: Entry): Promise<Deli
 async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   const creation = entry.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   if (entry.operation !== "oauth_client.rotate" && entry.operation !== "access_key.rotate") return undefined;
-  const { currentChild } = await import("../../changes/overlap.ts");
+  const { currentChild } = await import("../../operations/overlap.ts");
   return currentChild(journal, entry, creation);
 }
 

@@ -1,6 +1,6 @@
 // Who the entries of one recovery are finished as.
-import { outcomeIsUnknown, type Recovered } from "../../changes/recovery.ts";
-import type { Account } from "../../changes/workbench.ts";
+import { outcomeIsUnknown, type Recovered } from "../../operations/recovery.ts";
+import type { Account } from "../../operations/workbench.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { placesOf, type SecretOptions } from "../../secrets/destination.ts";
 

@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { isForProfile } from "../../changes/revocation.ts";
-import { recover, rootOf, worstOf, type Recovered } from "../../changes/recovery.ts";
-import { DiskHealth, serviceTime, type Workbench } from "../../changes/workbench.ts";
+import { isForProfile } from "../../operations/revocation.ts";
+import { recover, rootOf, worstOf, type Recovered } from "../../operations/recovery.ts";
+import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";

@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key/create.ts";
+import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../operations/access-key/create.ts";
 import type { Context } from "../../context.ts";
-import type { Workbench } from "../../changes/workbench.ts";
+import type { Workbench } from "../../operations/workbench.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   showRequest,

@@ -1,4 +1,4 @@
-import { keyRevocationIntent, revokeAccessKey } from "../../changes/revocation.ts";
+import { keyRevocationIntent, revokeAccessKey } from "../../operations/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";

@@ -1,9 +1,9 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
+import { creationIntent, createOAuthClient, type CreationEnd } from "../../operations/oauth-client/create.ts";
 // Immediately: a process that can open no more files after the request must still end as it should.
-import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
-import { secretLost } from "../../changes/secret-delivery.ts";
-import type { Workbench } from "../../changes/workbench.ts";
+import { replaceLostSecret } from "../../operations/oauth-client/replace.ts";
+import { secretLost } from "../../operations/secret-delivery.ts";
+import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";

@@ -1,4 +1,4 @@
-import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../operations/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";

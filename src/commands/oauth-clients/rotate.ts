@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
-import type { Rotated } from "../../changes/overlap.ts";
-import { serviceTime } from "../../changes/workbench.ts";
+import { rotateOAuthClient } from "../../operations/oauth-client/rotate.ts";
+import type { Rotated } from "../../operations/overlap.ts";
+import { serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";

@@ -1,5 +1,5 @@
 // The context as the profile that a policy belongs to, and what every command of policies begins with.
-import type { Account } from "../../changes/workbench.ts";
+import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Policy } from "../../policy/policy.ts";

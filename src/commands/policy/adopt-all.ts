@@ -1,4 +1,4 @@
-import { DiskHealth } from "../../changes/workbench.ts";
+import { DiskHealth } from "../../operations/workbench.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";

@@ -1,5 +1,5 @@
 // What both adoptions check, record and show.
-import { type Workbench, madeFor } from "../../changes/workbench.ts";
+import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";

@@ -1,6 +1,6 @@
 // The plan that is asked about, and how what was made of it is shown.
-import { worstOf } from "../../changes/recovery.ts";
-import { isInterruption } from "../../changes/workbench.ts";
+import { worstOf } from "../../operations/recovery.ts";
+import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";

@@ -1,18 +1,24 @@
 // One item of a plan carried out: an entry of the journal and a change that exists already. Nothing of it is kept elsewhere.
-import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../changes/access-key/create.ts";
+import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/access-key/create.ts";
 import {
   keyReplacementIntent,
   type KeyReplacementRequest,
   replaceAccessKey,
-} from "../../changes/access-key/replace.ts";
-import { deliverKept } from "../../changes/delivery-recovery.ts";
+} from "../../operations/access-key/replace.ts";
+import { deliverKept } from "../../operations/delivery-recovery.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
-import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
-import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
-import { clientRotationIntent, rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
-import { asEntryStands, resumeWork, rootOf } from "../../changes/recovery.ts";
-import { secretLost } from "../../changes/secret-delivery.ts";
-import { type DiskHealth, isInterruption, lastErrorOf, serviceTime, type Workbench } from "../../changes/workbench.ts";
+import { creationIntent, createOAuthClient, type CreationEnd } from "../../operations/oauth-client/create.ts";
+import { replaceLostSecret } from "../../operations/oauth-client/replace.ts";
+import { clientRotationIntent, rotateOAuthClient } from "../../operations/oauth-client/rotate.ts";
+import { asEntryStands, resumeWork, rootOf } from "../../operations/recovery.ts";
+import { secretLost } from "../../operations/secret-delivery.ts";
+import {
+  type DiskHealth,
+  isInterruption,
+  lastErrorOf,
+  serviceTime,
+  type Workbench,
+} from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { flags } from "../../next-step.ts";

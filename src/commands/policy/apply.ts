@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { resolve } from "node:path";
-import { DiskHealth, serviceTime } from "../../changes/workbench.ts";
+import { DiskHealth, serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";

@@ -1,5 +1,5 @@
 // What `apply` would send, item after item.
-import type { Workbench } from "../../changes/workbench.ts";
+import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { shortDuration } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";

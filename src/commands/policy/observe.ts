@@ -2,7 +2,7 @@
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
-import type { Account } from "../../changes/workbench.ts";
+import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";

@@ -1,5 +1,5 @@
 // Clients and keys that no item of a policy is about: each is asked for by itself, at a terminal.
-import type { Workbench } from "../../changes/workbench.ts";
+import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
 import { actingAs } from "../running/change.ts";
@@ -19,8 +19,8 @@ export async function revokeUnmanaged(
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
     const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
     if (!(await output.confirm(question, { destructive: true }))) continue;
-    if (kind === "oauth_client") await (await import("../../changes/revocation.ts")).revokeOAuthClient(bench, id);
-    else await (await import("../../changes/revocation.ts")).revokeAccessKey(bench, id);
+    if (kind === "oauth_client") await (await import("../../operations/revocation.ts")).revokeOAuthClient(bench, id);
+    else await (await import("../../operations/revocation.ts")).revokeAccessKey(bench, id);
     output.note(`The ${noun} ${id} is revoked.`);
   }
 }

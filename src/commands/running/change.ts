@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/call/request.ts";
-import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
+import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import {

@@ -1,11 +1,11 @@
 // The steps of each change of the account, as its real run goes through them if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
-import { type KeyCreation, keyCreationIntent } from "../../changes/access-key/create.ts";
-import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
-import { keyRevocationIntent, clientRevocationIntent } from "../../changes/revocation.ts";
-import { creationIntent } from "../../changes/oauth-client/create.ts";
-import type { ClientRotationRequest, OldClient } from "../../changes/oauth-client/rotate.ts";
-import type { Workbench } from "../../changes/workbench.ts";
+import { type KeyCreation, keyCreationIntent } from "../../operations/access-key/create.ts";
+import type { KeyReplacementRequest } from "../../operations/access-key/replace.ts";
+import { keyRevocationIntent, clientRevocationIntent } from "../../operations/revocation.ts";
+import { creationIntent } from "../../operations/oauth-client/create.ts";
+import type { ClientRotationRequest, OldClient } from "../../operations/oauth-client/rotate.ts";
+import type { Workbench } from "../../operations/workbench.ts";
 import { dueAt, type Entry, isSettled, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";

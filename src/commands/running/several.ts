@@ -1,5 +1,5 @@
 // The same change of several things named by one command: one that fails does not stop the others.
-import { isInterruption } from "../../changes/workbench.ts";
+import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";

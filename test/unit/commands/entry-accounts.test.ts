@@ -1,9 +1,9 @@
 // Who the entries of one recovery are finished as: which of them share an account, and when it is asked for again.
 import { describe, expect, it } from "vitest";
-import type { Account } from "../../../src/changes/workbench.ts";
+import type { Account } from "../../../src/operations/workbench.ts";
 import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
 import { Failure } from "../../../src/errors.ts";
-import type { Recovered } from "../../../src/changes/recovery.ts";
+import type { Recovered } from "../../../src/operations/recovery.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/destination.ts";
 import { entry as anEntry } from "../policy/an-entry.ts";

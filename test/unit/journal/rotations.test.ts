@@ -1,9 +1,9 @@
 // Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
 // the place of is never sent again.
 import { describe, expect, it } from "vitest";
-import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
-import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
-import { refuseSecond, type Workbench } from "../../../src/changes/workbench.ts";
+import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
+import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import { refuseSecond, type Workbench } from "../../../src/operations/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
@@ -16,7 +16,7 @@ import {
   rotationUnderWay,
 } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
-import { AWorld, type Ended, type Setting } from "../changes/a-world.ts";
+import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
 type Mode = "in_place" | "replacement" | "client";
 

@@ -1,9 +1,9 @@
 // Which entry recovery finishes, as whom, and with which exit code it ends.
 import { describe, expect, it } from "vitest";
-import { type Recovered, worstOf } from "../../../src/changes/recovery.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
-import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
-import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
+import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
+import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
+import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";

@@ -1,11 +1,11 @@
 // Every operation as a person asks for it, in a world where it can be done: for tables over all of them.
-import { createAccessKey } from "../../../src/changes/access-key/create.ts";
-import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/changes/revocation.ts";
-import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
-import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
-import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+import { createAccessKey } from "../../../src/operations/access-key/create.ts";
+import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
+import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
 

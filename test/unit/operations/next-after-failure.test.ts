@@ -11,8 +11,8 @@ import {
   saysNothingWasDone,
   standsUntilChanged,
   withReason,
-} from "../../../src/changes/workbench.ts";
-import { assertAsAsked, secretLost } from "../../../src/changes/secret-delivery.ts";
+} from "../../../src/operations/workbench.ts";
+import { assertAsAsked, secretLost } from "../../../src/operations/secret-delivery.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

@@ -1,9 +1,14 @@
 // Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey, revokeOAuthClient, revoke, type RevocationGrounds } from "../../../src/changes/revocation.ts";
+import {
+  revokeAccessKey,
+  revokeOAuthClient,
+  revoke,
+  type RevocationGrounds,
+} from "../../../src/operations/revocation.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
-import { madeFor } from "../../../src/changes/workbench.ts";
+import { madeFor } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, everyCrash, type Setting } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 

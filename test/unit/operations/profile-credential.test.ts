@@ -1,6 +1,6 @@
 // A rotation of the credential that its own profile uses: the old one stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
-import { assertProfileHasIt, isForProfile } from "../../../src/changes/revocation.ts";
+import { assertProfileHasIt, isForProfile } from "../../../src/operations/revocation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -10,7 +10,7 @@ import {
   listedStatus,
   revokeAccessKey,
   statusBeforeRevocation,
-} from "../../../src/changes/revocation.ts";
+} from "../../../src/operations/revocation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
 

@@ -10,11 +10,11 @@ import {
   reserveDestination,
   secretLost,
   undelivered,
-} from "../../../src/changes/secret-delivery.ts";
-import { isPartlyDelivered, reserveBeforeRevocation } from "../../../src/changes/delivery-recovery.ts";
-import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/changes/access-key/create.ts";
-import { clientReceipt } from "../../../src/changes/oauth-client/replace.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+} from "../../../src/operations/secret-delivery.ts";
+import { isPartlyDelivered, reserveBeforeRevocation } from "../../../src/operations/delivery-recovery.ts";
+import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/access-key/create.ts";
+import { clientReceipt } from "../../../src/operations/oauth-client/replace.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";

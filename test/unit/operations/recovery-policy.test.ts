@@ -1,7 +1,14 @@
 // What recovery decides by itself: where the work on an entry begins, what its failure is called, which steps it tells of, and
 // where a secret of a rotation goes.
 import { describe, expect, it } from "vitest";
-import { asEntryStands, recover, type Recovered, resumeWork, rootOf, worstOf } from "../../../src/changes/recovery.ts";
+import {
+  asEntryStands,
+  recover,
+  type Recovered,
+  resumeWork,
+  rootOf,
+  worstOf,
+} from "../../../src/operations/recovery.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";
 import type { Journal } from "../../../src/journal/journal.ts";

@@ -1,7 +1,7 @@
 // The rotation that clients and keys share: which overlap is waited for, and how one that was typed otherwise is refused.
 import { describe, expect, it } from "vitest";
-import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/changes/overlap.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/overlap.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";

@@ -9,8 +9,8 @@ import {
   putOff,
   untilDue,
   wait,
-} from "../../../src/changes/sending.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+} from "../../../src/operations/sending.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

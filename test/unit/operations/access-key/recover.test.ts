@@ -1,10 +1,10 @@
 // A key whose creation has no known outcome: which key of the list it is taken for, when none is taken, and what a person
 // is told of it.
 import { describe, expect, it } from "vitest";
-import { createAccessKey } from "../../../../src/changes/access-key/create.ts";
-import type { Recovered, RecoveryOptions } from "../../../../src/changes/recovery.ts";
+import { createAccessKey } from "../../../../src/operations/access-key/create.ts";
+import type { Recovered, RecoveryOptions } from "../../../../src/operations/recovery.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
-import { recoverKeyCreation } from "../../../../src/changes/access-key/recover.ts";
+import { recoverKeyCreation } from "../../../../src/operations/access-key/recover.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate, Made } from "../an-account.ts";
 

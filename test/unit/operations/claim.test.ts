@@ -6,8 +6,8 @@ import {
   deliverKept,
   resumeDelivery,
   settleIfFound,
-} from "../../../src/changes/delivery-recovery.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+} from "../../../src/operations/delivery-recovery.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { SecretKeeping } from "../../../src/secrets/kept.ts";

@@ -1,7 +1,7 @@
 // A creation that is refused because the service account has all clients that it can have: what could be revoked is named, as
 // far as the journal knows of it and the service shows it.
 import { expect, it } from "vitest";
-import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
 import { AWorld, type Ended } from "./a-world.ts";
 
 const full = { refused: 409, code: "invalid_request" } as const;

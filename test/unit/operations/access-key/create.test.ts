@@ -5,7 +5,7 @@ import {
   keyCreationIntent,
   keyReceipt,
   markedName,
-} from "../../../../src/changes/access-key/create.ts";
+} from "../../../../src/operations/access-key/create.ts";
 import { Failure, type FailureKind } from "../../../../src/errors.ts";
 import { dueAt, type EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";

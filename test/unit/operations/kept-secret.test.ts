@@ -2,7 +2,7 @@
 // receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
-import { afterClaim, belonging } from "../../../src/changes/delivery-recovery.ts";
+import { afterClaim, belonging } from "../../../src/operations/delivery-recovery.ts";
 import { isUnnamed, type Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 

@@ -9,7 +9,7 @@ import {
   serviceTime,
   type Account,
   type Workbench,
-} from "../../../src/changes/workbench.ts";
+} from "../../../src/operations/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { intent } from "../journal/intent.ts";

@@ -1,8 +1,8 @@
 // An id that no request can carry is refused before anything is written: an entry of it could never be finished.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/changes/revocation.ts";
-import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld } from "./a-world.ts";
 
 const works: Record<string, (bench: Workbench, world: AWorld, id: string) => Promise<unknown>> = {

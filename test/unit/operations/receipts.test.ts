@@ -1,15 +1,15 @@
 // An answer is compared with what was asked for before it counts: operation × field × what the answer says instead. Whatever
 // differs, nothing is revoked, a secret that came is delivered or kept, and a second recovery changes nothing.
 import { describe, expect, it } from "vitest";
-import { createAccessKey } from "../../../src/changes/access-key/create.ts";
-import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
-import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
-import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
-import { replaceLostSecret } from "../../../src/changes/oauth-client/replace.ts";
-import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/changes/revocation.ts";
+import { createAccessKey } from "../../../src/operations/access-key/create.ts";
+import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
+import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
+import { replaceLostSecret } from "../../../src/operations/oauth-client/replace.ts";
+import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
-import type { Workbench } from "../../../src/changes/workbench.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld, type DestinationKind } from "./a-world.ts";
 
 const yes = async (): Promise<boolean> => true;

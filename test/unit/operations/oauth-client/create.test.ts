@@ -1,7 +1,7 @@
 // A creation step by step: the decision table of §4.2, what is on disk before a request leaves, and what is left wherever a
 // step fails or the process ends.
 import { describe, expect, it } from "vitest";
-import { createOAuthClient } from "../../../../src/changes/oauth-client/create.ts";
+import { createOAuthClient } from "../../../../src/operations/oauth-client/create.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
 import type { Destination, RecordOf } from "../../../../src/secrets/destination.ts";

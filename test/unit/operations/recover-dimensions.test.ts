@@ -2,8 +2,8 @@
 // reaches the service and how it ends are those of a plain recovery, or the recovery refuses and says why.
 // (What the command line makes of environment, flags, profiles and folders: test/e2e/recover-dimensions.test.ts.)
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Recovered } from "../../../src/changes/recovery.ts";
-import { type Account, madeAs, otherPlaces, type Workbench } from "../../../src/changes/workbench.ts";
+import type { Recovered } from "../../../src/operations/recovery.ts";
+import { type Account, madeAs, otherPlaces, type Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { AWorld } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";

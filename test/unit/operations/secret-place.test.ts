@@ -1,6 +1,6 @@
 // The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
 import { expect, it } from "vitest";
-import { reserveDestination } from "../../../src/changes/secret-delivery.ts";
+import { reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
 

@@ -1,7 +1,7 @@
 // All that a change touches, in memory: the account, the journal, what is kept and where secrets go, the clock. It outlives
 // the processes that work in it: each of them may be made to crash at any call, and the next finds what is left.
-import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
-import { DiskHealth, type Workbench } from "../../../src/changes/workbench.ts";
+import { recover, type Recovered, type RecoveryOptions } from "../../../src/operations/recovery.ts";
+import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import { type Entry, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";

@@ -1,7 +1,7 @@
 // The way out of a lost secret: the client revoked, seen revoked, and another one made under a new key.
 import { describe, expect, it } from "vitest";
-import { createOAuthClient, type CreationEnd } from "../../../../src/changes/oauth-client/create.ts";
-import { replaceLostSecret } from "../../../../src/changes/oauth-client/replace.ts";
+import { createOAuthClient, type CreationEnd } from "../../../../src/operations/oauth-client/create.ts";
+import { replaceLostSecret } from "../../../../src/operations/oauth-client/replace.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
