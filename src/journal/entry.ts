@@ -43,7 +43,24 @@ export function isSettled(state: string): boolean {
 /** When the next step of an entry is due, ISO 8601 UTC; undefined if that is now. */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
-  return state === "open" && detail.put_off === true ? detail.put_off_until : undefined;
+  return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
+}
+
+type Sent = Pick<Entry, "state" | "attempts" | "detail">;
+
+/** A request of the entry may have arrived, and its outcome is not known. A crash before the response is recorded leaves this true. */
+export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">): boolean {
+  return state === "unknown" || detail.in_flight === true;
+}
+
+/** Requests left, and the service refused each one as too early (429): none of them changed anything. */
+export function isPutOff({ state, attempts, detail }: Sent): boolean {
+  return state === "open" && attempts > 0 && detail.in_flight !== true;
+}
+
+/** The client of a key that was given by hand may have been made elsewhere: whoever made it has its secret. */
+export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
+  return operation === "oauth_client.create" && detail.own_key !== true;
 }
 
 /** True if something is to be done now: unfinished, and not before its time (an overlap that runs, a wait that was asked for). */
@@ -67,16 +84,14 @@ interface SecretDetail {
   readonly differs?: string;
   /** A person has claimed the secret: it is not lost, wherever it went. */
   readonly secret_claimed?: boolean;
-  /** Every request so far was refused as too early (429): none of them changed anything. */
-  readonly put_off?: boolean;
   /** Until when the service asked to wait, by its own clock, ISO 8601 UTC; absent if it did not say. */
   readonly put_off_until?: string;
+  /** A request may have arrived; a crash between the record and the response leaves it true. */
+  readonly in_flight?: boolean;
 }
 
 /** A request that must not be repeated blindly, because the contract has no key for it. */
 interface RequestDetail extends SecretDetail {
-  /** A request may have arrived; a crash between the record and the response leaves it true. */
-  readonly in_flight?: boolean;
   /** When the last request left, ISO 8601 UTC. */
   readonly sent_at?: string;
   /** The user that the key is bound to. */
@@ -112,12 +127,8 @@ interface EntryDetails {
     readonly own_key?: boolean;
     /** The credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
     readonly sent_as?: string;
-    /** The key was given by hand: someone else may have made the client, and have its secret. */
-    readonly made_before?: boolean;
     /** A request to revoke the client, whose secret is lost, has left. */
     readonly revoking?: boolean;
-    /** The client whose secret is lost has been revoked. */
-    readonly revoked?: boolean;
   };
   "oauth_client.revoke": SecretDetail;
   "oauth_client.adopt": SecretDetail & { readonly client_id?: string | null };
@@ -392,6 +403,11 @@ export function wasClaimed(entry: Entry): boolean {
 /** Id of the client or key that a rotation is of. */
 export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string | undefined {
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
+}
+
+/** The entry whose lost client or key was seen revoked before this one's request left. */
+export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
+  return attempts > 0 ? replaces : null;
 }
 
 /** True of a rotation of a key that gives it a new secret (§4.4). */

@@ -328,14 +328,6 @@ export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<E
   await deliverSecret(work, kept, { learned, isKept: true });
 }
 
-/**
- * True unless the key is random and of this entry alone: another machine may have sent a key that was given by hand, at the
- * same moment too, and have the secret. Nothing that the service shows says whose request made the client.
- */
-export function mayBeMadeElsewhere({ detail }: Entry): boolean {
-  return detail.own_key !== true;
-}
-
 /** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
 export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;

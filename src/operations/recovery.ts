@@ -2,7 +2,7 @@
 import { eachInParallel } from "../parallel.ts";
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
 import { otherAccount } from "../journal/account.ts";
-import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
+import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
@@ -177,20 +177,15 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   return above ? rootOf(journal, above.id) : entry;
 }
 
-/** Whether the service may have done what was sent for the entry: what it says to another attempt settles nothing. */
-export function outcomeIsUnknown({ state, attempts, detail }: Entry): boolean {
-  return state === "unknown" || (state === "open" && attempts > 0 && detail.put_off !== true);
-}
-
 /**
  * The entry's state decides, whatever stopped the recovery this time: one that is still unknown is unknown, Ctrl-C or not
  * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
  */
 export function asEntryStands(entry: Entry, failure: Failure): Failure {
   // Refused as too early: the entry stays open, and nothing of it is unknown.
-  const isPutOff = entry.detail.put_off === true || (failure.kind === "rate_limited" && entry.state === "open");
-  const isUnknown = entry.state === "unknown" || (outcomeIsUnknown(entry) && !isPutOff);
-  const isLeft = entry.state === "open" && !isInterruption(failure) && !isPutOff;
+  const isTooEarly = isPutOff(entry) || (failure.kind === "rate_limited" && entry.state === "open");
+  const isUnknown = entry.state === "unknown" || (entry.state === "open" && mayHaveArrived(entry) && !isTooEarly);
+  const isLeft = entry.state === "open" && !isInterruption(failure) && !isTooEarly;
   const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
   const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : isLost ? "secret_lost" : failure.kind;
   return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));

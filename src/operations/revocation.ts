@@ -3,9 +3,9 @@
 // may have arrived.
 import { type Attempt, failureOf, type Answered } from "../api/call/attempt.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, detailOf } from "../journal/entry.ts";
+import { type Entry, detailOf, mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { delayBeforeNext, exchanged, isTooEarly, putOff, untilDue, wait, readUntilAnswered } from "./sending.ts";
+import { delayBeforeNext, exchanged, isTooEarly, untilDue, wait, readUntilAnswered } from "./sending.ts";
 import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/call/request.ts";
@@ -129,36 +129,31 @@ export async function revokeUnderEntry<R>(
   lease: EntryLease,
   { id, work }: JournalledRevocation<R>,
 ): Promise<R> {
-  let mayHaveArrived = hasPossiblyArrived(lease.entry);
+  let hasArrived = mayHaveArrived(lease.entry);
   try {
     const end = await work(async (event) => {
       if (event === "send") {
         const { attempts, detail } = lease.entry;
-        await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, put_off: false } });
+        await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
         return;
       }
-      mayHaveArrived = true;
+      hasArrived = true;
       await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(event) });
     });
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
     return end;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    mayHaveArrived ||= error.kind === "outcome_unknown";
+    hasArrived ||= error.kind === "outcome_unknown";
     // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
-    const isPutOff = isTooEarly(error) || lease.entry.detail.put_off_until !== undefined;
-    const last_error = lastErrorOf(error);
-    if (!mayHaveArrived && isPutOff) await recordAfterwards(bench, lease, putOff(lease.entry, error));
-    else await recordAfterwards(bench, lease, { state: mayHaveArrived ? "unknown" : "refused", last_error });
-    throw !mayHaveArrived
+    const isLater = isTooEarly(error) || lease.entry.detail.put_off_until !== undefined;
+    const state = hasArrived ? "unknown" : isLater ? "open" : "refused";
+    const detail = { ...lease.entry.detail, in_flight: hasArrived };
+    await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(error), detail });
+    throw !hasArrived
       ? new Failure(error.kind, error.message, detailsOf(lease.entry, error.details))
       : outcomeUnknown(lease.entry, error);
   }
-}
-
-/** A request of this or an earlier process may have arrived. */
-function hasPossiblyArrived({ state, attempts, detail }: Entry): boolean {
-  return state === "unknown" || (attempts > 0 && detail.put_off !== true);
 }
 
 // The revocation of an OAuth client (§3.1, §4.2): repeated until the service has said `revoked`, and journalled, so that a
@@ -264,10 +259,10 @@ export function keyRevocationIntent({ account }: Workbench, id: string): Intent 
 /** Repeats the revocation of an entry until it is confirmed. */
 export function finishKeyRevocation(bench: Workbench, lease: EntryLease): Promise<KeyRevoked> {
   const id = detailOf(lease.entry, "access_key.revoke").key_id;
-  const mayHaveArrived = hasPossiblyArrived(lease.entry);
+  const hasArrived = mayHaveArrived(lease.entry);
   return revokeUnderEntry(bench, lease, {
     id,
-    work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, lease, mayHaveArrived, mark }),
+    work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, lease, mayHaveArrived: hasArrived, mark }),
   });
 }
 

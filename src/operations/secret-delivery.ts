@@ -4,7 +4,7 @@
 import type { Salvage } from "../api/call/attempt.ts";
 import { type CreationRequest, readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import {
   describeDestination,
@@ -291,7 +291,7 @@ export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
-  if (entry.detail.made_before === true) return withRequestId(notLostHere(entry), requestId);
+  if (mayBeMadeElsewhere(entry)) return withRequestId(notLostHere(entry), requestId);
   const others = here === undefined ? [] : otherPlaces(entry, here);
   if (others.length > 0) return withRequestId(perhapsKept(entry, others), requestId);
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";

@@ -2,13 +2,12 @@
 // sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
 import { type Attempt, requestIdOf, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
+import { type Entry, isPutOff, isSameRequest, mayHaveArrived, nextStep, revokedFirst } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   type Workbench,
   detailsOf,
-  lastErrorOf,
   recoveryStep,
   type RecoveryStep,
   isInterruption,
@@ -152,11 +151,6 @@ export function isTooEarly({ kind, details }: Failure): boolean {
   return kind === "rate_limited" && details.unsent !== true;
 }
 
-/** What the journal keeps of a request that was too early, if no earlier one may have arrived. */
-export function putOff({ detail }: Entry, failure: Failure): Partial<EntryProgress> {
-  return { state: "open", last_error: lastErrorOf(failure), detail: { ...detail, put_off: true } };
-}
-
 /** The last moment that a date can name is the end of a wait that is longer. */
 function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
@@ -177,10 +171,9 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   if (leftMs > retryForMs)
     throw new Failure("rate_limited", `The service asked to wait until ${until}.`, {
       ...detailsOf(entry, { unsent: true }),
-      meaning:
-        entry.detail.put_off === true
-          ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
-          : "Nothing was sent now.",
+      meaning: isPutOff(entry)
+        ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
+        : "Nothing was sent now.",
       ...stepAfter(entry, { leftMs, until }),
     });
   await wait(bench, leftMs, "The service asked for this wait");
@@ -203,8 +196,7 @@ function stepAfter({ id, parent }: Entry, { leftMs, until }: { leftMs: number; u
  * @throws Failure `outcome_unknown`, which says from when it can be asked
  */
 export function assertQuiet({ entry, quietUntil }: EntryLease): void {
-  const mayHaveArrived = entry.state === "unknown" || entry.detail.in_flight === true;
-  if (quietUntil === undefined || !mayHaveArrived) return;
+  if (quietUntil === undefined || !mayHaveArrived(entry)) return;
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
   throw new Failure("outcome_unknown", message, {
     ...detailsOf(entry),
@@ -367,11 +359,13 @@ async function holdersOf(
   { account, keep }: { readonly account: string; readonly keep: readonly string[] },
 ): Promise<Holder[]> {
   const asked = new Set<string>();
+  const replaced = new Set<string | null>();
   const holders: Holder[] = [];
   for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
-    const { resource_id: id, state, detail } = other;
+    const { resource_id: id, state } = other;
+    replaced.add(revokedFirst(other));
     const isCandidate =
-      id !== null && !keep.includes(id) && state !== "replaced" && detail.revoked !== true && !asked.has(id);
+      id !== null && !keep.includes(id) && state !== "replaced" && !replaced.has(other.id) && !asked.has(id);
     if (!isCandidate || other.base_url !== base_url) continue;
     asked.add(id);
     const answer = await service.oauthClients.get(id);

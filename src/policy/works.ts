@@ -1,5 +1,5 @@
 // What the journal says of the items of a policy: which work was done for each, and which client or key it left. Pure.
-import { dueAt, type Entry, type EntryState, isSettled, revokedBy } from "../journal/entry.ts";
+import { dueAt, type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -161,12 +161,13 @@ export interface ClientInventory {
 export function inventoryOf(entries: readonly Entry[], scope: WorkScope): ClientInventory {
   const here = entries.filter((entry) => isOf(entry, scope));
   const gone = new Set(here.map(revokedBy));
+  const replaced = new Set(here.map(revokedFirst));
   const known = new Map<string, KnownClient>();
   const unresolved = new Map<string, number>();
-  for (const { operation, state, attempts, resource_id: id, request_text, detail } of here) {
+  for (const { id: entry, operation, state, attempts, resource_id: id, request_text } of here) {
     if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") continue;
     const { service_account_id: serviceAccount } = JSON.parse(request_text) as { service_account_id: string };
-    if (id !== null && !gone.has(id) && state !== "replaced" && detail.revoked !== true)
+    if (id !== null && !gone.has(id) && state !== "replaced" && !replaced.has(entry))
       known.set(id, { id, serviceAccount });
     if (id === null && !isSettled(state) && attempts > 0)
       unresolved.set(serviceAccount, (unresolved.get(serviceAccount) ?? 0) + 1);

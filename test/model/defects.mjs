@@ -310,7 +310,7 @@ export const defects = [
     changes: [
       [
         "operations/revocation.ts",
-        "await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, put_off: false } });",
+        "await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });",
         "",
       ],
     ],

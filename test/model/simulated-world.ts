@@ -7,7 +7,7 @@ import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { DiskHealth, otherPlaces, type Workbench } from "../../src/operations/workbench.ts";
 import { Failure } from "../../src/errors.ts";
-import type { Entry } from "../../src/journal/entry.ts";
+import { mayBeMadeElsewhere, type Entry } from "../../src/journal/entry.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { Destination, SingleDestinationPlace, SingleRecord } from "../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
@@ -448,10 +448,7 @@ export class World {
         taken.once(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
       // As `--yes` agrees.
       mayReplace: async (entry: Entry) =>
-        answer(
-          entry,
-          agrees && entry.detail.made_before !== true && otherPlaces(entry, bench.secrets.place).length === 0,
-        ),
+        answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),
       waitMs: 60_000,
       overlap: endsOverlap ? ("end" as const) : ("leave" as const),

@@ -1,7 +1,7 @@
 // Who the entries of one recovery are finished as.
-import { outcomeIsUnknown, type Recovered } from "../../operations/recovery.ts";
+import type { Recovered } from "../../operations/recovery.ts";
 import type { Account } from "../../operations/workbench.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, mayHaveArrived } from "../../journal/entry.ts";
 import { placesOf, type SecretOptions } from "../../secrets/destination.ts";
 
 interface SharedAccount {
@@ -37,7 +37,7 @@ export class EntryAccounts {
 
   of(entry: Entry): Promise<Account> {
     // What is not settled by a refusal can wait for another token; anything else is not tried with one that others had.
-    if (isPlain(entry, this.#asked) && outcomeIsUnknown(entry) && !this.#apart.has(entry.id))
+    if (isPlain(entry, this.#asked) && mayHaveArrived(entry) && !this.#apart.has(entry.id))
       return this.#sharedOf(entry);
     // No other entry is worked on while a credential may change: the next one asks for what is there then.
     if (!isPlain(entry, this.#asked)) this.#shared.clear();
@@ -59,7 +59,7 @@ export class EntryAccounts {
    * @returns true if a creation that the service refused (401) is sent again, with an account of its own
    */
   isSentAgain({ entry, failure }: Recovered): boolean {
-    if (failure?.details.problem?.status !== 401 || !outcomeIsUnknown(entry)) return false;
+    if (failure?.details.problem?.status !== 401 || !mayHaveArrived(entry)) return false;
     const name = nameOfAccount(entry);
     const shared = this.#given.get(entry.id);
     if (this.#shared.get(name) === shared) this.#shared.delete(name);

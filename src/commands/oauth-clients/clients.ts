@@ -5,7 +5,7 @@ import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";
-import { type Entry, revokedBy } from "../../journal/entry.ts";
+import { type Entry, revokedBy, revokedFirst } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
@@ -53,6 +53,8 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #gone = new Set<string>();
+  /** Entries whose client was revoked for another one. */
+  readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
   constructor(baseUrl: string) {
@@ -63,10 +65,11 @@ export class KnownClients {
   add(entry: Entry): void {
     if (entry.base_url !== this.#baseUrl) return;
     const { state, detail, resource_id: id } = entry;
+    this.#replaced.add(revokedFirst(entry));
     const revoked = revokedBy(entry);
     if (revoked !== undefined) this.#gone.add(revoked);
     if (id === null || this.#clients.has(id) || !isCreationAt(entry, this.#baseUrl)) return;
-    if (state === "replaced" || state === "unusable" || detail.revoked === true) this.#gone.add(id);
+    if (state === "replaced" || state === "unusable" || this.#replaced.has(entry.id)) this.#gone.add(id);
     const client_id = typeof detail.client_id === "string" ? detail.client_id : null;
     const status = state === "pending" ? "pending" : "active";
     const { service_account_id, scopes, created_at } = requestOf(entry);

@@ -22,7 +22,7 @@ import {
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
-import { type Entry, isSettled } from "../../journal/entry.ts";
+import { type Entry, isSettled, mayBeMadeElsewhere } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
@@ -178,8 +178,8 @@ async function destinationOf(
 }
 
 /** With the agreement to apply, a secret of its own items that was lost is replaced; what someone else made is not. */
-function mayReplace({ detail }: Entry): Promise<boolean> {
-  return Promise.resolve(detail.made_before !== true);
+function mayReplace(entry: Entry): Promise<boolean> {
+  return Promise.resolve(!mayBeMadeElsewhere(entry));
 }
 
 function agreements({ options: { waitMs } }: ItemWork) {

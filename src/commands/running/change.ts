@@ -12,6 +12,7 @@ import {
   type KeyExchange,
   type EntryAccount,
   isOfAccount,
+  mayBeMadeElsewhere,
   movedWords,
 } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
@@ -166,8 +167,7 @@ export async function mayReplace(
   asked = false,
 ): Promise<boolean> {
   if (asked) return true;
-  if (entry.detail.made_before === true || otherPlaces(entry, (await secrets.undelivered()).place).length > 0)
-    return false;
+  if (mayBeMadeElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 

@@ -6,7 +6,7 @@ import { keyRevocationIntent, clientRevocationIntent } from "../../operations/re
 import { creationIntent } from "../../operations/oauth-client/create.ts";
 import type { ClientRotationRequest, OldClient } from "../../operations/oauth-client/rotate.ts";
 import type { Workbench } from "../../operations/workbench.ts";
-import { dueAt, type Entry, isSettled, type ClientProof } from "../../journal/entry.ts";
+import { dueAt, type Entry, isSettled, mayHaveArrived, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/call/request.ts";
@@ -151,8 +151,7 @@ function creationSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
       ...delivery,
     ];
   }
-  if (isKey && (state === "unknown" || entry.detail.in_flight === true))
-    return [{ what: "look for the key in the list; what is sent depends on it" }];
+  if (isKey && mayHaveArrived(entry)) return [{ what: "look for the key in the list; what is sent depends on it" }];
   return [stored("send the stored creation, under its key", entry), ...delivery];
 }
 

@@ -13,12 +13,11 @@ import {
 import { type Answered, type Attempt, failureOf } from "../../api/call/attempt.ts";
 import { differencesIn } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
+import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import {
   isTooEarly,
-  putOff,
   untilDue,
   attemptedHere,
   delayBeforeNext,
@@ -177,8 +176,8 @@ export async function admitKeyCreation(
 }
 
 /** How earlier requests of an entry ended, of which none changed anything. */
-export function whyUnfinished({ detail }: Entry): string {
-  return detail.put_off === true ? "the service refused it as too early" : "it was never sent";
+export function whyUnfinished(entry: Entry): string {
+  return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
 /**
@@ -222,14 +221,6 @@ export interface SendOptions {
 
 export function requestIn({ request_text }: Entry): AccessKeyRequest {
   return JSON.parse(request_text) as AccessKeyRequest;
-}
-
-/**
- * True if a request of this entry may have arrived: then nothing is sent for it again without being asked for. A crash
- * between the record and the response leaves this true.
- */
-export function mayHaveArrived({ state, detail }: Entry): boolean {
-  return state === "unknown" || detail.in_flight === true;
 }
 
 /** Other unfinished creations of the same name that may have arrived: a key may be theirs. */
@@ -280,7 +271,6 @@ function readyToSend(work: SecretDelivery, options: SendOptions): Promise<void> 
       detail: {
         ...attemptedHere(bench, lease.entry),
         in_flight: true,
-        put_off: false,
         sent_at: new Date(bench.clock.now()).toISOString(),
       },
     });
@@ -306,9 +296,9 @@ async function changedNothing(
   { before, met = failure }: Pick<SendOptions, "before"> & { readonly met?: Failure },
 ): Promise<Failure> {
   const detail = { ...lease.entry.detail, in_flight: false };
-  const refused: Partial<EntryProgress> = { state: before ?? "refused", last_error: lastErrorOf(failure), detail };
-  const isPutOff = before === undefined && isTooEarly(met);
-  await recordAfterwards(bench, lease, isPutOff ? putOff({ ...lease.entry, detail }, met) : refused);
+  const isLater = before === undefined && isTooEarly(met);
+  const [state, shown] = isLater ? (["open", met] as const) : ([before ?? "refused", failure] as const);
+  await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(shown), detail });
   if (before === "unknown") return outcomeUnknown(lease.entry, failure);
   return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
 }

@@ -5,7 +5,7 @@ import { type AccessKey, checkAccessKey, readAccessKey } from "../../api/access-
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../../api/orphan-key.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, isSettled } from "../../journal/entry.ts";
+import { type Entry, isSettled, mayHaveArrived } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import {
@@ -29,7 +29,7 @@ import {
   serviceTime,
 } from "../workbench.ts";
 import { isWorkedOn } from "../../journal/rotations.ts";
-import { admitKeyCreation, creationsOfSameName, mayHaveArrived, requestIn, sendKeyCreation } from "./create.ts";
+import { admitKeyCreation, creationsOfSameName, requestIn, sendKeyCreation } from "./create.ts";
 import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 

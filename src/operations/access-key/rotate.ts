@@ -5,7 +5,7 @@ import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import { segment } from "../../api/call/request.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, rotatedBy } from "../../journal/entry.ts";
+import { type Entry, mayHaveArrived, rotatedBy } from "../../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
@@ -24,7 +24,7 @@ import {
   type Workbench,
   withReason,
 } from "../workbench.ts";
-import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
+import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 import { flags, shortFlags } from "../../next-step.ts";
 
 export interface KeyRotationRequest {

@@ -13,12 +13,11 @@ import {
 import { type Attempt, failureOf, type Salvage } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, type EntryProgress, wasClaimed } from "../../journal/entry.ts";
+import { type Entry, type EntryProgress, isPutOff, wasClaimed } from "../../journal/entry.ts";
 import type { EntryLease, Admission, Intent } from "../../journal/journal.ts";
 import type { OneTimeSecret, Destination } from "../../secrets/destination.ts";
 import {
   isTooEarly,
-  putOff,
   untilDue,
   attemptedHere,
   delayBeforeNext,
@@ -38,7 +37,6 @@ import {
   findSecret,
   keptUnnamed,
   formerIds,
-  mayBeMadeElsewhere,
   isPartlyDelivered,
   keepDelivered,
 } from "../delivery-recovery.ts";
@@ -184,7 +182,7 @@ class CreationRun {
   #leaveReserve = false;
 
   constructor(bench: Workbench, lease: EntryLease, options: CreationOptions) {
-    const { state, attempts, detail } = lease.entry;
+    const { state, attempts } = lease.entry;
     this.#work = { bench, lease, destination: options.destination };
     this.#bench = bench;
     this.#lease = lease;
@@ -192,7 +190,7 @@ class CreationRun {
     this.#startedAt = bench.clock.elapsed();
     this.#isKeyTyped = options.key !== undefined;
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
-    this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
+    this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && !isPutOff(lease.entry);
   }
 
   get #entry(): Entry {
@@ -289,7 +287,7 @@ class CreationRun {
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome no one knows.
-      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false, sent_as },
+      detail: { ...attemptedHere(this.#bench, this.#entry), in_flight: !this.#settledBefore, sent_as },
     });
   }
 
@@ -301,7 +299,7 @@ class CreationRun {
       const isFailure = error instanceof Failure;
       throw isFailure ? failureOf({ ...unsendable, failure: error }, creating) : error;
     });
-    const first = detail.put_off === true ? undefined : detail.sent_as;
+    const first = isPutOff(this.#entry) ? undefined : detail.sent_as;
     if (first !== undefined && first !== now && !this.#isOtherCredential) {
       this.#isOtherCredential = true;
       tell.note(
@@ -344,7 +342,11 @@ class CreationRun {
   #learned(client: OAuthClient): Partial<EntryProgress> {
     const { id, client_id } = client;
     const differs = this.#differences(client);
-    return { resource_id: id, last_error: null, detail: { ...this.#entry.detail, client_id, differs } };
+    return {
+      resource_id: id,
+      last_error: null,
+      detail: { ...this.#entry.detail, client_id, differs, in_flight: false },
+    };
   }
 
   #differences(client: OAuthClient): string | undefined {
@@ -375,15 +377,15 @@ class CreationRun {
       await (found === "kept" ? deliverWhatIsKept(this.#work, learned) : settleDelivered(this.#work, learned));
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    const made_before = mayBeMadeElsewhere(this.#entry);
-    await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
+    await this.#record({ ...learned, state: "secret_lost" });
     return { kind: "secret_lost", entry: this.#entry, receipt };
   }
 
   /** `pending` (§4.2): the key is kept, the client inspected, nothing created again. */
   async #inspect(client: OAuthClient): Promise<undefined> {
     this.#uncertain = true;
-    await this.#record({ state: "pending", resource_id: client.id, last_error: null });
+    const detail = { ...this.#entry.detail, in_flight: false };
+    await this.#record({ state: "pending", resource_id: client.id, last_error: null, detail });
     const settled = await untilNotPending(this.#bench, { entry: this.#entry, id: client.id, waitMs: this.#waitMs });
     if (settled.status !== "active") throw await this.#unusable(settled);
     return undefined; // The next replay shows whether it still has a secret for us.
@@ -439,9 +441,8 @@ class CreationRun {
   async #giveUp(failure: Failure, met: Failure = failure): Promise<Failure> {
     const { state } = this.#entry;
     if (this.#settledBefore || !this.#uncertain) {
-      if (this.#settledBefore || !isTooEarly(met))
-        await this.#noteError(failure, this.#settledBefore ? state : "refused");
-      else await this.#record(putOff(this.#entry, met));
+      if (this.#settledBefore) await this.#noteError(failure, state);
+      else await (isTooEarly(met) ? this.#noteError(met, "open") : this.#noteError(failure, "refused"));
       return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
     }
     await this.#noteError(failure, state === "pending" ? state : "unknown");
@@ -449,6 +450,7 @@ class CreationRun {
   }
 
   #noteError(failure: Failure, state: Entry["state"]): Promise<void> {
-    return this.#record({ state, last_error: lastErrorOf(failure) });
+    const detail = { ...this.#entry.detail, in_flight: this.#uncertain && state !== "pending" };
+    return this.#record({ state, last_error: lastErrorOf(failure), detail });
   }
 }

@@ -1,7 +1,7 @@
 // The way out of a lost secret (§4.2: "revoke the client, confirm, create a replacement with a new key"), one piece of work
 // over two entries: the lost one names its replacement before anything is revoked, and is settled last.
 import { Failure } from "../../errors.ts";
-import { type Entry, isSettled } from "../../journal/entry.ts";
+import { type Entry, isSettled, revokedFirst } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import {
@@ -14,15 +14,7 @@ import {
 import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
 import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
 import { readUntilAnswered } from "../sending.ts";
-import {
-  detailsOf,
-  madeAs,
-  recordAfterwards,
-  recoveryIn,
-  saysNothingWasDone,
-  withReason,
-  type Workbench,
-} from "../workbench.ts";
+import { detailsOf, madeAs, recoveryIn, saysNothingWasDone, withReason, type Workbench } from "../workbench.ts";
 import { type CreationOptions, type CreationEnd, finishCreation } from "./create.ts";
 
 export interface ReplacementOptions {
@@ -45,8 +37,7 @@ export async function finishOrReplace(
 ): Promise<{ readonly entry: Entry; readonly receipt?: string }> {
   assertAsAsked(lease.entry);
   const begun = await begunReplacement(bench.journal, lease.entry);
-  const { detail } = lease.entry;
-  const isUnsent = begun?.attempts === 0 && detail.revoking !== true && detail.revoked !== true;
+  const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
   if ((begun === undefined || isUnsent) && (await foundMeanwhile(bench, lease, begun))) return { entry: lease.entry };
   if (begun === undefined) await assertClientNotRevoked(bench, lease);
   const { waitMs } = options;
@@ -91,7 +82,7 @@ async function foundMeanwhile(bench: Workbench, lease: EntryLease, begun: Entry 
  */
 async function assertClientNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
   const { state, resource_id: id, detail } = lease.entry;
-  if (state !== "secret_lost" || id === null || detail.revoking === true || detail.revoked === true) return;
+  if (state !== "secret_lost" || id === null || detail.revoking === true) return;
   const { oauthClients } = bench.account.service;
   const asked = readUntilAnswered(bench, () => oauthClients.get(id), { what: "get the OAuth client" });
   const client = await asked.catch(orNotShown);
@@ -199,14 +190,17 @@ async function admitReplacement(bench: Workbench, lost: Entry, destination: Entr
 }
 
 async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {
-  const { id: entry, resource_id: id, detail } = lost.entry;
+  const { id: entry, resource_id: id } = lost.entry;
   if (!id) throw new Failure("failed", `The entry ${entry} does not name its client.`, detailsOf(lost.entry));
-  if (detail.revoked === true) return;
+  if (await isRevokedForAnother(bench.journal, lost.entry)) return;
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
   await untilClientRevoked(bench, id, {
     grounds: { kind: "secret_lost", entry },
     lease: lost,
     mark: () => markRevoking(lost),
   });
-  await recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
+}
+
+async function isRevokedForAnother(journal: Journal, lost: Entry): Promise<boolean> {
+  return (await journal.select({ all: true, replaces: lost.id })).some((entry) => revokedFirst(entry) === lost.id);
 }

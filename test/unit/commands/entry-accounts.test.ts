@@ -68,7 +68,7 @@ describe("an account", () => {
 
   it.each<[string, Partial<Entry>]>([
     ["that was never sent", { state: "open", attempts: 0 }],
-    ["that was put off", { state: "open", detail: { put_off: true } }],
+    ["that was put off", { state: "open", detail: { in_flight: false } }],
     ["whose secret is lost", { state: "secret_lost" }],
     ["whose secret is kept", { state: "undelivered" }],
     ["that is pending", { state: "pending" }],
@@ -77,7 +77,7 @@ describe("an account", () => {
   });
 
   it.each<[string, Partial<Entry>]>([
-    ["whose request may have arrived", { state: "open", attempts: 1 }],
+    ["whose request may have arrived", { state: "open", attempts: 1, detail: { in_flight: true } }],
     ["of a key", { operation: "access_key.create" }],
     ["for a file", { destination: filePlace }],
   ])("is shared by a creation %s", async (_what, more) => {

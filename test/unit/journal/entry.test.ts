@@ -104,13 +104,13 @@ test.each<[string, Partial<Entry>, string | undefined]>([
     { state: "waiting", detail: { overlap_until: "2026-12-01T00:00:00Z" } },
     "2026-12-01T00:00:00Z",
   ],
-  ["what was put off", { detail: { put_off: true, put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
+  ["what was put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
   [
     "what was put off, and sent since",
-    { state: "unknown", detail: { put_off: true, put_off_until: "2026-12-02T00:00:00Z" } },
+    { detail: { in_flight: true, put_off_until: "2026-12-02T00:00:00Z" } },
     undefined,
   ],
-  ["what was not put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, undefined],
+  ["what may have arrived", { state: "unknown", detail: { put_off_until: "2026-12-02T00:00:00Z" } }, undefined],
   ["what only has an overlap to come", { detail: { overlap_until: "2026-12-01T00:00:00Z" } }, undefined],
   ["what waits without an end", { state: "waiting" }, undefined],
 ])("when the next step is due: %s", (_what, changes, due) => {

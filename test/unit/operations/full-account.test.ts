@@ -47,7 +47,7 @@ it("names no client of another account, of another address, or that is known to 
   const [first, second, third] = world.entries;
   Object.assign(first!, { base_url: "https://other.example" });
   Object.assign(second!, { state: "replaced" });
-  Object.assign(third!, { detail: { ...third!.detail, revoked: true } });
+  world.entries.unshift({ ...third!, id: "another", replaces: third!.id, state: "refused", resource_id: null });
   await create(world, "a", "sa_2");
   world.account.fates.create = [full];
   const before = world.account.requests.length;

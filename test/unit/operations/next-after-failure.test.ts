@@ -175,7 +175,7 @@ it("a lost secret is looked for where else it may be kept, and was lost before i
   const lost = entry({
     state: "secret_lost",
     resource_id: "x1",
-    detail: { attempted_at: ["mine:/a", "there:/a", "there:/b"] },
+    detail: { own_key: true, attempted_at: ["mine:/a", "there:/a", "there:/b"] },
   });
   const known = (change: Partial<Entry>, here?: string): string =>
     JSON.stringify([
@@ -184,7 +184,7 @@ it("a lost secret is looked for where else it may be kept, and was lost before i
     ]);
   expect(known({}, "mine:/a")).toContain("there:/a, there:/b");
   expect(known({}, "mine:/a")).not.toContain("mine:/a");
-  expect(known({ detail: { attempted_at: ["mine:/a"] } }, "mine:/a")).not.toContain("mine:/a");
+  expect(known({ detail: { own_key: true, attempted_at: ["mine:/a"] } }, "mine:/a")).not.toContain("mine:/a");
   expect(known({})).not.toContain("there:/a");
-  expect(known({ detail: { made_before: true } }, "mine:/a")).not.toBe(known({ detail: {} }, "mine:/a"));
+  expect(known({ detail: {} }, "mine:/a")).not.toBe(known({ detail: { own_key: true } }, "mine:/a"));
 });

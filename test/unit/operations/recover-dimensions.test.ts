@@ -4,7 +4,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Recovered } from "../../../src/operations/recovery.ts";
 import { type Account, madeAs, otherPlaces, type Workbench } from "../../../src/operations/workbench.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
+import { mayBeMadeElsewhere, type Entry } from "../../../src/journal/entry.ts";
 import type { AWorld } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
@@ -110,7 +110,7 @@ async function recoverAs(world: AWorld, as: Dimension["account"] = {}): Promise<
   const benchFor = async (): Promise<Workbench> => bench!;
   // As `--yes` agrees.
   const mayReplace = async (entry: Entry): Promise<boolean> =>
-    entry.detail.made_before !== true && otherPlaces(entry, world.place).length === 0;
+    !mayBeMadeElsewhere(entry) && otherPlaces(entry, world.place).length === 0;
   const { value } = await world.recover({ benchFor, mayReplace }, (given) => {
     bench = { ...given, account: { ...given.account, ...account } };
   });

@@ -45,12 +45,12 @@ const entryOf = (changes: Partial<Entry>): Entry =>
 
 /** As the design has it: the state decides, unless nothing was sent because it was too early, or a person ended it. */
 function kindFor({ state, attempts, detail }: Entry, kind: FailureKind): FailureKind {
-  const isEarly = detail.put_off === true || (kind === "rate_limited" && state === "open");
+  const isEarly = state === "open" && (kind === "rate_limited" || (attempts > 0 && detail.in_flight !== true));
   const isPerson = kind === "interrupted" || kind === "terminated";
   if (state === "unknown") return "outcome_unknown";
   if (state === "open") {
     if (isEarly) return kind;
-    return attempts > 0 || !isPerson ? "outcome_unknown" : kind;
+    return detail.in_flight === true || !isPerson ? "outcome_unknown" : kind;
   }
   const saysNothing = kind === "usage" || kind === "failed" || kind === "unreachable";
   return state === "secret_lost" && saysNothing ? "secret_lost" : kind;
@@ -58,10 +58,10 @@ function kindFor({ state, attempts, detail }: Entry, kind: FailureKind): Failure
 
 describe("the failure of an entry", () => {
   const rows = states.flatMap((state) =>
-    [0, 1, 2].flatMap((attempts) => [false, true].map((putOff) => ({ state, attempts, putOff }))),
+    [0, 1, 2].flatMap((attempts) => [false, true].map((inFlight) => ({ state, attempts, inFlight }))),
   );
-  it.each(rows)("$state after $attempts attempts, put off: $putOff", ({ state, attempts, putOff }) => {
-    const entry = entryOf({ state, attempts, detail: putOff ? { put_off: true } : {} });
+  it.each(rows)("$state after $attempts attempts, in flight: $inFlight", ({ state, attempts, inFlight }) => {
+    const entry = entryOf({ state, attempts, detail: { in_flight: inFlight } });
     for (const kind of kinds) {
       const said = asEntryStands(entry, new Failure(kind, "It did not work.", { meaning: "m" }));
       expect([kind, said.kind]).toEqual([kind, kindFor(entry, kind)]);

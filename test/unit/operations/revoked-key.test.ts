@@ -183,7 +183,7 @@ const rows: Record<string, Row> = {
   },
   "404 of an entry that was sent before": {
     revoke: [refused(404)],
-    before: { attempts: 1 },
+    before: { attempts: 1, detail: { key_id: "old", in_flight: true } },
     ends: { kind: "done", value: seen },
     sends: ["revoke", "list"],
     state: "done",
@@ -197,7 +197,7 @@ const rows: Record<string, Row> = {
   },
   "403 of an entry that was sent before settles nothing": {
     revoke: [refused(403)],
-    before: { attempts: 1 },
+    before: { attempts: 1, detail: { key_id: "old", in_flight: true } },
     ends: { kind: "outcome_unknown" },
     sends: ["revoke"],
     state: "unknown",

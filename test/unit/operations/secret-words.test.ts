@@ -32,7 +32,7 @@ const entryOf = (changes: Partial<Entry>): Entry =>
     path: "/v1/x",
     request_text: '{"service_account_id":"sa_1"}',
     attempts: 1,
-    detail: {},
+    detail: { own_key: true },
     parent: null,
     replaces: null,
     destination: null,
@@ -81,7 +81,7 @@ describe("a lost secret", () => {
     ["whose response is known", {}, { requestId: "req_9" }, { problem: { request_id: "req_9" } }],
     [
       "whose key others may have sent",
-      { detail: { made_before: true } },
+      { detail: {} },
       { requestId: "req_9" },
       {
         message: "The client r1 exists, and its secret is not here.",
@@ -92,13 +92,13 @@ describe("a lost secret", () => {
     ],
     [
       "whose key others may have sent, without an id",
-      { detail: { made_before: true }, resource_id: null },
+      { detail: {}, resource_id: null },
       {},
       { message: "The client  exists, and its secret is not here." },
     ],
     [
       "that may be kept in another place",
-      { detail: { attempted_at: ["here:/s", "there:/s"] } },
+      { detail: { own_key: true, attempted_at: ["here:/s", "there:/s"] } },
       { here: "here:/s" },
       {
         message: "Its secret is not here. It was requested in there:/s too, and may be kept there.",
@@ -107,7 +107,7 @@ describe("a lost secret", () => {
     ],
     [
       "that was requested here alone",
-      { detail: { attempted_at: ["here:/s"] } },
+      { detail: { own_key: true, attempted_at: ["here:/s"] } },
       { here: "here:/s" },
       { message: "The client r1 exists, and its one-time secret is lost." },
     ],

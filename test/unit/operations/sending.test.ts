@@ -6,7 +6,6 @@ import {
   delayBeforeNext,
   exchanged,
   isTooEarly,
-  putOff,
   untilDue,
   wait,
 } from "../../../src/operations/sending.ts";
@@ -114,26 +113,26 @@ describe("a request that was too early", () => {
       problem: { status: 429 },
       retryAfterSeconds,
     }));
-    const failure = new Failure("rate_limited", "Too many.");
-    expect(putOff(kept, failure)).toMatchObject({
-      state: "open",
-      detail: { marked: true, put_off: true, put_off_until: until },
-      last_error: { message: "Too many." },
-    });
+    expect(kept.detail).toEqual({ marked: true, put_off_until: until });
   });
 });
 
 describe("a wait that the service asked for", () => {
   const due = (ms: number, changes: Partial<Entry> = {}): Entry =>
-    entry({ detail: { put_off: true, put_off_until: at(ms) }, ...changes });
+    entry({ attempts: 1, detail: { put_off_until: at(ms) }, ...changes });
 
   it.each([
     ["is waited for", due(60_000), {}, [60_000]],
     ["is over", due(0), {}, []],
     ["was over long ago", due(-5), { now: start + 5 }, []],
     ["is over a moment later", due(1), {}, [1]],
-    ["is that of one that may have arrived, too", entry({ detail: { put_off_until: at(60_000) } }), {}, [60_000]],
-    ["without a time is none", entry({ detail: { put_off: true } }), {}, []],
+    [
+      "is that of one that may have arrived, too",
+      entry({ detail: { in_flight: true, put_off_until: at(60_000) } }),
+      {},
+      [60_000],
+    ],
+    ["without a time is none", entry({ attempts: 1 }), {}, []],
     ["is over by the service's clock", due(60_000), { offset: 60_000 }, []],
     ["is longer by the service's clock", due(30_000), { offset: -10_000 }, [40_000]],
     ["is judged by the clock that the entry remembers", due(30_000, { clock_offset_ms: 10_000 }), {}, [20_000]],
