@@ -20,7 +20,7 @@ export const command = defineVerb({
     },
     { line: "integ sandbox start -o json", does: "addresses and credentials, for scripts" },
   ],
-  more: "docs/sandbox.md lists every fault and every choice that the API document leaves open.",
+  more: "docs/sandbox.md lists every fault, docs/design/sandbox.md every choice that the API document leaves open.",
   async run(context, { options }) {
     const { startSandbox } = await import("../../sandbox/sandbox.ts");
     const running = await startSandbox({
