@@ -61,11 +61,14 @@ export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "remov
     /** @throws Failure `undelivered` if no identity here opens it */
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
-  /** On GitHub Actions: makes sure that a mask would be read. Throws `usage` if standard error leads nowhere. */
+  /**
+   * Before a command that prints a secret. Throws `usage` in agent mode, and on GitHub Actions if standard error leads nowhere:
+   * the mask would not be read.
+   */
   checkMask(): Promise<void>;
   /**
    * Has a CI hide a secret in its log that is bound for standard output (GitHub Actions), in every form in which the
-   * receipt has it; elsewhere nothing.
+   * receipt has it; elsewhere nothing. Throws `usage` in agent mode.
    */
   mask(secret: string, receipt: string): Promise<void>;
   /** A secret from standard input, its last line break taken off. Throws `usage` if it is empty or a terminal. */

@@ -60,6 +60,7 @@ const pureRules = [
   "output/visible-text.ts",
   "secrets/destination.ts",
   "secrets/secret-format.ts",
+  "profiles/agent-mode.ts",
   "profiles/names.ts",
   "profiles/profile.ts",
   "profiles/address.ts",

@@ -10,6 +10,7 @@ import { shell } from "../next-step.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput, type Output } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
+import { agentMode } from "../profiles/agent-mode.ts";
 import type { ActiveProfile, Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { RecordOf, RememberedDestination, SingleRecord } from "../secrets/destination.ts";
@@ -284,14 +285,20 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
   };
 }
 
-/** Masks of GitHub Actions; elsewhere nothing is masked. */
+/** Masks of GitHub Actions; elsewhere nothing is masked. In agent mode no secret is printed. */
 function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
   const isMasked = env.GITHUB_ACTIONS === "true";
+  const refuse = async (meaning?: string): Promise<void> => {
+    if (agentMode(env) === undefined) return;
+    (await import("../secrets/stdout.ts")).refuseForAgent(env, "Ask a person to run this command.", meaning);
+  };
   return {
     async checkMask() {
+      await refuse();
       if (isMasked) await (await import("../secrets/stdout.ts")).checkMask(2);
     },
     async mask(secret, receipt) {
+      await refuse("The response has a secret, so that nothing of it is shown.");
       if (isMasked) terminal.writeErr((await import("../secrets/stdout.ts")).maskLines(secret, receipt));
     },
   };

@@ -5,6 +5,7 @@ import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure, invalidValue } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
+import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
@@ -63,7 +64,7 @@ function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
-    noColor: words.includes("--no-color"),
+    noColor: words.includes("--no-color") || agentMode(process.env) !== undefined,
   });
 }
 

@@ -21,7 +21,7 @@ export interface TerminalFacts {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `--no-color` was typed. */
+  /** `--no-color` was typed, or an agent reads the output. */
   readonly noColor?: boolean;
 }
 

@@ -1,8 +1,9 @@
 // Standard output as the destination of a secret: checked before the request, masked on a CI that shows its logs.
-import { flags } from "../next-step.ts";
+import { type Advice, flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
+import { agentMode } from "../profiles/agent-mode.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import type { RecordOf, SingleDestinationPlace } from "./destination.ts";
 
@@ -43,6 +44,18 @@ function unescaped(text: string): unknown {
   }
 }
 
+/**
+ * What an agent reads is stored elsewhere.
+ * @param advice what to do instead
+ * @throws Failure `usage` in agent mode
+ */
+export function refuseForAgent(env: Environment, advice: Advice, meaning = "Nothing was sent."): void {
+  const variable = agentMode(env);
+  if (variable === undefined) return;
+  const message = `In agent mode (${variable} is set) no secret goes to standard output.`;
+  throw new Failure("usage", message, { meaning, hint: advice });
+}
+
 /** A mask that no one reads masks nothing: the secret would be in the log. @throws Failure `usage` */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
@@ -56,6 +69,10 @@ export async function checkMask(stderrFd: number): Promise<void> {
 /** Standard output as the place for a secret, with the rest of the result. */
 export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): SingleDestinationPlace {
   const check = async (): Promise<RecordOf<"stdout">> => {
+    refuseForAgent(
+      env,
+      `Name a destination with ${flags.secretFile}, ${flags.secretCommand}, ${flags.secretProfile} or ${flags.secretTo}.`,
+    );
     const trouble = await outputTrouble(fd);
     if (trouble === undefined) {
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);

@@ -3,6 +3,7 @@ import type { ExitCode, Surface, Variable } from "../../completion/surface.ts";
 import { exitCodes, type FailureKind } from "../../errors.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
+import { agentVariables } from "../../profiles/agent-mode.ts";
 
 const view: ListView = {
   columns: [
@@ -60,6 +61,10 @@ export const environment: readonly Variable[] = [
     flag: "--retry-for",
   },
   { name: "INTEG_NO_INPUT", meaning: "Never prompt", flag: "--no-input" },
+  {
+    name: "INTEG_AGENT",
+    meaning: "1: agent mode (JSON, no prompts, no secret on standard output); 0: not, whatever else is set",
+  },
   { name: "INTEG_DEBUG", meaning: "Print requests and responses on standard error, secrets redacted", flag: "--debug" },
   { name: "INTEG_REGION", meaning: "Instead of a profile: us or eu" },
   {
@@ -117,6 +122,7 @@ export const environment: readonly Variable[] = [
     name: "GITHUB_ACTIONS",
     meaning: "Set by GitHub Actions: a secret for standard output is masked in the log first",
   },
+  ...agentVariables.map((name) => ({ name, meaning: "Set by a coding agent: agent mode, as with INTEG_AGENT=1" })),
   { name: "CI_JOB_URL", meaning: "Set by GitLab: the address of the run that the journal records with a change" },
   { name: "CI_PIPELINE_URL", meaning: "The same, if CI_JOB_URL is not set" },
   { name: "BUILD_URL", meaning: "Set by Jenkins: the same, if neither is set" },

@@ -7,6 +7,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { Context } from "../../context.ts";
 import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import type { Advice } from "../../next-step.ts";
+import { agentMode } from "../../profiles/agent-mode.ts";
 
 export const formats = ["table", "json", "ndjson", "csv", "yaml"] as const;
 export type Format = (typeof formats)[number];
@@ -59,7 +60,7 @@ export function addGlobalOptions(command: Command): void {
 function optionsMadeBy(command: Command): readonly Option[] {
   const format = command.createOption(
     "-o, --output <format>",
-    `Output format (one of: ${formats.join(", ")}; default: table) [env: INTEG_OUTPUT]`,
+    `Output format (one of: ${formats.join(", ")}; default: table; in agent mode json) [env: INTEG_OUTPUT]`,
   );
   const others = (lines: readonly (readonly [flags: string, description: string])[]): Option[] =>
     lines.map(([flags, description]) => command.createOption(flags, description));
@@ -129,7 +130,7 @@ export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string,
       standard: "2m",
     }),
     yes: flags.yes === true,
-    noInput: flags.input === false || isOn(env.INTEG_NO_INPUT) || isOn(env.CI),
+    noInput: flags.input === false || isOn(env.INTEG_NO_INPUT) || isOn(env.CI) || agentMode(env) !== undefined,
     quiet: flags.quiet === true,
     debug: flags.debug === true || isOn(env.INTEG_DEBUG),
     noColor: flags.color === false,
@@ -153,7 +154,11 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
   }
   // A value that is missing or invalid is the error itself: it is printed in the format that was asked for besides.
   const known = said.flatMap((text) => formats.find((format) => format === text) ?? []);
-  return known.at(-1) ?? "table";
+  return known.at(-1) ?? standardFormat(env);
+}
+
+function standardFormat(env: Readonly<Record<string, string | undefined>>): Format {
+  return agentMode(env) === undefined ? "table" : "json";
 }
 
 function chooseFormat(
@@ -165,7 +170,7 @@ function chooseFormat(
   ];
   if (asked.length > 1)
     throw new Failure("usage", `Two output formats: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
-  const text = asked[0] ?? (env.INTEG_OUTPUT || "table");
+  const text = asked[0] ?? (env.INTEG_OUTPUT || standardFormat(env));
   const format = formats.find((known) => known === text);
   if (!format)
     throw invalidValue(asked.length === 1 ? "output format" : "INTEG_OUTPUT", text, {

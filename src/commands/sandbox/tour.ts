@@ -152,6 +152,7 @@ class Guide {
       stdio: isShown ? ["pipe", "inherit", "inherit"] : ["pipe", "pipe", "pipe"],
       env: {
         ...this.#context.settings.childEnvironment,
+        INTEG_AGENT: "0", // The tour shows the screens of a person.
         INTEG_CONFIG_DIR: join(this.#folder, "config"),
         INTEG_STATE_DIR: join(this.#folder, "state"),
         INTEG_REGION: "us",

@@ -1,0 +1,136 @@
+// A coding agent runs integ, and stores all that it reads: no secret is in what integ prints, and nothing is sent for one.
+import { readdirSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { agentVariables } from "../../src/profiles/agent-mode.ts";
+import { Canaries } from "../support/canaries.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const { token_endpoint, access_token } = service.us;
+  const made = new Home({
+    ...service.env,
+    INTEG_TOKEN_ENDPOINT: token_endpoint,
+    INTEG_ACCESS_TOKEN: access_token,
+    INTEG_AGENT: "1",
+    ...env,
+  });
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+const client = (...more: string[]): string[] => {
+  const { service_account_id } = service.us;
+  return ["oauth-clients", "create", "--service-account", service_account_id, "--scope", "entity:read", ...more];
+};
+
+interface JsonError {
+  readonly error: { readonly kind: string; readonly message: string; readonly hint?: string };
+}
+
+const errorOf = ({ stderr }: Ended): JsonError["error"] =>
+  (JSON.parse(stderr.trim().split("\n").at(-1) ?? "") as JsonError).error;
+
+describe("agent mode", () => {
+  it.each(["INTEG_AGENT", ...agentVariables])("is on with %s: JSON, errors too", async (variable) => {
+    const at = home({ INTEG_AGENT: "", [variable]: "1" });
+    const listed = await at.integ(["entities", "list", "--max", "1"]);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ object: "list" });
+    const refused = await at.integ(client());
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(errorOf(refused).message).toContain(variable);
+  });
+
+  it("is off with INTEG_AGENT=0, whatever else is set", async () => {
+    const at = home({ INTEG_AGENT: "0", CLAUDECODE: "1" });
+    expect((await at.integ(["entities", "list", "--max", "1"])).stdout).toMatch(/^ID /);
+  });
+
+  it("leaves the format to who asks for one", async () => {
+    expect((await home().integ(["entities", "list", "--max", "1", "-o", "table"])).stdout).toMatch(/^ID /);
+    expect((await home({ INTEG_OUTPUT: "csv" }).integ(["entities", "list", "--max", "1"])).stdout).toMatch(/^id,/);
+  });
+
+  it("is no consent: what needs --yes needs it typed", async () => {
+    const at = home();
+    const made = await at.integ(client("--secret-file", "a.secret"));
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    const unasked = await at.integ(["oauth-clients", "revoke", id]);
+    expect([unasked.code, unasked.stdout]).toEqual([2, ""]);
+    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
+  });
+
+  it("sends nothing for a secret that would be printed, and names the destinations", async () => {
+    const at = home();
+    const commands = [
+      client(),
+      ["keys", "create", "--name", "agent"],
+      ["keys", "rotate", "ak_us_ending", "--by-replacement", "--yes"],
+      ["keys", "rotate", "ak_us_ending", "--yes"],
+    ];
+    for (const words of commands) {
+      const ended = await at.integ(words);
+      expect([ended.code, ended.stdout], words.join(" ")).toEqual([2, ""]);
+      for (const flag of ["--secret-file", "--secret-command", "--secret-profile", "--secret-to"])
+        expect(errorOf(ended).hint, words.join(" ")).toContain(flag);
+    }
+    const api = ["api", "/v1/oauth_clients", "-X", "POST", "-H", "Idempotency-Key: agent", "-f", "a=b"];
+    for (const words of [api, ["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"]]) {
+      const ended = await at.integ(words, { input: "a secret of some client" });
+      expect([ended.code, ended.stdout], words.join(" ")).toEqual([2, ""]);
+    }
+    expect(JSON.parse((await at.integ(["journal", "list"])).stdout)).toMatchObject({ data: [] });
+  });
+
+  it("recovers a change that a person began on a screen without printing its secret", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const lost = await at.integ(client(), { env: { INTEG_AGENT: "0" } });
+    await service.calm();
+    expect(lost.code, lost.stderr).toBe(9);
+    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stdout + recovered.stderr).not.toBe(0);
+    expect(recovered.stdout).not.toMatch(/client_secret":"[^"]/);
+    const later = await at.integ(["journal", "recover", "--replace-lost-secret", "--secret-file", "late.secret"]);
+    expect(later.code, later.stderr).toBe(0);
+    expect(readFileSync(at.path("late.secret"), "utf8")).not.toBe("");
+  });
+
+  it("prints none of the secrets of its work", async () => {
+    const at = home();
+    const canaries = new Canaries();
+    for (const [name, value] of Object.entries(service.us))
+      if (/api_key$|access_key_secret|access_token$/.test(name)) canaries.add(name, value as string);
+    const created = await at.integ(client("--secret-file", "client.secret"));
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const commands = [
+      ["oauth-clients", "rotate", id, "--secret-file", "next.secret"],
+      ["keys", "create", "--name", "agent", "--secret-file", "key.secret"],
+      ["keys", "rotate", "ak_us_ending", "--by-replacement", "--secret-file", "rotated.secret", "--yes"],
+      ["api", "/api/v1/access-keys", "--debug"],
+      ["profiles", "list"],
+      ["profiles", "show", "sandbox"],
+      ["journal", "list", "--all"],
+      ["journal", "export"],
+      ["doctor"],
+      ["keys", "audit"],
+      ["status"],
+    ];
+    const ends = [created];
+    for (const words of commands) ends.push(await at.integ(words));
+    for (const file of readdirSync(at.folder).filter((name) => name.endsWith(".secret")))
+      canaries.add(file, readFileSync(at.path(file), "utf8").trim());
+    expect(canaries.secrets).toBeGreaterThan(10);
+    const seen = ends.flatMap(({ stdout, stderr }) => [
+      ...canaries.search("stdout", stdout),
+      ...canaries.search("stderr", stderr),
+    ]);
+    expect(seen).toEqual([]);
+  });
+});
