@@ -76,6 +76,22 @@ const onEveryEngine = [
   "policy-apply",
 ];
 
+/**
+ * What `npm test` leaves to `npm run test:all`: a tool of test/support/tools.json or a pseudo-terminal does most of it, or it
+ * takes longer than the rest together.
+ */
+const withTools = [
+  "test/{crash,integration,terminal}/**/*.test.ts",
+  ...[
+    "{team,team-*}",
+    "{hosted-ci,policy,secret-stores}-doc",
+    "{stores,stores-*,canary-stores,delivery-faults,keychain,recipes}",
+    "{bench,executable,lists-ahead,network-proxy,package-bytes}",
+  ].map((names) => `test/e2e/${names}.test.ts`),
+];
+
+const ofPrograms = ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"];
+
 export default defineConfig({
   test: {
     // All recorded answers are checked after the last test.
@@ -84,7 +100,7 @@ export default defineConfig({
     maxWorkers: 6,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
-    globalSetup: ["test/support/clean-tree.ts", "test/support/postgres-template.ts"],
+    globalSetup: ["test/support/clean-tree.ts", "test/support/postgres-template.ts", "test/support/not-run.ts"],
     projects: [
       {
         test: {
@@ -99,9 +115,13 @@ export default defineConfig({
         test: {
           ...shared,
           name: "program",
-          include: ["test/{contract,crash,e2e,integration,model,terminal}/**/*.test.ts"],
-          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"],
+          include: ["test/{contract,e2e,model}/**/*.test.ts"],
+          exclude: withTools,
+          globalSetup: ofPrograms,
         },
+      },
+      {
+        test: { ...shared, name: "tools", include: withTools, globalSetup: ofPrograms },
       },
       {
         test: {

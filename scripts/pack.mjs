@@ -1,4 +1,4 @@
-// `npm run pack`: the package as it is published. What is only of use in a clone (scripts, development dependencies)
+// `node scripts/pack.mjs`: the package as it is published. What is only of use in a clone (scripts, development dependencies)
 // leaves its manifest: `prepare` would build at the other end, from sources that are not there. Modes are those of the
 // package, not of the clone, so that everyone packs the same bytes.
 //

@@ -1,5 +1,5 @@
-// `npm run release`: what a release consists of, in build/release: the package, its list of components, the executables'
-// archives that are already there, and the checksums of all. Publishes nothing: release:npm and release:github do.
+// `node scripts/release.mjs`: what a release consists of, in build/release: the package, its list of components, the executables'
+// archives that are already there, and the checksums of all. Publishes nothing: the workflow does.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

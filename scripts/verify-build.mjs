@@ -1,4 +1,4 @@
-// `npm run verify-build <tgz>`: is this package what the sources here make? Builds and packs them again, in a folder that
+// Is this package what the sources here make? Builds and packs them again, in a folder that
 // is removed afterwards, and compares. `npm ci` first: what is bundled has to be what the lock file names.
 //
 //   node scripts/verify-build.mjs <tgz>     exits 0 if they are the same, 1 with what differs, 2 if it could not compare
@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), "integ-verify-"));
 
 try {
   const [given, ...more] = process.argv.slice(2);
-  if (!given || more.length > 0) throw new Error("give one package: npm run verify-build <tgz>");
+  if (!given || more.length > 0) throw new Error("give one package: node scripts/verify-build.mjs <tgz>");
   const path = resolve(process.env.INIT_CWD ?? ".", given);
   unpack(path, "given");
   const made = rebuilt();
@@ -51,5 +51,5 @@ function differences(made) {
   unpack(made, "rebuilt");
   const { stdout } = spawnSync("diff", ["-rq", "given", "rebuilt"], { cwd: folder, encoding: "utf8" });
   const files = stdout.trim() || "The files are the same; their modes or the order of the archive differ.";
-  return `${files}\nThis package is not what these sources make. Only \`npm run pack\` makes the published one.`;
+  return `${files}\nThis package is not what these sources make. Only scripts/pack.mjs makes the published one.`;
 }

@@ -1,6 +1,6 @@
-// What GitHub runs, anyone can run: each step of a workflow is an npm script of this package. No step has more rights than
+// What GitHub runs, anyone can run: each step of a workflow is an npm script, a file or a tool of this clone. No step has more rights than
 // it needs, and none names a registry.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -34,11 +34,14 @@ describe.each(readdirSync(folder))("%s", (file) => {
   it("runs scripts that exist", () => {
     const known = (line: string): boolean => {
       const [, script] = /^npm (?:run )?([\w:-]+)(?: -- .*)?$/.exec(line) ?? [];
-      return line === "npm ci" || (script !== undefined && Object.hasOwn(scripts, script));
+      const [, file] = /^(?:node )?((?:\.ci|scripts|test)\/[\w./-]+)/.exec(line) ?? [];
+      if (file !== undefined) return existsSync(join(root, file));
+      if (script !== undefined && Object.hasOwn(scripts, script)) return true;
+      return /^(npm ci$|npx (publint|vitest)\b|npm publish |gh release )/.test(line);
     };
     const unknown = steps.flatMap(({ run }) => (run === undefined || known(run) ? [] : [run]));
     expect(unknown).toEqual([]);
-    expect(steps.some(({ run }) => run === "npm ci")).toBe(true);
+    expect(steps.some(({ run }) => run === "npm ci" || run === ".ci/run")).toBe(true);
   });
 
   it("pins each action to a commit, and names its release", () => {

@@ -1,4 +1,4 @@
-// `npm run executable`: the bundle inside a pinned Node, one file for a machine without Node; the licences of both
+// `node scripts/executable/build.mjs`: the bundle inside a pinned Node, one file for a machine without Node; the licences of both
 // and the list of components beside it.
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]

@@ -1,20 +1,17 @@
 // The connection to a store cut at the same byte of a request each time it is tried, or of its response: what is said is true,
 // the old client stays as long as a place is missing, and recovery and a claim bring the secret to each of three places once.
 import { afterAll, describe, expect, it } from "vitest";
-import { kubectlAbsent } from "../support/kubernetes-server.ts";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { waitNoRealTime } from "../support/no-waits.ts";
 import { stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
 import { spread } from "../support/strace.ts";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { endOf, Findings } from "./harness.ts";
 import { type StoreName, storePlaces } from "./store-places.ts";
+import { isMissing } from "../support/tools.mjs";
 
-for (const absent of [sodiumAbsent, kubectlAbsent])
-  if (absent) console.warn(`skipped: deliveries to stores, cut: ${absent}`);
 const scene = clientScenes();
 
 stayInThisProcess();
@@ -74,12 +71,12 @@ function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[]
 describe.each(named)("%s, cut", (name, row) => {
   const { stores, withFile, withCluster } = storePlaces();
   const place = row.store === "k8s" ? withCluster : withFile;
-  const absent = row.store === "k8s" ? kubectlAbsent : sodiumAbsent;
+  const absent = row.store === "k8s" ? isMissing("kubectl", "openssl") : isMissing("libsodium");
   let proxy: CuttingProxy | undefined;
   afterAll(() => proxy?.close());
   stores.leads.set(row.store, async (origin) => (proxy ??= await startCuttingProxy(origin, row.start)).origin);
 
-  it.skipIf(absent !== undefined)("at a byte, always at the same", { timeout: 14_400_000 }, async () => {
+  it.skipIf(absent)("at a byte, always at the same", { timeout: 14_400_000 }, async () => {
     const findings = new Findings();
     const ways: Record<string, number> = {};
     const run = async (cut?: Cut, skip = 0): Promise<string> => {

@@ -5,9 +5,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
 import { temporaryFolder } from "../support/bundle-driver.ts";
-import { type Point, spread, straceAbsent } from "../support/strace.ts";
+import { type Point, spread } from "../support/strace.ts";
 import { countsOnly } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
+import { isMissing } from "../support/tools.mjs";
 
 // The `at` forms are what some architectures have instead; `?` lets strace pass over what this one has not.
 const calls = "openat write pwrite64 fsync ftruncate link linkat rename renameat renameat2 unlink unlinkat fchmod close"
@@ -26,7 +27,7 @@ function strace(
 
 /** Skips the test, and says so, where nothing can be traced. */
 export function needStrace(context: Pick<TestContext, "skip">): void {
-  if (straceAbsent) context.skip(straceAbsent);
+  if (isMissing("strace")) context.skip("strace is missing");
 }
 
 /** The points of one undisturbed run: its calls on paths that begin like `folder`, and on files opened there. */

@@ -3,15 +3,16 @@
 // cannot know any more what its disk holds.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
-import { type Point, sayWhetherTraced, spread } from "../support/strace.ts";
+import { type Point, spread } from "../support/strace.ts";
 import * as clients from "./client-scenes.ts";
 import { failuresAt, type Fault, playEach, pointsOf, pointsOfEffect } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const client = clients.clientScenes();
 const key = keys.keyScenes();
 const isElse = isOtherBinary("which parts of the program can fail to load");
-const isTraced = sayWhetherTraced("faults of the disk at every call");
+const isTraced = !isMissing("strace");
 
 interface Sample {
   /** Of the failures of a kind: 0 takes the first, 1 the last. */

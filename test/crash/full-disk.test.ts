@@ -10,20 +10,9 @@ import { endOf, Findings, type Scene } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { rawFileNamed } from "./secret-places.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { isMissing } from "../support/tools.mjs";
 
 const page = 4096;
-const absent = whyAbsent();
-
-function whyAbsent(): string | undefined {
-  const folder = join("/tmp", `integ-mount-${process.pid}`);
-  mkdirSync(folder, { recursive: true });
-  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
-  if (status === 0) spawnSync("umount", ["-l", folder]);
-  rmSync(folder, { recursive: true, force: true });
-  return status === 0 ? undefined : "a small disk cannot be mounted here: it needs the superuser";
-}
-
-if (absent) console.warn(`skipped: a full disk under a command: ${absent}`);
 
 /** Mounts a disk over a folder of the home. */
 function mountAt(at: Home, name: string): string {
@@ -71,7 +60,7 @@ const enough = 40;
 const step = isFull ? 1 : 5;
 const secretFolder = createTo(rawFileNamed("disk/client.secret"));
 
-describe.runIf(!absent)("a full disk", () => {
+describe.skipIf(isMissing("the right to mount"))("a full disk", () => {
   const scene = clientScenes();
 
   const cases: [string, ClientWork][] = [

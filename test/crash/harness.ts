@@ -7,18 +7,9 @@ import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { isFull, partOf } from "../support/sample.ts";
-import {
-  countedAgain,
-  failing,
-  killedAt,
-  nameOf,
-  type Point,
-  record,
-  sayWhetherTraced,
-  spread,
-  wasKilled,
-} from "../support/strace.ts";
+import { countedAgain, failing, killedAt, nameOf, type Point, record, spread, wasKilled } from "../support/strace.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { isMissing } from "../support/tools.mjs";
 
 export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
 
@@ -323,7 +314,7 @@ export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,
 ): void {
-  const isTraced = sayWhetherTraced(`SIGKILL at every call of ${scene.name}`);
+  const isTraced = !isMissing("strace");
   describe.runIf(isTraced)(`${scene.name}, killed`, () => {
     it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
       const points = of(await pointsOf(scene));

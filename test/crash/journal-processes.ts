@@ -5,10 +5,10 @@ import { createInterface } from "node:readline";
 import { afterAll, onTestFinished } from "vitest";
 import { fileJournal } from "../support/file-journal.ts";
 import { bundleDriver } from "../support/bundle-driver.ts";
-import { sayWhetherTraced } from "../support/strace.ts";
 import { ada } from "../unit/journal/intent.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { Task } from "./journal-driver.ts";
+import { isMissing } from "../support/tools.mjs";
 
 export interface Line {
   readonly sent?: string;
@@ -73,7 +73,7 @@ export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
   return started.lines;
 }
 
-export const hasStrace = sayWhetherTraced("crashes and faults of the journal");
+export const hasStrace = !isMissing("strace");
 
 export interface Traced {
   readonly lines: readonly Line[];

@@ -3,11 +3,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
-import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { countedAgain, killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
 import { claim, claimRotation, claimUnnamed, clientScenes, forget } from "./client-scenes.ts";
 import { changingPoints, countsOnly, killTest, pointsOf, undisturbed } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { isMissing } from "../support/tools.mjs";
 
 const scene = clientScenes();
 const claiming = scene(claim);
@@ -60,7 +61,7 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   }
 }
 
-describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
+describe.skipIf(isMissing("strace"))("journal claim, killed", () => {
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
     const points = isFull ? all : spread(all, 3);
@@ -91,7 +92,7 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
   }
 }
 
-describe.runIf(sayWhetherTraced("an entry that is forgotten, killed"))("journal forget, killed", () => {
+describe.skipIf(isMissing("strace"))("journal forget, killed", () => {
   it("and typed again, leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(scene(forget)));
     if (countsOnly) return console.log(`count: journal forget: ${all.length}`);

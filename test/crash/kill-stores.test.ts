@@ -1,8 +1,7 @@
 // SIGKILL at every call between the deliveries to three and to five places, secret stores among them, then recovery: every place
 // has the current secret, Vault has each secret once, and the old client was not revoked before that.
-import { kubectlAbsent } from "../support/kubernetes-server.ts";
 import { stayInThisProcess } from "../support/program.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
+import { isMissing } from "../support/tools.mjs";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { deliveryPoints, killTest } from "./harness.ts";
 import { storePlaces } from "./store-places.ts";
@@ -14,12 +13,11 @@ const deliveries = { of: deliveryPoints, isDistinct: true };
 // What was killed had a process of its own; what repairs it is looked at by what it leaves.
 stayInThisProcess();
 
-if (sodiumAbsent) console.warn(`skipped: deliveries to GitHub, killed: ${sodiumAbsent}`);
-else {
+if (!isMissing("libsodium")) {
   killTest(scene(rotateTo(withFile)), { sample: 4, ...deliveries });
   killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 3, ...deliveries });
 }
 
-if (kubectlAbsent) console.warn(`skipped: deliveries to Kubernetes, killed: ${kubectlAbsent}`);
 // kubectl by itself makes more calls than all the rest, and has nothing to recover.
-else killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, ...deliveries });
+if (!isMissing("kubectl", "openssl"))
+  killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, ...deliveries });

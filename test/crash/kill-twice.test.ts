@@ -3,13 +3,14 @@
 // something.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
-import { killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
 import { clientScenes, type ClientWork, create, replace, rotate } from "./client-scenes.ts";
 import { changingPoints, countsOnly, playEach, pointsOf } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { pointsWithDistinctRemains, remainsOf } from "./remains.ts";
 import { rawFile } from "./secret-places.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { isMissing } from "../support/tools.mjs";
 
 const scene = clientScenes();
 
@@ -46,7 +47,7 @@ async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);
 }
 
-describe.runIf(sayWhetherTraced("a second kill during recovery"))("recovery, killed as well", () => {
+describe.skipIf(isMissing("strace"))("recovery, killed as well", () => {
   it.each([create, replace, rotate])("$name", { timeout: 7_200_000 }, async (work) => {
     const firsts = await firstKillsOf(work);
     if (countsOnly) return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);

@@ -5,8 +5,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ListServer, pagesOf, startListServer } from "../e2e/list-server.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { killedAt, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { killedAt, type Point, spread, wasKilled } from "../support/strace.ts";
 import { type Fault, playEach, pointsOf, type Run, type Scene, type Stage } from "./harness.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const file = "rows.out";
 
@@ -73,7 +74,7 @@ async function undisturbed(format: string): Promise<string> {
   return whole;
 }
 
-describe.runIf(sayWhetherTraced("lists that are resumed after a kill"))("--out --resume", () => {
+describe.skipIf(isMissing("strace"))("--out --resume", () => {
   it.each([
     ["ndjson", 4],
     ["json", 2],

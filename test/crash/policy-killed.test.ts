@@ -11,7 +11,7 @@ import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { type Home, stayInThisProcess } from "../support/program.ts";
 import { isFull, partOf } from "../support/sample.ts";
-import { sayWhetherTraced, spread } from "../support/strace.ts";
+import { spread } from "../support/strace.ts";
 import { undisturbed } from "./harness.ts";
 import {
   applyWords,
@@ -33,6 +33,7 @@ import {
 import { RewindableService } from "../support/rewindable-service.ts";
 import { enter, killedStates, type KilledState } from "./power-loss-states.ts";
 import { recordFiles } from "./power-loss-trace.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
@@ -168,7 +169,7 @@ async function recorded(scene: Scene): Promise<RecordedScene> {
   return { at, steps: value.steps.length, states, endedAt: performance.now() };
 }
 
-describe.runIf(sayWhetherTraced("an apply that is killed"))("integ apply, killed before each call", () => {
+describe.skipIf(isMissing("strace"))("integ apply, killed before each call", () => {
   const runs = new Map<Scene, RecordedScene>();
 
   beforeAll(async () => {

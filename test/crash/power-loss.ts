@@ -8,10 +8,11 @@ import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";
 import { RewindableService } from "../support/rewindable-service.ts";
 import { isFull } from "../support/sample.ts";
-import { sayWhetherTraced, spread } from "../support/strace.ts";
+import { spread } from "../support/strace.ts";
 import { Findings } from "./harness.ts";
 import type { PowerScene } from "./power-loss-scenes.ts";
 import { type CutState, enter, isSecretSynced, record, type Recorded } from "./power-loss-states.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const { INTEG_TEST_SCENES: pattern, INTEG_TEST_STATES: wanted } = process.env;
 
@@ -39,7 +40,7 @@ function chosenOf(states: readonly CutState[]): readonly CutState[] {
  * played
  */
 export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
-  const isTraced = sayWhetherTraced(`states of the disk after a power cut, ${name}`);
+  const isTraced = !isMissing("strace");
   describe.runIf(isTraced)(`a power cut, ${name}`, () => playAll(name, chosen(scenes), settles));
 }
 

@@ -1,5 +1,5 @@
-// Takes each sync of the list away, in a copy of the sources, and runs the scenes that must turn red: `npm run test:syncs`,
-// or `npm run test:syncs -- <part of a file's name>`.
+// Takes each sync of the list away, in a copy of the sources, and runs the scenes that must turn red: `node test/crash/remove-syncs.mjs`,
+// or `node test/crash/remove-syncs.mjs <part of a file's name>`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { rolldown } from "rolldown";

@@ -1,4 +1,4 @@
-// Every sync in src/ is in the list that `npm run test:syncs` takes away one by one: a new one comes with its reason, and
+// Every sync in src/ is in the list that `node test/crash/remove-syncs.mjs` takes away one by one: a new one comes with its reason, and
 // with the test that turns red without it.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

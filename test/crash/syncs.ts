@@ -1,5 +1,5 @@
 // Every sync in src/, with what it keeps from a power cut and the scene of power-loss-*.test.ts that turns red without it
-// (`npm run test:syncs` takes each away in a copy and looks). A sync that no promise needs is not worth its time.
+// (`node test/crash/remove-syncs.mjs` takes each away in a copy and looks). A sync that no promise needs is not worth its time.
 export interface Sync {
   /** Below src/. */
   readonly file: string;

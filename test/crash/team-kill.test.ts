@@ -1,13 +1,13 @@
 // SIGKILL of the program before each message that it exchanges with PostgreSQL and the service, and the connection to
 // PostgreSQL cut before each: then `journal recover`, and nothing is doubled, lost or revoked early.
 import { describe, it } from "vitest";
-import { isWithoutPostgres } from "../support/postgres.ts";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
 import * as policies from "./policy-stage.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const killed: Disturbance = {
   name: "killed",
@@ -19,7 +19,7 @@ const killed: Disturbance = {
 
 const cut: Disturbance = { name: "cut", links: ["journal"], isSurvived: true, byMessage: true, act: () => "cut" };
 
-describe.skipIf(isWithoutPostgres("faults at each message of a team's journal"))("a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const desk = new TeamDesk();
   const client = clients.clientScenes();
   const key = keys.keyScenes();

@@ -6,10 +6,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Verdict } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
-import { isWithoutPostgres } from "../support/postgres.ts";
 import { type Ended, ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { TeamMachines } from "./team-machines.ts";
+import { isMissing } from "../support/tools.mjs";
 
 interface Meeting {
   readonly name: string;
@@ -25,7 +25,7 @@ const gaveWay = /is in use by|was taken over|no response within|Another process|
 
 const toFile = ["--secret-file", "s", "--force"];
 
-describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that meet", () => {
+describe.skipIf(isMissing("PostgreSQL"))("two machines that meet", () => {
   const machines = new TeamMachines();
   beforeAll(() => stayInThisProcess());
 

@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { addressAt, isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
+import { addressAt, PostgresServer, teamAccess } from "../support/postgres.ts";
 import { ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
+import { isMissing } from "../support/tools.mjs";
 
 /** Without the first line, which says when it was exported. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
@@ -21,7 +22,7 @@ const ends = ["killed", "cut"] as const;
 
 type Direction = "out of a file" | "back into its file" | "to other tables";
 
-describe.skipIf(isWithoutPostgres("moves that are killed"))("a move that is killed", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a move that is killed", () => {
   let server: PostgresServer;
   let service: Service;
   let exported = "";

@@ -1,18 +1,19 @@
 // Machines with host names of their own on one journal, all at once, round after round: same and different requests, requests
 // that are lost on their way, and everyone recovers what others began. `npm test` plays a few rounds, a full run 500.
 import { readFileSync } from "node:fs";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { bundleDriver } from "../support/bundle-driver.ts";
 import type { Run, RunEnd } from "../support/main-here.ts";
-import { askPsql, isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { askPsql, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { isMissing } from "../support/tools.mjs";
 
 /** One that stays up, so that a round costs no start of a program. */
 class Machine {
@@ -53,15 +54,12 @@ const roundsOfService = 25;
 
 const [processes, rounds] = isFull ? [16, 500] : [8, 5];
 
-describe.skipIf(isWithoutPostgres("many processes on a team's journal"))("a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   let server: PostgresServer;
   let service: Service;
   let account: Account;
   let driver: Awaited<ReturnType<typeof bundleDriver>>;
   let machines: Machine[] = [];
-
-  const hasHosts = spawnSync("unshare", ["--uts", "true"]).status === 0;
-  if (!hasHosts) console.warn("skipped: no host names of their own here (unshare --uts)");
 
   beforeAll(async () => {
     [server, driver] = await Promise.all([
@@ -136,7 +134,7 @@ describe.skipIf(isWithoutPostgres("many processes on a team's journal"))("a team
     return wrong;
   }
 
-  it.skipIf(!hasHosts)(
+  it.skipIf(isMissing("the right to a host name of its own"))(
     "of many machines at once: none lost, none doubled, one holder at a time",
     { timeout: 7_200_000 },
     async () => {

@@ -4,13 +4,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
-import { askPsql, isWithoutPostgres, role } from "../support/postgres.ts";
+import { askPsql, role } from "../support/postgres.ts";
 import { ended, Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { spread } from "../support/strace.ts";
 import { TeamMachines } from "./team-machines.ts";
+import { isMissing } from "../support/tools.mjs";
 
-describe.skipIf(isWithoutPostgres("a runner that loses its disk"))("a runner that loses its disk", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
   const machines = new TeamMachines();
   let identity = "";
   let recipient = "";

@@ -1,12 +1,12 @@
 // The server of a team's journal is killed before each statement and each of its answers, and started again; or its
 // synchronous standby takes its place. What was acknowledged is there, and recovery brings the work to its end.
 import { describe, it } from "vitest";
-import { isWithoutPostgres } from "../support/postgres.ts";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
 import type { Verdict } from "../support/crossing.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
+import { isMissing } from "../support/tools.mjs";
 
 // Both servers would lose the newest commits if integ left the setting as it is.
 const careless = {
@@ -18,7 +18,7 @@ const client = clients.clientScenes();
 const key = keys.keyScenes();
 const keyCreation = afterLease(key(keys.create));
 
-describe.skipIf(isWithoutPostgres("a team's journal whose server is killed"))("a server that is killed", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a server that is killed", () => {
   const desk = new TeamDesk({ settings: careless.killed });
   let up = Promise.resolve();
   const killed: Disturbance = {
@@ -40,7 +40,7 @@ describe.skipIf(isWithoutPostgres("a team's journal whose server is killed"))("a
   ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, killed, sample));
 });
 
-describe.skipIf(isWithoutPostgres("a team's journal after a failover"))("a standby that is promoted", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a standby that is promoted", () => {
   const desk = new TeamDesk({ settings: careless.promoted, hasStandby: true });
   const promoted: Disturbance = {
     name: "its standby promoted",

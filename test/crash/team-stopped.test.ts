@@ -10,12 +10,13 @@ import { Crossing } from "../support/crossing.ts";
 import { recordFigure } from "../support/figures.mjs";
 import type { Met } from "../support/gate.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
-import { askPsql, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { askPsql, PostgresServer, role } from "../support/postgres.ts";
 import { ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
 import { policyText, widerScopes } from "./policy-scenes.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const lease = { INTEG_TIMEOUT: "3s", INTEG_LEASE: "4s" };
 const pastLeaseMs = 4600;
@@ -296,7 +297,7 @@ async function stoppedAt(
   }
 }
 
-describe.skipIf(isWithoutPostgres("holders that stand still"))("a holder that stands still past its lease", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a holder that stands still past its lease", () => {
   let lanes: Lane[] = [];
 
   beforeAll(async () => {

@@ -4,15 +4,13 @@ import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
-import { briefKubectl, kubectlAbsent, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
+import { briefKubectl, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
 import type { StoreServer } from "../support/store-server.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { canariesOfTests, type CanaryWorld } from "./canary-world.ts";
-
-for (const absent of [sodiumAbsent, kubectlAbsent]) if (absent) console.warn(`skipped: ${absent}`);
+import { isMissing } from "../support/tools.mjs";
 
 const tests = canariesOfTests("stores");
 let world: CanaryWorld;
@@ -23,7 +21,7 @@ let cluster: KubernetesServer | undefined;
 beforeAll(async () => {
   ({ world } = tests);
   [vault, github] = await Promise.all([startVault(), startGitHub()]);
-  if (!kubectlAbsent) cluster = await startKubernetes();
+  if (!isMissing("kubectl", "openssl")) cluster = await startKubernetes();
   for (const token of [vault.root, github.token, cluster?.token]) if (token) world.canaries.add("store token", token);
 });
 afterEach(() => {
@@ -39,7 +37,7 @@ interface Row {
   readonly write: RegExp;
   readonly token: () => string;
   readonly env: () => Readonly<Record<string, string>>;
-  readonly absent?: string | undefined;
+  readonly absent?: boolean;
 }
 
 /** A token in a file of the person's own: what stands in the environment of integ, its children have too. */
@@ -57,7 +55,7 @@ const rows: Readonly<Record<string, Row>> = {
     write: /^PUT /,
     token: () => github.token,
     env: () => ({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token }),
-    absent: sodiumAbsent,
+    absent: isMissing("libsodium"),
   },
   Kubernetes: {
     to: "k8s:apps/ci#client-secret",
@@ -68,7 +66,7 @@ const rows: Readonly<Record<string, Row>> = {
       writeFileSync(world.tool("kubeconfig"), cluster!.config);
       return { ...briefKubectl, KUBECONFIG: world.tool("kubeconfig") };
     },
-    absent: kubectlAbsent,
+    absent: isMissing("kubectl", "openssl"),
   },
 };
 
@@ -85,7 +83,7 @@ function homeFor({ env }: Row): Home {
 const played = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
 describe.each(played)("%s", (_name, row) => {
-  it.skipIf(row.absent !== undefined)("a creation, a rotation and a read of both", async () => {
+  it.skipIf(row.absent)("a creation, a rotation and a read of both", async () => {
     const home = homeFor(row);
     const to = ["--secret-to", row.to, "--secret-file", "out/beside"];
     const made = await world.run(home, creation(...to));
@@ -99,27 +97,24 @@ describe.each(played)("%s", (_name, row) => {
   });
 
   const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 503] : [403];
-  it.skipIf(row.absent !== undefined).each(statuses)(
-    "says its token back with status %d, and is claimed",
-    async (status) => {
-      const home = homeFor(row);
-      const said = `you sent ${row.token()}`;
-      const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
-      const answer = { status, body, headers: { "x-said": row.token() } };
-      row.server().plan(row.write, answer, 99);
-      const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late"));
-      expect([5, 12], late.stderr).toContain(late.code);
-      row.server().calm();
-      row.server().plan(/./, answer, 99);
-      expect((await world.run(home, creation("--secret-to", row.to, "--new"))).code).not.toBe(0);
-      row.server().calm();
-      const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
-      const claimed = await world.run(home, ["journal", "claim", kept.id]);
-      expect(claimed.code, claimed.stderr).toBe(0);
-      await world.run(home, ["journal", "list", "--all", "--json"]);
-      expect(world.leftovers(home)).toEqual([]);
-    },
-  );
+  it.skipIf(row.absent).each(statuses)("says its token back with status %d, and is claimed", async (status) => {
+    const home = homeFor(row);
+    const said = `you sent ${row.token()}`;
+    const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
+    const answer = { status, body, headers: { "x-said": row.token() } };
+    row.server().plan(row.write, answer, 99);
+    const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late"));
+    expect([5, 12], late.stderr).toContain(late.code);
+    row.server().calm();
+    row.server().plan(/./, answer, 99);
+    expect((await world.run(home, creation("--secret-to", row.to, "--new"))).code).not.toBe(0);
+    row.server().calm();
+    const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
+    const claimed = await world.run(home, ["journal", "claim", kept.id]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    await world.run(home, ["journal", "list", "--all", "--json"]);
+    expect(world.leftovers(home)).toEqual([]);
+  });
 });
 
 it("would see a token where it must not be", async () => {

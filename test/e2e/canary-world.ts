@@ -22,7 +22,7 @@ import { binary, type Ended, Home, program, type RunOptions } from "../support/p
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
-import { straceAbsent } from "../support/strace.ts";
+import { isMissing } from "../support/tools.mjs";
 
 /** Where secrets may stand in a home: kept credentials, kept secrets, destinations. Each of them 0600. */
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
@@ -147,7 +147,7 @@ done`;
     // What a test puts into the program itself does not go well with a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
     // Another binary cannot be watched in this process: it is a child itself.
-    const isTraced = straceAbsent === undefined && isOrdinary && (binary !== undefined || this.#mayStart(words));
+    const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);

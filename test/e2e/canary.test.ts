@@ -6,16 +6,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
 import type { Heard, Unkind } from "../support/recording-relay.ts";
-import { killedAt, straceAbsent } from "../support/strace.ts";
+import { killedAt } from "../support/strace.ts";
 import { type Allowed, canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const tests = canariesOfTests();
 let world: CanaryWorld;
 beforeAll(() => {
   ({ world } = tests);
-  if (straceAbsent)
-    console.warn(`arguments and environments of children are seen by the children alone: ${straceAbsent}`);
 });
 
 async function ends(code: number, home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
@@ -320,7 +319,7 @@ describe("canary secrets of a run that dies", () => {
     ["link", 4],
   ];
 
-  it.runIf(straceAbsent === undefined)("killed with the secret in hand: only in its place's own reserve", async () => {
+  it.skipIf(isMissing("strace"))("killed with the secret in hand: only in its place's own reserve", async () => {
     let held = 0;
     for (const [call, nth] of points) {
       const home = world.home(world.env);

@@ -9,27 +9,27 @@ import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { startGitHub } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
-import { keyringAbsent, startKeyring } from "../support/keyring.ts";
-import { briefKubectl, kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
+import { startKeyring } from "../support/keyring.ts";
+import { briefKubectl, startKubernetes } from "../support/kubernetes-server.ts";
 import { waitNoRealTime } from "../support/no-waits.ts";
 import { Home, isOtherBinary, stayInThisProcess } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
 import { startVault } from "../support/vault-server.ts";
 import { type Fault, type Stores, type Target, targets } from "./delivery-targets.ts";
+import { isMissing } from "../support/tools.mjs";
 
 stayInThisProcess();
 waitNoRealTime();
 
-const withoutKeyring = isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent;
+const withoutKeyring =
+  isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
 const absent: Readonly<Record<string, unknown>> = {
-  github: sodiumAbsent,
-  cluster: kubectlAbsent,
+  github: isMissing("libsodium"),
+  cluster: isMissing("kubectl", "openssl"),
   keyring: withoutKeyring,
 };
-for (const what of [sodiumAbsent, kubectlAbsent, keyringAbsent]) if (what) console.warn(`skipped: ${what}`);
 
 interface Facts {
   readonly secret: string;
@@ -62,7 +62,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "integ-deliveries-"));
   service = await startService();
   account = new Account(service);
-  const cluster = kubectlAbsent ? {} : { cluster: await startKubernetes() };
+  const cluster = isMissing("kubectl", "openssl") ? {} : { cluster: await startKubernetes() };
   const keyring = withoutKeyring ? {} : { keyring: await startKeyring(folder) };
   stores = { vault: await startVault(), github: await startGitHub(), ...cluster, ...keyring };
   if (stores.cluster) writeFileSync(join(folder, "config"), stores.cluster.config);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { binary, Home, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
 let at: Home;
@@ -315,9 +316,6 @@ function moreWrongs(): readonly Wrong[] {
 /** Without the kernel's lock, which only the package has, the lock's own file is the first that is made. */
 const isOfLock: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
-const hasStrace = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
-if (!hasStrace) console.warn("skipped: messages of a full disk: strace is not installed");
-
 /** The part of the golden file that this machine cannot run. */
 function toldBefore(golden: string, what: string): string {
   const part = readFileSync(golden, "utf8")
@@ -343,7 +341,7 @@ it("tells what was wrong, where, and what to type instead", async () => {
   const steps: Step[] = [];
   const golden = join(root, "test/e2e/errors.golden.txt");
   for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs(), ...fullDiskWrongs()]) {
-    if ((under?.[0] === "strace" && !hasStrace) || (binary !== undefined && isOfLock.has(what))) {
+    if ((under?.[0] === "strace" && isMissing("strace")) || (binary !== undefined && isOfLock.has(what))) {
       told.push(toldBefore(golden, what));
       continue;
     }

@@ -3,11 +3,12 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
+import { isMissing } from "../support/tools.mjs";
 
 interface Command {
   readonly command: string;
@@ -21,9 +22,7 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^integ sandbox tour/, "runs for long (tour.test.ts)"],
   [/powershell/, "is for PowerShell"],
   [/journal release/, "need an entry that another process holds (team.test.ts)"],
-  ...(isWithoutPostgres("examples of the team's journal")
-    ? [[/journal init|postgresql:/, "need PostgreSQL"] as const]
-    : []),
+  ...(isMissing("PostgreSQL") ? [[/journal init|postgresql:/, "need PostgreSQL"] as const] : []),
 ];
 
 /** Exit codes that are not 0. */

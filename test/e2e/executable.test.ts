@@ -1,5 +1,5 @@
 // The single executable: one file that needs nothing beside it, and loads nothing that lies beside it. It is built and run here if
-// its Node can be had. `npm run test:executable` runs all end-to-end tests with it.
+// its Node can be had. INTEG_TEST_BINARY=build/integ runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ function works(at: Home, program: readonly string[]): void {
 /** Why the executable is not built here, or undefined. */
 function whyNotBuilt(): string | undefined {
   if (existsSync(join(root, "build", "node")) || process.env.INTEG_TEST_FULL) return undefined;
-  return "its Node has not been fetched yet (`npm run executable` fetches it; so does INTEG_TEST_FULL=1)";
+  return "its Node has not been fetched yet (scripts/executable/build.mjs fetches it; so does INTEG_TEST_FULL=1)";
 }
 
 const absent = isElse ? "another binary is under test" : whyNotBuilt();

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { type Ended, ended, Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 type Variables = Readonly<Record<string, string>>;
 interface Step {
@@ -18,7 +19,7 @@ interface Step {
 
 const page = readFileSync(join(root, "docs", "ci.md"), "utf8");
 
-describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.md, hosted", () => {
+describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
   let server: PostgresServer;
   let service: Service;
   let account: Account;

@@ -15,10 +15,10 @@ import { hostname, userInfo } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, shellProgram, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { sayWhetherTraced } from "../support/strace.ts";
 import { startService, type Service } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
-const canTrace = sayWhetherTraced("a journal whose disk quota or locks are used up");
+const canTrace = !isMissing("strace");
 let service: Service;
 const homes: Home[] = [];
 

@@ -4,12 +4,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
-import { type Keyring, keyringAbsent, startKeyring } from "../support/keyring.ts";
+import { type Keyring, startKeyring } from "../support/keyring.ts";
 import { startService, type Service } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
-if (keyringAbsent) console.warn(`skipped: a real keyring: ${keyringAbsent}`);
-const isSkipped =
-  isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent !== undefined;
+const isSkipped = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
 
 let service: Service;
 let at: Home;

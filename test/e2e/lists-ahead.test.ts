@@ -1,8 +1,9 @@
 // The next page is on its way before this one is checked and printed: seen from outside, in the order of system calls.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { record, sayWhetherTraced } from "../support/strace.ts";
+import { record } from "../support/strace.ts";
 import { type ListServer, pagesOf, startListServer } from "./list-server.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const sizes = [3, 4, 2, 5, 1];
 
@@ -17,7 +18,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe.runIf(sayWhetherTraced("pages that are asked for ahead"))("--all", () => {
+describe.skipIf(isMissing("strace"))("--all", () => {
   it("sends the next request before a page is printed", async () => {
     const words = ["entities", "list", "--all", "--limit", "5", "--ndjson"];
     const { ended, points } = await record((under) => at.integ(words, { under }));

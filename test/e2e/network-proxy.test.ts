@@ -2,7 +2,7 @@
 // and a real TLS server: what is sent where, what never leaks, and what a failure means for a change.
 import { mkdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Authority, makeAuthority, opensslAbsent } from "../support/certificates.ts";
+import { type Authority, makeAuthority } from "../support/certificates.ts";
 import {
   type ConnectProxy,
   startClosingServer,
@@ -12,8 +12,7 @@ import {
 } from "../support/connect-proxy.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
-
-if (opensslAbsent) console.warn(`skipped: proxies and private authorities: ${opensslAbsent}`);
+import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
 let authority: Authority;
@@ -27,7 +26,7 @@ let trusting: Record<string, string>;
 const portOf = (url: string): number => Number(new URL(url).port);
 
 beforeAll(async () => {
-  if (opensslAbsent) return;
+  if (isMissing("openssl")) return;
   mkdirSync(place.path("ca"));
   authority = makeAuthority(place.path("ca"));
   service = await startService();
@@ -56,7 +55,7 @@ afterEach(() => at.remove());
 
 afterAll(async () => {
   place.remove();
-  if (opensslAbsent) return;
+  if (isMissing("openssl")) return;
   await Promise.all([front.close(), proxy.close()]);
   await service.stop();
 });
@@ -95,7 +94,7 @@ async function nothingSent(env: Record<string, string>): Promise<string> {
 
 const rows = ({ stdout }: Ended): number => (JSON.parse(stdout) as { data: unknown[] }).data.length;
 
-describe.skipIf(opensslAbsent)("a proxy", () => {
+describe.skipIf(isMissing("openssl"))("a proxy", () => {
   it("carries reads and changes; it learns the host and nothing else", async () => {
     const env = through();
     const read = await at.integ(list, { env });
@@ -229,7 +228,7 @@ async function freshClient(): Promise<{ client_id: string; client_secret: string
   return JSON.parse(stdout) as { client_id: string; client_secret: string };
 }
 
-describe.skipIf(opensslAbsent)("a private certificate authority", () => {
+describe.skipIf(isMissing("openssl"))("a private certificate authority", () => {
   it("is trusted where NODE_EXTRA_CA_CERTS names it", async () => {
     const read = await at.integ(list, { env: trusting });
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
@@ -259,7 +258,7 @@ describe.skipIf(opensslAbsent)("a private certificate authority", () => {
   });
 });
 
-describe.skipIf(opensslAbsent)("a certificate that does not fit", () => {
+describe.skipIf(isMissing("openssl"))("a certificate that does not fit", () => {
   it.each([
     ["is of another name", ["DNS:api.example.com"], false, /localhost[\s\S]*api\.example\.com/],
     ["has expired", ["DNS:localhost"], true, /expired/],

@@ -1,5 +1,5 @@
 // Anyone can check a package against its sources: the same sources make the same bytes wherever, by whomever and whenever
-// they are packed, and `npm run verify-build` compares.
+// they are packed, and scripts/verify-build.mjs compares.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,

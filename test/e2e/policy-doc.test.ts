@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
-import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { type Ended, ended, Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 interface Step {
   readonly run?: string;
@@ -19,7 +20,7 @@ interface Step {
 const page = readFileSync(join(root, "docs", "policy.md"), "utf8");
 const chapter = page.split("\n## A nightly job on hosted runners\n")[1]!;
 
-describe.skipIf(isWithoutPostgres("the hosted runners of docs/policy.md"))("docs/policy.md, hosted", () => {
+describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
   let server: PostgresServer;
   let service: Service;
   let github: GitHubServer;

@@ -9,6 +9,7 @@ import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
 let account: Account;
@@ -202,17 +203,10 @@ encode) base64 -w0 ;;
   },
 };
 
-/** Why a recipe cannot be run here, or undefined: a real tool is missing, or does not run. */
-function absent(name: string): string | undefined {
-  const real = Object.entries(tools[name] ?? {}).filter(([, { script }]) => script === undefined);
-  const missing = real.find(([tool]) => spawnSync("sh", ["-c", `command -v ${tool}`]).status !== 0);
-  if (missing) return `${missing[0]} is not installed`;
-  if (
-    name === "systemd credentials" &&
-    spawnSync("sh", ["-c", "echo a | systemd-creds encrypt --name=a - -"]).status !== 0
-  )
-    return "systemd-creds has no key here";
-  return undefined;
+/** Whether a real tool of a recipe is missing here. */
+function isWithoutTool(name: string): boolean {
+  const real = Object.entries(tools[name]!).filter(([, { script }]) => script === undefined);
+  return isMissing(...real.map(([tool]) => tool));
 }
 
 /** A home whose tools write down what they are given. */
@@ -254,9 +248,7 @@ describe("the recipes", () => {
   });
 
   for (const [name, recipe] of recipes) {
-    const reason = absent(name);
-    if (reason) console.warn(`skipped: the recipe of ${name}: ${reason}`);
-    it.skipIf(reason !== undefined)(`${name}: exactly the secret, at a creation and a rotation`, async () => {
+    it.skipIf(isWithoutTool(name))(`${name}: exactly the secret, at a creation and a rotation`, async () => {
       at = stage(name);
       const line = recipe.replaceAll("<id>", service.us.service_account_id);
       const ids = new Set<string>();

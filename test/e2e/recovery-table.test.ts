@@ -5,16 +5,16 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
-import { sayWhetherTraced } from "../support/strace.ts";
 import { type Dimension, type End, Left, type Outcome, syncsOf } from "./recovery-table-cells.ts";
 import { dimensions, flags, grouped, groupsOf, isBeforeAnyEntry, variables } from "./recovery-table-dimensions.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { operations, Table } from "./recovery-table-operations.ts";
+import { isMissing } from "../support/tools.mjs";
 
 /** Plays the dimensions of that name (a regular expression) at every end; results are added to a file, and what stands there is not played again. */
 const { INTEG_TEST_DIMENSION: only, INTEG_TEST_RESULTS: results } = process.env;
 const isWhole = isFull || only !== undefined;
-const isTraced = sayWhetherTraced("recovery after a kill between two requests");
+const isTraced = !isMissing("strace");
 
 let table: Table;
 let worlds: Readonly<Record<string, Dimension>> = dimensions;

@@ -5,17 +5,14 @@ import type { AddressInfo } from "node:net";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { opensslAbsent } from "../support/certificates.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { type Service, startService } from "../support/service.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
-
-for (const absent of [opensslAbsent, sodiumAbsent]) if (absent) console.warn(`skipped: ${absent}`);
+import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
 let account: Account;
@@ -64,7 +61,7 @@ async function expectOpens(found: unknown): Promise<void> {
   expect(await account.opens(newest!.client_id!, String(found))).toBe(true);
 }
 
-describe.skipIf(opensslAbsent !== undefined)("over TLS with an authority of one's own", () => {
+describe.skipIf(isMissing("openssl"))("over TLS with an authority of one's own", () => {
   it("Vault: VAULT_CACERT, a namespace, a token in a file, and a policy that may patch alone", async () => {
     const front = await startTlsFront(vault.origin);
     try {
@@ -92,7 +89,7 @@ describe.skipIf(opensslAbsent !== undefined)("over TLS with an authority of one'
     }
   });
 
-  it.skipIf(sodiumAbsent !== undefined)("GitHub Enterprise: the API of GH_HOST", async () => {
+  it.skipIf(isMissing("libsodium"))("GitHub Enterprise: the API of GH_HOST", async () => {
     const front = await startTlsFront(github.origin);
     try {
       const at = home({ GITHUB_API_URL: "https://api.example.invalid", GH_HOST: new URL(front.origin).host });
@@ -148,7 +145,7 @@ describe("a redirect", () => {
   );
 });
 
-describe.skipIf(sodiumAbsent !== undefined)("a limit of GitHub", () => {
+describe.skipIf(isMissing("libsodium"))("a limit of GitHub", () => {
   const limited = (seconds: number, status = 403) => ({
     status,
     headers: {
@@ -197,7 +194,7 @@ it("apply: items that are made at once share one secret in Vault, a field each",
   expect(new Set(Object.values(held)).size).toBe(names.length);
 });
 
-describe.skipIf(sodiumAbsent !== undefined)("every command that yields a secret, to stores and a profile", () => {
+describe.skipIf(isMissing("libsodium"))("every command that yields a secret, to stores and a profile", () => {
   async function withProfile(at: Home): Promise<void> {
     const words = `profiles add target --region us --base-url ${service.us.base_url} --organization-id ${service.us.organization_id}`;
     const more = ["--token-endpoint", service.us.token_endpoint, "--api-key-stdin"];

@@ -8,14 +8,14 @@ import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
-import { briefKubectl, kubectlAbsent, startKubernetes } from "../support/kubernetes-server.ts";
-import { keyringAbsent, startKeyring } from "../support/keyring.ts";
+import { briefKubectl, startKubernetes } from "../support/kubernetes-server.ts";
+import { startKeyring } from "../support/keyring.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
-import { sodiumAbsent } from "../support/sodium.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { isMissing } from "../support/tools.mjs";
 
-const withoutKeyring = isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent;
-for (const absent of [kubectlAbsent, keyringAbsent, sodiumAbsent]) if (absent) console.warn(`skipped: ${absent}`);
+const withoutKeyring =
+  isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
 
 let service: Service;
 let account: Account;
@@ -188,7 +188,7 @@ describe("Vault", () => {
   });
 });
 
-describe.skipIf(sodiumAbsent !== undefined)("GitHub", () => {
+describe.skipIf(isMissing("libsodium"))("GitHub", () => {
   const secretOf = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
   it("a creation and a rotation, with Vault beside it: both have the new secret, the old client is revoked", async () => {
@@ -223,7 +223,7 @@ describe.skipIf(sodiumAbsent !== undefined)("GitHub", () => {
   });
 });
 
-describe.skipIf(kubectlAbsent !== undefined)("Kubernetes", () => {
+describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
   it("a creation and a rotation; then a key that another took over meanwhile: exit 5, theirs stays", async () => {
     const cluster = await startKubernetes();
     try {

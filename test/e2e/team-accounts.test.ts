@@ -1,9 +1,10 @@
 // In a team's journal a profile is an account, whatever each machine calls it: `--profile` means the entries of that account.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
-import { isWithoutPostgres, PostgresServer } from "../support/postgres.ts";
+import { PostgresServer } from "../support/postgres.ts";
 import type { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -34,7 +35,7 @@ async function begin(home: Home, region: "us" | "eu"): Promise<void> {
   expect(code, stderr).toBe(7);
 }
 
-describe.skipIf(isWithoutPostgres("profiles of a team"))("profiles of a team", () => {
+describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
   });

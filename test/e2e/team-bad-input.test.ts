@@ -4,9 +4,10 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../support/bundle-driver.ts";
-import { type Certificate, makeAuthority, opensslAbsent } from "../support/certificates.ts";
-import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { type Certificate, makeAuthority } from "../support/certificates.ts";
+import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Server;
@@ -162,7 +163,7 @@ describe("without a server", () => {
   });
 });
 
-describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with a server", () => {
+describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
   beforeAll(async () => {
     server = await PostgresServer.start();
     await server.sql(
@@ -270,7 +271,7 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
     expect(connections).toBe(before);
   });
 
-  describe.skipIf(opensslAbsent !== undefined)("that speaks TLS", () => {
+  describe.skipIf(isMissing("openssl"))("that speaks TLS", () => {
     /** The server with another certificate from now on. */
     async function serve({ key, cert }: Certificate): Promise<void> {
       for (const [name, text] of [

@@ -2,8 +2,9 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 
@@ -92,7 +93,7 @@ const ways: readonly Way[] = [
   })),
 ];
 
-describe.skipIf(isWithoutPostgres("how libpq finds a server"))("a team's journal is found by", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal is found by", () => {
   beforeAll(async () => {
     server = await PostgresServer.start();
     const home = new Home({ INTEG_JOURNAL: server.address(), ...password });

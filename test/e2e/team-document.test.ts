@@ -2,15 +2,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const text = readFileSync(join(root, "docs/team.md"), "utf8");
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map((match) => match[1] ?? "");
 
-describe.skipIf(isWithoutPostgres("docs/team.md"))("docs/team.md", () => {
+describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
   let server: PostgresServer;
   let service: Service;
   let home: Home;

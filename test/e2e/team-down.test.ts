@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { PostgresServer, role } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -26,7 +27,7 @@ async function fillDisk({ schema }: Team, position: number): Promise<void> {
   );
 }
 
-describe.skipIf(isWithoutPostgres("a team's journal that is down"))("a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
     account = new Account(service);

@@ -3,8 +3,9 @@ import { writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
-import { isWithoutPostgres, PostgresServer } from "../support/postgres.ts";
+import { PostgresServer } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -14,7 +15,7 @@ const create = (...more: string[]): string[] => {
   return ["oauth-clients", "create", ...request, "--secret-command", "exit 1", ...more];
 };
 
-describe.skipIf(isWithoutPostgres("recipients of a team's secrets"))("recipients of a team's secrets", () => {
+describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
   });

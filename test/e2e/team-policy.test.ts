@@ -4,9 +4,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { isWithoutPostgres, PostgresServer, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -70,7 +71,7 @@ async function wrongs(homes: readonly Home[]): Promise<string[]> {
   return found;
 }
 
-describe.skipIf(isWithoutPostgres("policies on a team's journal"))("policies on a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
     account = new Account(service);

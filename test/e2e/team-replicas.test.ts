@@ -1,16 +1,10 @@
 // What stands between integ and the journal's tables: replicas that are behind, a standby that can only be read, a pooler.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Team } from "../support/administrators.ts";
-import {
-  addressAt,
-  Bouncer,
-  isWithoutBouncer,
-  isWithoutPostgres,
-  type PoolMode,
-  PostgresServer,
-} from "../support/postgres.ts";
+import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";
 import type { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let standby: PostgresServer;
@@ -38,7 +32,7 @@ async function untilReplicated(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 25));
 }
 
-describe.skipIf(isWithoutPostgres("a team's journal with replicas"))("a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
     standby = await PostgresServer.start({ standbyOf: server });
@@ -87,7 +81,7 @@ describe.skipIf(isWithoutPostgres("a team's journal with replicas"))("a team's j
     expect(made.code, made.stderr).toBe(0);
   });
 
-  describe.skipIf(isWithoutBouncer("PgBouncer in each mode"))("behind PgBouncer", () => {
+  describe.skipIf(isMissing("PostgreSQL", "PgBouncer"))("behind PgBouncer", () => {
     it.each<PoolMode>(["session", "transaction", "statement"])("in %s mode", async (mode) => {
       const team = await Team.of(server, service);
       const ada = await team.administrator();

@@ -4,9 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -63,7 +64,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
 const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
-describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   beforeAll(async () => {
     [server, service] = await Promise.all([PostgresServer.start(), startService()]);
   });

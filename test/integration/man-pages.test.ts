@@ -8,6 +8,7 @@ import { surfaceOf } from "../../src/commands/commands/list.ts";
 import { manPages } from "../../src/completion/man.ts";
 import type { Surface } from "../../src/completion/surface.ts";
 import { wholeTree } from "../../src/program.ts";
+import { isMissing } from "../support/tools.mjs";
 
 let surface: Surface;
 beforeAll(async () => {
@@ -20,10 +21,7 @@ const linters: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(Object.entries(linters))("the man pages, read by %s", (name, [program = "", ...words]) => {
-  const absent = spawnSync(program, ["--help"], { stdio: "ignore" }).error !== undefined;
-  if (absent) console.warn(`skipped: lint of the man pages: ${name} is not installed`);
-
-  it.skipIf(absent)("are clean", () => {
+  it.skipIf(isMissing(name))("are clean", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
       const pages = manPages(surface);
@@ -38,7 +36,7 @@ describe.each(Object.entries(linters))("the man pages, read by %s", (name, [prog
     }
   });
 
-  it.skipIf(absent)("would be told of a fault", () => {
+  it.skipIf(isMissing(name))("would be told of a fault", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
       writeFileSync(join(folder, "bad.1"), ".TH BAD 1 2026-07-01 integ\n.SH NAME\nbad \\- \\fZx\n.NOSUCH\n.SH\n");
@@ -51,10 +49,7 @@ describe.each(Object.entries(linters))("the man pages, read by %s", (name, [prog
 });
 
 describe("a man page as it is read", () => {
-  const absent = spawnSync("mandoc", ["-h"], { stdio: "ignore" }).error !== undefined;
-  if (absent) console.warn("skipped: reading the man pages: mandoc is not installed");
-
-  it.skipIf(absent)("shows what can be copied as it stands", () => {
+  it.skipIf(isMissing("mandoc"))("shows what can be copied as it stands", () => {
     const page = manPages(surface).find(({ file }) => file === "integ-oauth-clients-create.1")!;
     const read = execFileSync("mandoc", ["-T", "utf8", "-O", "width=200"], { input: page.text, encoding: "utf8" });
     const plain = read.replaceAll(/.\x08/gu, "");

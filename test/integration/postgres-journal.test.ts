@@ -7,9 +7,10 @@ import { initTeamJournal, openTeamStore } from "../../src/journal/postgres/open.
 import { tablesIn } from "../../src/journal/postgres/schema.ts";
 import { recordHash } from "../../src/journal/record.ts";
 import { selectionOf } from "../../src/journal/postgres/selection.ts";
-import { addressAt, Bouncer, isWithoutBouncer, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { addressAt, Bouncer, PostgresServer, role } from "../support/postgres.ts";
 import { journalConformance } from "../unit/journal/conformance.ts";
 import { ada, clock, intent } from "../unit/journal/intent.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
@@ -72,7 +73,7 @@ function engineAt(name: string, hosts: () => string, { isSampled = false } = {})
   });
 }
 
-const isSkipped = isWithoutPostgres("the conformance of the journal in PostgreSQL");
+const isSkipped = isMissing("PostgreSQL");
 
 describe.skipIf(isSkipped)("with PostgreSQL", () => {
   let server: PostgresServer;
@@ -218,7 +219,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await marking.count()).toBe(2);
   });
 
-  describe.skipIf(isWithoutBouncer("the conformance through PgBouncer"))("behind PgBouncer", () => {
+  describe.skipIf(isMissing("PostgreSQL", "PgBouncer"))("behind PgBouncer", () => {
     let bouncer: Bouncer;
     beforeAll(async () => {
       bouncer = await Bouncer.start(server);

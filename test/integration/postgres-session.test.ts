@@ -8,10 +8,11 @@ import { readAddress } from "../../src/journal/postgres/address.ts";
 import { connect, type Server } from "../../src/journal/postgres/connect.ts";
 import { serverErrorOf } from "../../src/journal/postgres/failures.ts";
 import { Session } from "../../src/journal/postgres/session.ts";
-import { freePort, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { freePort, PostgresServer, role } from "../support/postgres.ts";
 import { folder } from "../unit/journal/intent.ts";
+import { isMissing } from "../support/tools.mjs";
 
-const isSkipped = isWithoutPostgres("connections to a server");
+const isSkipped = isMissing("PostgreSQL");
 const right = { PGPASSWORD: role.password };
 
 describe.skipIf(isSkipped)("a server", () => {

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { unsettledIn } from "../support/journal-file.ts";
 import { Account } from "../support/account.ts";
 import { startService, type Service } from "../support/service.ts";
-import { straceAbsent } from "../support/strace.ts";
 import { AccountRun, type Trouble } from "./account-run.ts";
 import { isFull } from "../support/sample.ts";
 import { recordFigure } from "../support/figures.mjs";
@@ -18,7 +17,6 @@ let service: Service;
 
 beforeAll(async () => {
   service = await startService();
-  if (straceAbsent) console.warn(`the model runs without crashes: ${straceAbsent}`);
 });
 
 afterAll(() => service.stop());

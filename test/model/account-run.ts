@@ -6,7 +6,8 @@ import { Account, type HeldClient } from "../support/account.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import type { Service } from "../support/service.ts";
-import { killedAt, straceAbsent } from "../support/strace.ts";
+import { killedAt } from "../support/strace.ts";
+import { isMissing } from "../support/tools.mjs";
 
 /** What goes wrong during a command: a fault of the service, or the n-th of a system call, which kills it. */
 export interface Trouble {
@@ -62,7 +63,7 @@ export class AccountRun {
       this.counts.faults += 1;
       await this.account.service.fault(fault);
     }
-    const under = kill && !straceAbsent ? killedAt({ ...kill, text: "" }) : undefined;
+    const under = kill && !isMissing("strace") ? killedAt({ ...kill, text: "" }) : undefined;
     const ended = await this.home.integ(words, under ? { under } : {});
     this.#printed.push(...(ended.stdout.match(/sbx_us_cs_[0-9a-f]{32}/g) ?? []));
     if (ended.signal === "SIGKILL" || ended.code === 137) this.counts.kills += 1;

@@ -1,4 +1,4 @@
-// Each defect can still be put back: the sources say what `npm run test:defects` replaces, once.
+// Each defect can still be put back: the sources say what test/model/put-back.mjs replaces, once.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -1,5 +1,5 @@
 // Puts defects that were found and fixed back into a copy of the sources, one at a time, and shows the first seed whose
-// history breaks a promise: `npm run test:defects`, or `npm run test:defects -- <words of its name>`.
+// history breaks a promise: `node test/model/put-back.mjs`, or `node test/model/put-back.mjs <words of its name>`.
 import { recordFigure } from "../support/figures.mjs";
 import { sourceCopy } from "../support/source-copy.mjs";
 import { defects } from "./defects.mjs";

@@ -1,5 +1,5 @@
 // A certificate authority of the test's own, made by openssl when it is needed, and the certificates that it signs.
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,11 +14,6 @@ export interface Authority {
   /** @param names as the certificate lists them, such as `DNS:localhost` */
   sign(names: readonly string[], options?: { readonly isExpired?: boolean }): Certificate;
 }
-
-/** Why no certificate can be made here, or undefined. */
-export const opensslAbsent: string | undefined = spawnSync("openssl", ["version"]).error
-  ? "openssl is not installed"
-  : undefined;
 
 const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 

@@ -4,13 +4,6 @@ import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-const programs = ["dbus-run-session", "dbus-send", "gnome-keyring-daemon"];
-
-/** Why there is none here, or undefined. */
-export const keyringAbsent: string | undefined = programs
-  .filter((program) => spawnSync(program, ["--version"], { stdio: "ignore" }).error)
-  .map((program) => `${program} is not installed`)[0];
-
 export interface Keyring {
   /** The environment of whoever belongs to the session. */
   readonly env: Readonly<Record<string, string>>;

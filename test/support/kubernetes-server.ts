@@ -1,15 +1,8 @@
 // The API of Kubernetes as far as kubectl needs it for one kind of object: discovery, and Secrets with server-side apply, whose
 // fields have managers. Written from the public description of the API; the real kubectl talks to it.
-import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { opensslAbsent } from "./certificates.ts";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
-
-/** Why no cluster can be reached here, or undefined where one can. */
-export const kubectlAbsent: string | undefined = spawnSync("kubectl", ["version", "--client"]).error
-  ? "kubectl is not installed"
-  : opensslAbsent;
 
 /** Each kubectl is one process for a moment: it needs neither threads nor a collector of garbage. */
 export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;

@@ -13,5 +13,5 @@ let number = 0;
 beforeEach(({ skip }) => {
   number += 1;
   if (server === null) skip("without PostgreSQL");
-  else if (number % every !== 0) skip("not of the sample: npm run test:team");
+  else if (number % every !== 0) skip("not of the sample: INTEG_TEST_ENGINE=postgres");
 });

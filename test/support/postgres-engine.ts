@@ -1,7 +1,8 @@
 // Starts the one PostgreSQL that the homes of the project `team` have their journals in.
 import type { TestProject } from "vitest/node";
-import { isWithoutPostgres, PostgresServer, role } from "./postgres.ts";
+import { PostgresServer, role } from "./postgres.ts";
 import type { TeamServer } from "./team-journal.ts";
+import { isMissing } from "./tools.mjs";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -10,7 +11,7 @@ declare module "vitest" {
 }
 
 export default async function startEngine(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  if (isWithoutPostgres("the end-to-end tests with journals in PostgreSQL")) {
+  if (isMissing("PostgreSQL")) {
     project.provide("teamServer", null);
     return undefined;
   }

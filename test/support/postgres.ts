@@ -55,23 +55,9 @@ function accountOf(name: string): { readonly uid: number; readonly gid: number }
   return uid && gid ? { uid: Number(uid), gid: Number(gid) } : undefined;
 }
 
-const canRun = binaries !== undefined && (!isRoot || account !== undefined);
-
-/** Says aloud that there is no PostgreSQL here. @returns whether to skip */
-export function isWithoutPostgres(what: string): boolean {
-  if (!canRun) console.warn(`skipped without PostgreSQL (initdb, postgres): ${what}`);
-  return !canRun;
-}
-
 const bouncer = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"].find((path) =>
   existsSync(path),
 );
-
-export function isWithoutBouncer(what: string): boolean {
-  const isMissing = isWithoutPostgres(what) || bouncer === undefined;
-  if (canRun && bouncer === undefined) console.warn(`skipped without PgBouncer: ${what}`);
-  return isMissing;
-}
 
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {

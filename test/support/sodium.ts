@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /** Where a version manager puts a slow script of its own before it. */
-const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const script = `
 import base64, ctypes, ctypes.util, json, sys
@@ -36,7 +36,3 @@ export function openSealed(boxes: readonly Box[]): (string | undefined)[] {
     text === null ? undefined : Buffer.from(text, "base64").toString("utf8"),
   );
 }
-
-/** Why there is no libsodium here, or undefined. */
-export const sodiumAbsent: string | undefined =
-  spawnSync(python, ["-c", script], { input: "[]" }).status === 0 ? undefined : "no libsodium with Python is here";

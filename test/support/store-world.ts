@@ -5,12 +5,12 @@ import { afterAll, beforeAll } from "vitest";
 import type { StoreScheme } from "../../src/secrets/destination.ts";
 import { Account } from "./account.ts";
 import { type GitHubServer, startGitHub } from "./github-server.ts";
-import { keyringAbsent, startKeyring } from "./keyring.ts";
-import { briefKubectl, kubectlAbsent, startKubernetes } from "./kubernetes-server.ts";
+import { startKeyring } from "./keyring.ts";
+import { briefKubectl, startKubernetes } from "./kubernetes-server.ts";
 import { Home, isOtherBinary } from "./program.ts";
 import { startService, type Service } from "./service.ts";
-import { sodiumAbsent } from "./sodium.ts";
 import { startVault, type VaultServer } from "./vault-server.ts";
+import { isMissing } from "./tools.mjs";
 
 export interface OpenStore {
   /** An address that it takes. */
@@ -20,13 +20,10 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-/** Says aloud what cannot be had here. @returns why, for each store that cannot */
-export function absentStores(): Readonly<Record<StoreScheme, string | undefined>> {
-  const isOther = isOtherBinary("the keychain, which needs the package's native library");
-  const keychain = isOther ? "the keychain needs the package" : keyringAbsent;
-  const absent = { vault: undefined, github: sodiumAbsent, k8s: kubectlAbsent, keychain };
-  for (const what of Object.values(absent)) if (what) console.warn(`skipped: ${what}`);
-  return absent;
+/** Which stores this machine cannot have. */
+export function absentStores(): Readonly<Record<StoreScheme, boolean>> {
+  const keychain = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
+  return { vault: false, github: isMissing("libsodium"), k8s: isMissing("kubectl", "openssl"), keychain };
 }
 
 const staysOpen = (): Promise<void> => Promise.resolve();

@@ -1,25 +1,9 @@
 // strace as the hand that kills a process, or fails one of its system calls, at a place that was recorded before.
 // Signals are injected at the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
-import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ended } from "./program.ts";
-
-/** Why nothing can be traced here, or undefined where it can. */
-export const straceAbsent: string | undefined = whyAbsent();
-
-function whyAbsent(): string | undefined {
-  const run = spawnSync("strace", ["-f", "-o", "/dev/null", "-e", "trace=openat", "true"], { encoding: "utf8" });
-  if (run.error) return "strace is not installed";
-  return run.status === 0 ? undefined : `strace cannot trace here: ${run.stderr.trim()}`;
-}
-
-/** Says aloud, once for each file of tests, that nothing of it can run. */
-export function sayWhetherTraced(what: string): boolean {
-  if (straceAbsent) console.warn(`skipped: ${what}: ${straceAbsent}`);
-  return straceAbsent === undefined;
-}
 
 /** The n-th time that a thread makes a call. */
 export interface Point {

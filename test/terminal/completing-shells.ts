@@ -1,16 +1,16 @@
 // Real shells that complete: bash and zsh at a pseudo-terminal, where Tab is pressed, fish and PowerShell as they answer
 // the question "what would Tab offer here?". Each reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { Home } from "../support/program.ts";
+import { isMissing } from "../support/tools.mjs";
 
 const run = promisify(execFile);
 
 export const shellNames = ["bash", "zsh", "fish", "powershell"] as const;
 export type ShellName = (typeof shellNames)[number];
-const programs: Readonly<Record<ShellName, string>> = { bash: "bash", zsh: "zsh", fish: "fish", powershell: "pwsh" };
 
 export interface CompletingShell {
   /** What Tab offers at the end of a line: whole words, sorted, unquoted by the shell itself. */
@@ -18,10 +18,8 @@ export interface CompletingShell {
   close(): void;
 }
 
-/** A reason to skip, or nothing. */
-export function missing(shell: ShellName): string | undefined {
-  const found = spawnSync(programs[shell], ["--version"], { stdio: "ignore" });
-  return found.error ? `${programs[shell]} is not installed` : undefined;
+export function isShellMissing(shell: ShellName): boolean {
+  return isMissing(shell === "powershell" ? "PowerShell" : shell);
 }
 
 /** A home with `integ` on its PATH, and the script of a shell in a file. */

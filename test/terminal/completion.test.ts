@@ -5,7 +5,14 @@ import { candidatesAt } from "../../src/completion/candidates.ts";
 import { type Node, nodesBelow, type Tree, treeOf } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
-import { homeFor, missing, openShell, shellNames, type CompletingShell, type ShellName } from "./completing-shells.ts";
+import {
+  homeFor,
+  isShellMissing,
+  openShell,
+  shellNames,
+  type CompletingShell,
+  type ShellName,
+} from "./completing-shells.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isFull } from "../support/sample.ts";
 
@@ -63,7 +70,7 @@ const isReadByShell = /['=:]| -- |\* ?$/;
  * it in one shell, another one for each line; what the shell reads by itself it asks in all.
  */
 function linesFor(name: ShellName): [string, readonly string[]][] {
-  const installed = shellNames.filter((one) => !missing(one));
+  const installed = shellNames.filter((one) => !isShellMissing(one));
   const own = installed.indexOf(name);
   return Object.entries(cases).filter(
     ([line], index) => isFull || own < 0 || isReadByShell.test(line) || index % installed.length === own,
@@ -140,8 +147,7 @@ it("a shell is answered with every command and every flag of the tree", async ()
 });
 
 describe.each(shellNames)("Tab in %s", (name) => {
-  const absent = missing(name);
-  if (absent) console.warn(`skipped: completion in ${name}: ${absent}`);
+  const absent = isShellMissing(name);
   let home: Home;
   let shell: CompletingShell;
   let known: Known;

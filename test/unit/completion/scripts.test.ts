@@ -9,6 +9,7 @@ import { manPages } from "../../../src/completion/man.ts";
 import { scripts, shells } from "../../../src/completion/scripts.ts";
 import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
+import { isMissing } from "../../support/tools.mjs";
 
 /** Everything that some shell would act upon between some kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
@@ -25,12 +26,6 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "integ-scripts-"));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-
-function has(program: string): boolean {
-  const found = spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
-  if (!found) console.warn(`skipped: scripts of ${program}: it is not installed`);
-  return found;
-}
 
 function run(program: string, words: readonly string[]): string {
   const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, HOME: folder, LANG: "C.UTF-8" };
@@ -55,14 +50,14 @@ function answeringProgram(kind: string): void {
 describe("what integ answers", () => {
   beforeAll(() => answeringProgram("options"));
 
-  it.skipIf(!has("bash"))("is quoted by bash, and the script is sound", () => {
+  it.skipIf(isMissing("bash"))("is quoted by bash, and the script is sound", () => {
     const file = scriptFile("integ.bash", scripts.bash);
     run("bash", ["--norc", "-n", file]);
     const ask = `. '${file}'; COMP_LINE='integ --' COMP_POINT=8 COMP_CWORD=1 COMP_WORDS=(integ --); _integ; eval "printf '%s\n' \${COMPREPLY[*]}"`;
     expect(run("bash", ["--norc", "-c", ask])).toBe(`--plain\n--${nasty}\n`);
   });
 
-  it.skipIf(!has("zsh"))("is shown by zsh as it is", () => {
+  it.skipIf(isMissing("zsh"))("is shown by zsh as it is", () => {
     const file = scriptFile("_integ", scripts.zsh);
     run("zsh", ["-f", "-n", file]);
     const show =
@@ -70,7 +65,7 @@ describe("what integ answers", () => {
     expect(run("zsh", ["-f", "-c", show])).toBe(`--plain:${nasty}\n--${nasty}\n`);
   });
 
-  it.skipIf(!has("fish"))("is shown by fish as it is", () => {
+  it.skipIf(isMissing("fish"))("is shown by fish as it is", () => {
     const file = scriptFile("integ.fish", scripts.fish);
     run("fish", ["--no-config", "-n", file]);
     expect(run("fish", ["--no-config", "-c", `source '${file}'; complete -C 'integ nouns do --p'`])).toBe(
@@ -82,7 +77,7 @@ describe("what integ answers", () => {
 describe("summaries in a man page", () => {
   const pages = (): ReturnType<typeof manPages> => manPages({ tree: nastyTree(), environment: [], exitCodes: [] });
 
-  it.skipIf(!has("mandoc"))("are read as they are", () => {
+  it.skipIf(isMissing("mandoc"))("are read as they are", () => {
     for (const { file, text } of pages()) {
       scriptFile(file, text);
       run("mandoc", ["-T", "lint", "-W", "style", file]);

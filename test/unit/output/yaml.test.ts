@@ -7,6 +7,8 @@ import { parse } from "yaml";
 import type { ListTarget } from "../../../src/output/formats/format.ts";
 import { yaml } from "../../../src/output/formats/yaml.ts";
 import { sampled } from "../../support/sample.ts";
+import { isMissing } from "../../support/tools.mjs";
+import { python } from "../../support/sodium.ts";
 
 const target: ListTarget = {
   sink: { write: async () => {} },
@@ -85,11 +87,10 @@ describe("YAML", () => {
     }
   });
 
-  const hasPyYaml = spawnSync("python3", ["-c", "import yaml"]).status === 0;
-  it.skipIf(!hasPyYaml)("is mistaken by no PyYAML, a reader of YAML 1.1 in another language", () => {
+  it.skipIf(isMissing("PyYAML"))("is mistaken by no PyYAML, a reader of YAML 1.1 in another language", () => {
     const value = { list: mistakable, keys: Object.fromEntries(mistakable.map((text) => [text, text])) };
     const code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin.buffer)))";
-    const { stdout, stderr } = spawnSync("python3", ["-c", code], {
+    const { stdout, stderr } = spawnSync(python, ["-c", code], {
       input: yamlText(JSON.stringify(value)),
       encoding: "utf8",
     });

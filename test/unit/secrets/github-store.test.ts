@@ -6,12 +6,11 @@ import { sealedBox } from "../../../src/secrets/sealed-box.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
 import { isFull } from "../../support/sample.ts";
-import { openSealed, sodiumAbsent } from "../../support/sodium.ts";
+import { openSealed } from "../../support/sodium.ts";
 import { canary, client, delivery } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
-
-if (sodiumAbsent) console.warn(`skipped: sealed boxes: ${sodiumAbsent}`);
+import { isMissing } from "../../support/tools.mjs";
 
 let github: GitHubServer;
 beforeAll(async () => {
@@ -39,7 +38,7 @@ function at(env: Readonly<Record<string, string | undefined>> = {}): StoreDesk {
   return desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token, ...env });
 }
 
-describe.skipIf(sodiumAbsent !== undefined)("a sealed box", () => {
+describe.skipIf(isMissing("libsodium"))("a sealed box", () => {
   it("is opened by libsodium, whatever is in it, and is never the same twice", () => {
     const { d = "", x = "" } = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
     const key = { public: Buffer.from(x, "base64url"), secret: Buffer.from(d, "base64url") };
@@ -57,7 +56,7 @@ describe.skipIf(sodiumAbsent !== undefined)("a sealed box", () => {
   });
 });
 
-describe.skipIf(sodiumAbsent !== undefined).each([
+describe.skipIf(isMissing("libsodium")).each([
   ["of a repository", to, "CLIENT_SECRET", "/repos/my-org/my-repo/actions/secrets/CLIENT_SECRET"],
   [
     "of an environment",
@@ -304,7 +303,7 @@ it("goes to the host that is named, else to the API that a workflow is told, els
   expect(await endOf(() => prepared(used, to))).toBe("delivered");
 });
 
-describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of its bytes", () => {
+describe.skipIf(isMissing("libsodium"))("a response that is cut after any of its bytes", () => {
   it.each([
     ["the repository", "GET /repos/my-org/my-repo "],
     ["the key", "GET /repos/my-org/my-repo/actions/secrets/public-key"],

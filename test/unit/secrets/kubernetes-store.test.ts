@@ -5,18 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
-import {
-  briefKubectl,
-  kubectlAbsent,
-  type KubernetesServer,
-  startKubernetes,
-} from "../../support/kubernetes-server.ts";
+import { briefKubectl, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary } from "./a-secret.ts";
 import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
-
-if (kubectlAbsent) console.warn(`skipped: Kubernetes: ${kubectlAbsent}`);
+import { isMissing } from "../../support/tools.mjs";
 
 const name = "apps/my-app";
 const to = `k8s:${name}#client-secret`;
@@ -44,7 +38,7 @@ function cutsIn(length: number): PlannedCut[] {
   return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
 }
 
-describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
+describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   let cluster: KubernetesServer;
   let folder: string;
   /** Where the kubectl of most tests is. */

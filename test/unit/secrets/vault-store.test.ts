@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { opensslAbsent } from "../../support/certificates.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
@@ -12,6 +11,7 @@ import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
+import { isMissing } from "../../support/tools.mjs";
 
 let vault: VaultServer;
 beforeAll(async () => {
@@ -364,20 +364,23 @@ it("reads the token in its order: the variable, the file that is named, the file
   rmSync(home, { recursive: true });
 });
 
-it.skipIf(opensslAbsent)("trusts the authorities of VAULT_CACERT, and without it none but the system's", async () => {
-  const front = await startTlsFront(vault.origin);
-  const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
-  const path = join(folder, "ca.pem");
-  writeFileSync(path, front.authority);
-  const env = { VAULT_ADDR: front.origin };
-  expect(await endOf(() => prepared(at(vault.root, env), to))).toMatch(/^unreachable: .*TLS handshake failed/);
-  expect(vault.log).toEqual([]);
-  const here = at(vault.root, { ...env, VAULT_CACERT: path });
-  expect(await endOf(async () => deliver(here, await prepared(here, to)))).toBe("delivered");
-  closeDesks();
-  await front.close();
-  rmSync(folder, { recursive: true });
-});
+it.skipIf(isMissing("openssl"))(
+  "trusts the authorities of VAULT_CACERT, and without it none but the system's",
+  async () => {
+    const front = await startTlsFront(vault.origin);
+    const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
+    const path = join(folder, "ca.pem");
+    writeFileSync(path, front.authority);
+    const env = { VAULT_ADDR: front.origin };
+    expect(await endOf(() => prepared(at(vault.root, env), to))).toMatch(/^unreachable: .*TLS handshake failed/);
+    expect(vault.log).toEqual([]);
+    const here = at(vault.root, { ...env, VAULT_CACERT: path });
+    expect(await endOf(async () => deliver(here, await prepared(here, to)))).toBe("delivered");
+    closeDesks();
+    await front.close();
+    rmSync(folder, { recursive: true });
+  },
+);
 
 it("goes to no other server than it was asked for", async () => {
   const here = at();

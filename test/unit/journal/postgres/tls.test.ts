@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
 import { tlsTo } from "../../../../src/journal/postgres/tls.ts";
-import { makeAuthority, opensslAbsent } from "../../../support/certificates.ts";
+import { makeAuthority } from "../../../support/certificates.ts";
+import { isMissing } from "../../../support/tools.mjs";
 
 const tlsAt = (host: string, query: string) => {
   const address = readAddress(`postgresql://${encodeURIComponent(host)}/d?${query}`, { env: {} });
@@ -31,7 +32,7 @@ it.each([
   expect(tlsAt(host, `sslmode=${mode}`)).toEqual(isChecked && { rejectUnauthorized: true });
 });
 
-describe.skipIf(opensslAbsent !== undefined)("the files of a connection", () => {
+describe.skipIf(isMissing("openssl"))("the files of a connection", () => {
   const folder = mkdtempSync(join(tmpdir(), "integ-test-"));
   afterAll(() => rmSync(folder, { recursive: true }));
   const at = (name: string): string => join(folder, name);

@@ -1,0 +1,16 @@
+// Says in one line what a run left out, and what plays it.
+import type { TestProject } from "vitest/node";
+import { missingTools } from "./tools.mjs";
+
+/** Before the first test. @returns what is done after the last one */
+export default function sayWhatIsNotRun({ vitest }: TestProject): () => void {
+  const played = vitest.projects.map(({ name }) => name);
+  const left = played.includes("tools")
+    ? []
+    : ["tests of crashes, terminals, a team's journal, stores and other real tools (npm run test:all)"];
+  const missing = missingTools();
+  if (missing.length > 0) left.push(`what needs ${missing.join(", ")}, missing here`);
+  return () => {
+    if (left.length > 0) console.log(`\nnot run: ${left.join("; ")}`);
+  };
+}
