@@ -1,6 +1,6 @@
 import { flags, meantBy, shortFlags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
-import type { JsonText } from "../api/json/json-text.ts";
+import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** One field of `--fields`: as typed, and as the way to the value. */
@@ -60,14 +60,18 @@ export function asColumns(
  * name, else it is found step by step; a step into an array is an index from 0.
  * @param parts of the value that the fields are in
  */
-export function valuesAt(parts: ReadonlyMap<string, JsonText>, fields: readonly FieldPath[]): (JsonText | undefined)[] {
+export function valuesAt(parts: Parts, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
     const whole = parts.get(name);
     if (whole !== undefined) return whole;
     let value = parts.get(steps[0] ?? "");
-    for (const step of steps.slice(1)) value = value?.parts().get(step);
+    for (const step of steps.slice(1)) value = value && stepInto(value, step);
     return value;
   });
+}
+
+function stepInto(value: JsonText, step: string): JsonText | undefined {
+  return value.isArray ? value.items().find((_item, index) => String(index) === step) : value.parts().get(step);
 }
 
 /**
@@ -130,7 +134,7 @@ export function assertKnown(
   }
   const [first] = chosen.unseen;
   if (first === undefined) return;
-  const keys = rows[0]?.isObject ? [...rows[0].parts().keys()] : [];
+  const keys = rows[0]?.isObject ? rows[0].parts().names : [];
   const meant = meantBy(first.name, [...new Set([...documented.map(({ path }) => path), ...keys])]);
   throw new Failure("usage", missingWords(chosen.unseen, singular), {
     meaning: meant === undefined ? undefined : `Did you mean "${visibleText(meant)}"?`,
@@ -151,6 +155,7 @@ export class ChosenFields {
   readonly #keys: readonly string[];
   readonly #unseen: Set<FieldPath>;
   #rows = 0;
+  #before: Parts | undefined;
 
   constructor(fields: readonly FieldPath[] | undefined) {
     this.#fields = fields;
@@ -176,10 +181,11 @@ export class ChosenFields {
 
   /** The values of the fields in a row. Call it if fields were asked for. */
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
-    const values = valuesAt(row.parts(), this.#fields ?? []);
+    const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;
-    for (const [index, field] of (this.#fields ?? []).entries())
-      if (values[index] !== undefined) this.#unseen.delete(field);
+    if (this.#unseen.size > 0)
+      for (const [index, field] of (this.#fields ?? []).entries())
+        if (values[index] !== undefined) this.#unseen.delete(field);
     return values;
   }
 

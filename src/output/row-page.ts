@@ -1,5 +1,5 @@
 // Rows that are printed together.
-import { JsonText } from "../api/json/json-text.ts";
+import { JsonText, type Parts } from "../api/json/json-text.ts";
 
 /** Rows of a list, as many as come together. */
 export type RowPage = readonly JsonText[];
@@ -38,11 +38,12 @@ function isAdjacent(page: RowPage): boolean {
 /** Leaves out rows whose id was there before. */
 export class UniqueRows {
   readonly #seen = new Set<unknown>();
+  #before: Parts | undefined;
 
   /** The page without repeated rows. A row without an id is no one's repeat. */
   of(page: RowPage): RowPage {
     return page.filter((row) => {
-      const id = row.parts().get("id");
+      const id = (this.#before = row.parts(this.#before)).get("id");
       // §2.2: an id is a string. A number may have lost digits on the way here, and is no one's repeat.
       if (!id?.isString) return true;
       const { size } = this.#seen;

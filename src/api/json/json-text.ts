@@ -6,16 +6,28 @@ import { isAscii, isUtf8 } from "node:buffer";
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
+  #isPlain: boolean | undefined;
 
   /** @param bytes UTF-8 */
   constructor(bytes: Buffer) {
     this.bytes = bytes;
   }
 
+  /** ASCII alone, and no string with an escape. */
+  get isPlain(): boolean {
+    return (this.#isPlain ??= isAscii(this.bytes) && !this.bytes.includes(backslash));
+  }
+
   /** The text may keep all of the body in memory: what outlives the page is read by {@link JsonText.value}. */
   cut(start: number, end: number): string {
     this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "";
     return this.#text === "" ? this.bytes.toString("utf8", start, end) : this.#text.slice(start, end);
+  }
+
+  /** The string that is there. @param start of its quotes */
+  string(start: number, end: number): string {
+    const text = this.cut(start + 1, end - 1);
+    return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
   }
 }
 
@@ -59,6 +71,12 @@ export class JsonText {
     return this.source.bytes[this.start] === 0x6e;
   }
 
+  /** An object with a member, or an array with an item. */
+  get hasParts(): boolean {
+    if (!this.isObject && !this.isArray) return false;
+    return this.#scanner().space(this.start + 1) < this.end - 1;
+  }
+
   /** Exactly as it came. */
   get text(): string {
     return this.source.cut(this.start, this.end);
@@ -71,30 +89,25 @@ export class JsonText {
 
   /** The string that it is. Call it for a string only. */
   get string(): string {
-    return decoded(this.source, this.start, this.end);
+    return this.source.string(this.start, this.end);
   }
 
-  /**
-   * The members of an object by name, the items of an array by index; nothing for any other value. Of duplicate keys the
-   * last counts, at the place of the first.
-   */
-  parts(): Map<string, JsonText> {
-    const parts = new Map<string, JsonText>();
-    if (this.isArray) for (const [index, item] of this.items().entries()) parts.set(String(index), item);
-    else this.eachMember((name, value) => parts.set(name, value));
-    return parts;
+  /** @param like the members of an object that may have the same names, as the row before mostly has */
+  parts(like?: Parts): Parts {
+    return new Parts(this, like);
   }
 
-  /** Calls `see` for each member of an object, duplicates included. */
-  eachMember(see: (name: string, value: JsonText) => void): void {
-    if (!this.isObject) return;
-    const { source, isCompact } = this;
+  /** Where each member of an object is, duplicates included: begin and end of its name, begin and end of its value. */
+  places(): number[] {
+    const places: number[] = [];
     const scanner = this.#scanner();
-    scanner.object(this.start, 1, (name, nameEnd, start) => {
-      const end = scanner.value(start, 1);
-      see(decoded(source, name, nameEnd), new JsonText(source, start, end, isCompact));
-      return end;
-    });
+    if (this.isObject)
+      scanner.object(this.start, 1, (name, nameEnd, start) => {
+        const end = scanner.value(start, 1);
+        places.push(name, nameEnd, start, end);
+        return end;
+      });
+    return places;
   }
 
   /** The items of an array; nothing for any other value. */
@@ -120,13 +133,15 @@ export class JsonText {
     const { bytes } = this.source;
     const pieces: Buffer[] = [];
     const secrets: string[] = [];
+    const places = this.places();
     let from = 0;
-    this.eachMember((key, value) => {
-      if (!keys.includes(key)) return;
+    for (let at = 0; at < places.length; at += 4) {
+      if (!keys.includes(this.source.string(places[at]!, places[at + 1]!))) continue;
+      const value = new JsonText(this.source, places[at + 2]!, places[at + 3]!, this.isCompact);
       pieces.push(bytes.subarray(from, value.start), Buffer.from("null"));
       from = value.end;
       if (value.isString && value.string.length >= shortestSecret) secrets.push(value.string);
-    });
+    }
     return withoutSecrets(Buffer.concat([...pieces, bytes.subarray(from)]).toString(), secrets);
   }
 
@@ -180,6 +195,49 @@ export class JsonText {
   }
 }
 
+/** The members of an object; none of any other value. Of duplicate names the last counts, at the place of the first. */
+export class Parts {
+  readonly names: readonly string[];
+  readonly #object: JsonText;
+  readonly #places: readonly number[];
+  /** For each name where its value is in the places. */
+  readonly #values: ReadonlyMap<string, number>;
+
+  constructor(object: JsonText, like?: Parts) {
+    this.#object = object;
+    this.#places = object.places();
+    if (like !== undefined && this.#hasNamesOf(like)) {
+      [this.names, this.#values] = [like.names, like.#values];
+      return;
+    }
+    const values = new Map<string, number>();
+    for (let at = 0; at < this.#places.length; at += 4)
+      values.set(object.source.string(this.#places[at]!, this.#places[at + 1]!), at + 2);
+    [this.names, this.#values] = [[...values.keys()], values];
+  }
+
+  get(name: string): JsonText | undefined {
+    const at = this.#values.get(name);
+    if (at === undefined) return undefined;
+    const { source, isCompact } = this.#object;
+    return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
+  }
+
+  /** The same names as they came, in the same order. */
+  #hasNamesOf(other: Parts): boolean {
+    const [ours, theirs] = [this.#places, other.#places];
+    if (ours.length !== theirs.length) return false;
+    const [bytes, otherBytes] = [this.#object.source.bytes, other.#object.source.bytes];
+    for (let at = 0; at < ours.length; at += 4) {
+      const [start, end] = [ours[at]!, ours[at + 1]!];
+      const shift = theirs[at]! - start;
+      if (theirs[at + 1]! !== end + shift) return false;
+      for (let index = start; index < end; index++) if (bytes[index] !== otherBytes[index + shift]) return false;
+    }
+    return true;
+  }
+}
+
 /** A shorter text is a word that may occur anywhere. */
 const shortestSecret = 8;
 
@@ -191,11 +249,6 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
     const shown = secrets.reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
     return shown === text ? token : JSON.stringify(shown);
   });
-}
-
-function decoded(source: Source, start: number, end: number): string {
-  const text = source.cut(start + 1, end - 1);
-  return text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
 }
 
 /** Deepest nesting of arrays and objects that is read. */

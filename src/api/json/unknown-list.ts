@@ -1,6 +1,6 @@
 // The rows of lists whose shape the API document does not show (§4.4), in the API's own text. A list may have 100,000 rows:
 // every byte is checked once, and a row is parsed when its value is asked for.
-import { BrokenBody, type JsonObject, JsonText } from "./json-text.ts";
+import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 
 /** A row of a legacy list: the API's own text, and the same parsed. */
 export interface Row {
@@ -28,8 +28,7 @@ const usualNames = ["data", "items", "results", "rows", "records"];
 export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);
   if (!whole.isArray && !whole.isObject) throw new BrokenBody("the response is not a list");
-  const members = whole.isObject ? whole.parts() : new Map<string, JsonText>();
-  members.delete("__proto__");
+  const members = whole.parts();
   const [wrappedIn, rows]: Wrapped = whole.isArray ? [undefined, whole.items()] : chosen(members);
   if (!rows.every((row): row is JsonText & Row => row.isObject))
     throw new BrokenBody("a row of the list is not an object");
@@ -39,8 +38,11 @@ export function readRows(body: Buffer): Rows {
 /** Rows, and the name of the member that they are in. */
 type Wrapped = readonly [name: string | undefined, rows: readonly JsonText[]];
 
-function chosen(members: ReadonlyMap<string, JsonText>): Wrapped {
-  const arrays = [...members].flatMap(([name, value]): Wrapped[] => (value.isArray ? [[name, value.items()]] : []));
+function chosen(members: Parts): Wrapped {
+  const arrays = members.names.flatMap((name): Wrapped[] => {
+    const value = name === "__proto__" ? undefined : members.get(name);
+    return value?.isArray ? [[name, value.items()]] : [];
+  });
   const usual = usualNames.flatMap((name) => arrays.filter(([found]) => found === name));
   const ofObjects = arrays.filter(([, rows]) => rows.some((row) => row.isObject));
   const candidates = [usual.slice(0, 1), ofObjects, arrays].find((found) => found.length > 0) ?? [];
@@ -48,7 +50,7 @@ function chosen(members: ReadonlyMap<string, JsonText>): Wrapped {
   return candidates[0]!;
 }
 
-function mentionsMore(members: ReadonlyMap<string, JsonText>): boolean {
+function mentionsMore(members: Parts): boolean {
   const isTrue = (name: string): boolean => members.get(name)?.text === "true";
   const isText = (name: string): boolean => members.get(name)?.isString === true && members.get(name)?.string !== "";
   return (

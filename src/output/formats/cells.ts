@@ -17,7 +17,7 @@ export function cellOf(value: JsonText | undefined): Cell {
 
 /** The top-level keys of a page's rows, in the order in which they are first met. */
 export function keysOf(page: RowPage): string[] {
-  return [...new Set(page.flatMap((row) => (row.isObject ? [...row.parts().keys()] : [])))];
+  return [...new Set(page.flatMap((row) => (row.isObject ? row.parts().names : [])))];
 }
 
 /** A column, ready to be read: the path split, the heading for those who asked for fields by name. */

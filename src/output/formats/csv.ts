@@ -1,5 +1,5 @@
 import { flags } from "../../next-step.ts";
-import { JsonText } from "../../api/json/json-text.ts";
+import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
@@ -26,7 +26,9 @@ interface LineStyle {
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
-  return `${cells.map((cell) => csvCell(cell, style)).join(",")}\r\n`;
+  let line = "";
+  for (const [index, cell] of cells.entries()) line += index === 0 ? csvCell(cell, style) : `,${csvCell(cell, style)}`;
+  return `${line}\r\n`;
 }
 
 function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle): string {
@@ -44,7 +46,7 @@ export const csv: Formatter = {
     const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
     const extras = new ExtraFields(documented);
-    if (target.fields === undefined) extras.collect(row);
+    if (target.fields === undefined) extras.collect(row.names);
     if (documented.length > 0) extras.noteThem(target.note);
     const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
     // A receipt holds a one-time secret: one character more, and it opens nothing.
@@ -63,10 +65,11 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   const extras = new ExtraFields(columns);
   let header = target.rowsBefore ? "" : headerLine(columns, target);
   const documented = fieldsOf(columns);
+  let parts: Parts | undefined;
   const valuesOf = (row: JsonText): readonly (JsonText | undefined)[] => {
     if (target.fields !== undefined) return chosen.valuesOf(row);
-    const parts = row.parts();
-    if (row.isObject) extras.collect(parts);
+    parts = row.parts(parts);
+    if (row.isObject) extras.collect(parts.names);
     return valuesAt(parts, documented);
   };
   return {
@@ -111,13 +114,16 @@ function fieldsOf(columns: readonly CellColumn[]): FieldPath[] {
 class ExtraFields {
   readonly names: string[] = [];
   readonly #known: Set<string>;
+  #before: readonly string[] | undefined;
 
   constructor(columns: readonly CellColumn[]) {
     this.#known = new Set(columns.flatMap(({ field }) => [field.name, field.steps[0] ?? ""]));
   }
 
-  collect(row: ReadonlyMap<string, JsonText>): void {
-    for (const key of row.keys()) {
+  collect(names: readonly string[]): void {
+    if (names === this.#before) return;
+    this.#before = names;
+    for (const key of names) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
       // A copy: the key itself would keep its page in memory.
       const name = Buffer.from(key).toString();

@@ -1,6 +1,6 @@
 import { flags } from "../../next-step.ts";
 import type { ChalkInstance } from "chalk";
-import { JsonText } from "../../api/json/json-text.ts";
+import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import type { RowPage } from "../row-page.ts";
@@ -41,6 +41,7 @@ class TableList implements PageWriter {
   readonly #all: readonly CellColumn[];
   readonly #chosen: ChosenFields;
   #layout: Layout | undefined;
+  #before: Parts | undefined;
   #headings: readonly string[] = [];
   #measure = asciiWidth;
   #paint: ChalkInstance | undefined;
@@ -65,7 +66,8 @@ class TableList implements PageWriter {
     if (page.length === 0) return;
     if (this.#target.fields !== undefined) for (const row of page) this.#chosen.see(row);
     const rows = page.map((row) => this.#cells(row));
-    if (this.#measure === asciiWidth && !isAscii(rows.flat().join(""))) this.#measure = await unicodeWidth();
+    if (this.#measure === asciiWidth && !page.every(({ source }) => source.isPlain))
+      if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
     // Rows that follow each other with the same step have it once, below the last.
@@ -79,7 +81,7 @@ class TableList implements PageWriter {
     const target = this.#target;
     const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
     const { nowMs = target.now() } = this.#view;
-    const values = valuesAt(row.parts(), this.#fields);
+    const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields);
     return this.#all.map((column, index) =>
       personCell(statusCell(values[index], { column, row, nowMs }), { kind: column.kind, time }),
     );
@@ -151,6 +153,8 @@ class TableList implements PageWriter {
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
   ): string {
+    // On a pipe nothing is cut, and no sentence has a second line.
+    if (!this.#target.isTerminal) return this.#aligned(cells, { layout, isHeading });
     const parts = layout.widths.map((width, at) => {
       const index = layout.shown[at] ?? 0;
       return this.#partsOf(cells[index] ?? "", { index, width });
@@ -159,21 +163,30 @@ class TableList implements PageWriter {
     let text = "";
     for (let row = 0; row < height; row += 1) {
       const last = parts.findLastIndex((lines) => row < lines.length);
-      for (let at = 0; at <= last; at += 1) {
-        const width = layout.widths[at] ?? 0;
-        const part = parts[at]?.[row] ?? "";
-        const padding = at === last ? "" : " ".repeat(Math.max(0, width - this.#measure.of(part)) + gap);
-        text += this.#painted(part, { index: layout.shown[at] ?? 0, isHeading }) + padding;
-      }
-      text += "\n";
+      const line = parts.slice(0, last + 1).map((lines) => lines[row] ?? "");
+      text += this.#aligned(line, { layout, isHeading });
     }
     return text;
+  }
+
+  /** One line. @param cells of the columns that are shown */
+  #aligned(
+    cells: readonly string[],
+    { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
+  ): string {
+    let text = "";
+    for (const [at, cell] of cells.entries()) {
+      text += this.#painted(cell, { index: layout.shown[at] ?? 0, isHeading });
+      if (at < cells.length - 1)
+        text += " ".repeat(Math.max(0, (layout.widths[at] ?? 0) - this.#measure.of(cell)) + gap);
+    }
+    return `${text}\n`;
   }
 
   /** The lines of a cell: several for a sentence that is wider than its column. */
   #partsOf(cell: string, { index, width }: { readonly index: number; readonly width: number }): readonly string[] {
     const kind = this.#columns[index]?.kind;
-    if (!this.#target.isTerminal || isWhole(kind)) return [cell];
+    if (isWhole(kind)) return [cell];
     if (kind !== "sentence" || this.#measure.of(cell) <= width) return [this.#measure.fit(cell, width)];
     return wrapped(cell, { width }).split("\n");
   }
@@ -246,7 +259,7 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   const cell = (column: CellColumn): Cell => statusCell(valuesAt(parts, [column.field])[0], { column, row, nowMs });
   const isShown = (column: CellColumn): boolean =>
     target.fields !== undefined || column.field.name !== view.secretField || (cell(column) ?? "") !== "";
-  const others = row.isObject && target.fields === undefined ? otherColumns([...parts.keys()], view) : [];
+  const others = row.isObject && target.fields === undefined ? otherColumns(parts.names, view) : [];
   const columns = [...cellColumns(view.columns, target.fields), ...others].filter(isShown);
   const paint = await painter(target.colour);
   const headings = columns.map(({ heading }) => visibleText(heading));

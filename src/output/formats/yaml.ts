@@ -1,6 +1,6 @@
 // JSON as YAML, block style, numbers as they came. Own code: the `yaml` package reads numbers into JavaScript's own, leaves
 // texts without quotes that other readers take for something else (`=`, `<<`, `0o7`), and takes 100 times as long.
-import { JsonText } from "../../api/json/json-text.ts";
+import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { visibleYaml } from "../visible-text.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
@@ -25,13 +25,16 @@ function yamlList(
   const chosen = new ChosenFields(fields);
   const opening = receiptsBefore ? "" : "object: list\n";
   let isFirst = rowsBefore === 0;
+  let parts: Parts | undefined;
   return {
     async page(page) {
       if (page.length === 0) return;
       let text = isFirst ? `${opening}data:\n` : "";
       isFirst = false;
-      for (const row of page)
-        text += `  - ${block(fields === undefined ? row : JsonText.of(chosen.of(row)), rowMargin)}\n`;
+      for (const row of page) {
+        const shown = fields === undefined ? row : JsonText.of(chosen.of(row));
+        text += `  - ${block(shown, rowMargin, (parts = shown.parts(parts)))}\n`;
+      }
       await sink.write(text);
     },
     async end({ nextPageToken, hasMore }) {
@@ -44,24 +47,22 @@ function yamlList(
 }
 
 /** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
-function block(value: JsonText, margin = ""): string {
+function block(value: JsonText, margin = "", parts?: Parts): string {
   if (value.isString) return scalar(value.string);
-  if (!value.isObject && !value.isArray) return value.text;
-  const parts = value.parts();
-  if (parts.size === 0) return value.compact();
+  if (!value.hasParts) return value.compact();
+  const inner = `${margin}  `;
+  if (value.isArray)
+    return value
+      .items()
+      .map((item) => `- ${block(item, inner)}`)
+      .join(`\n${margin}`);
+  const members = parts ?? value.parts();
   let text = "";
-  for (const [key, part] of parts) {
-    if (text !== "") text += `\n${margin}`;
-    text += value.isArray ? `- ${block(part, `${margin}  `)}` : `${scalar(key)}:${entry(part, margin)}`;
+  for (const name of members.names) {
+    const part = members.get(name)!;
+    text += `${text === "" ? "" : `\n${margin}`}${scalar(name)}:${part.hasParts ? `\n${inner}` : " "}${block(part, inner)}`;
   }
   return text;
-}
-
-/** A value behind its key: on the same line, or below it and further in. */
-function entry(value: JsonText, margin: string): string {
-  const isBelow = (value.isObject || value.isArray) && value.parts().size > 0;
-  const inner = `${margin}  `;
-  return isBelow ? `\n${inner}${block(value, inner)}` : ` ${block(value, margin)}`;
 }
 
 /** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { anyCharacter } from "../../../support/any-text.ts";
 import { describe, expect, it } from "vitest";
 import { fieldPaths, projected } from "../../../../src/output/fields.ts";
-import { BrokenBody, maxNesting, JsonText } from "../../../../src/api/json/json-text.ts";
+import { BrokenBody, maxNesting, JsonText, type Parts } from "../../../../src/api/json/json-text.ts";
 import { sampled } from "../../../support/sample.ts";
 
 const compactJson = (json: string): string => JsonText.of(json).compact();
@@ -105,12 +105,35 @@ describe("reading and laying out", () => {
 
   it("takes the last of duplicate keys, and keys every object has for what they are", () => {
     const parts = JsonText.of('{"a":1,"__proto__":{"x":2},"\\u0061":3,"b":4}').parts();
-    expect([...parts].map(([name, { text: came }]) => [name, came])).toEqual([
+    expect(parts.names.map((name) => [name, parts.get(name)?.text])).toEqual([
       ["a", "3"],
       ["__proto__", '{"x":2}'],
       ["b", "4"],
     ]);
     expect(parts.get("toString")).toBeUndefined();
+  });
+
+  it("reads the same parts, whatever row was before", () => {
+    const name = fc.constantFrom("a", "b", "ab", "\\u0061", "\\\\u0061", "é");
+    const object = fc
+      .array(fc.tuple(name, fc.integer()))
+      .map((all) => `{${all.map(([key, value]) => `"${key}": ${value}`).join(",")}}`);
+    const partsOf = (parts: Parts): unknown => parts.names.map((one) => [one, parts.get(one)?.text]);
+    fc.assert(
+      fc.property(object, object, (before, json) => {
+        const row = JsonText.of(json);
+        expect(partsOf(row.parts(JsonText.of(before).parts()))).toEqual(partsOf(row.parts()));
+      }),
+    );
+    const plain = JsonText.of('{"a":1,"b":2}').parts();
+    const same = JsonText.of(' { "a" : 3, "b":4}').parts(plain);
+    expect([same.names === plain.names, partsOf(same)]).toEqual([
+      true,
+      [
+        ["a", "3"],
+        ["b", "4"],
+      ],
+    ]);
   });
 });
 

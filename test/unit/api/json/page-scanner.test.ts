@@ -38,9 +38,10 @@ function agree(body: Buffer): boolean {
     expect(isEnvelope(value)).toBe(true);
     if (!isEnvelope(value)) return false;
     expect(rows).toEqual(value.data);
-    const members = scanPage(body).rows.map((row) =>
-      [...row.parts()].map(([name, { text }]) => [name, JSON.parse(text)]),
-    );
+    const members = scanPage(body).rows.map((row) => {
+      const parts = row.parts();
+      return parts.names.map((name) => [name, JSON.parse(parts.get(name)!.text)]);
+    });
     expect(members.map((row) => Object.fromEntries(row) as unknown)).toEqual(value.data);
     expect(scanPage(body)).toMatchObject({ nextPageToken: value.next_page_token, hasMore: value.has_more });
     return true;
