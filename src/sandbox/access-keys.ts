@@ -12,7 +12,7 @@ import {
 import { hashOf, legacyToken, lifetimeOf, randomName } from "./credentials.ts";
 import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, readBody } from "./request-bodies.ts";
 import { serviceEmail } from "./seed.ts";
-import type { AccessKeyRecord } from "./state.ts";
+import { type AccessKeyRecord, byId } from "./state.ts";
 
 // @assumed everything but the creation's request and response (§4.4 "not shown"), and what becomes of a key's status (§3.2 "not
 // shown"): a rotated key stays active, a revoked one stays revoked
@@ -86,12 +86,12 @@ export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
 /** GET /api/v1/access-keys: all of them, revoked ones too, the newest first. */
 export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
-  const keys = call.here.accessKeys.rows.toSorted((a, b) => b.createdAt - a.createdAt);
+  const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);
   return jsonAnswer(200, { data: keys.map(resourceOf) });
 }
 
 function keyOf(call: Call): AccessKeyRecord {
-  const key = call.here.accessKeys.by("id", call.parts.id);
+  const key = byId(call.here.accessKeys, call.parts.id);
   if (!key) throw notFound("No access key of this organization has this id.");
   return key;
 }
@@ -123,7 +123,7 @@ export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
 /** POST /api/v1/access-tokens: a key's secret for a short-lived bearer token; it counts as a use of the key. */
 export function exchangeSecret(call: Call): Answer {
   const hash = hashOf(readBody(call, SecretExchange).secret);
-  const key = call.here.accessKeys.by("secretHash", hash);
+  const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
   if (!key || key.status !== "active" || (key.expiresAt !== null && key.expiresAt <= call.now))
     throw new Problem(401, "unauthenticated", "The secret is not one of an active access key of this region.", {
       headers: { "WWW-Authenticate": 'Bearer realm="api"' },

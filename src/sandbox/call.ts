@@ -1,4 +1,4 @@
-import type { AccessKeyRecord, Region, RegionState, ServiceAccount } from "./state.ts";
+import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
 /** What a fault asks of the service itself (the rest of a fault happens on the wire). */
 export interface Wishes {
@@ -45,7 +45,7 @@ export interface V1Caller {
 
 /** Whether a service account belongs to the organization of the caller: what does not is 404 (§7). */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
-  const account = call.here.serviceAccounts.by("id", given.id);
+  const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
 }
 

@@ -3,8 +3,7 @@ import { type Answer, Problem, invalidRequest, jsonAnswer, notFound, problemAnsw
 import { randomName } from "./credentials.ts";
 import { type ControlRequest, type Host, controlPrefix } from "./host.ts";
 import { complete } from "./oauth-clients.ts";
-import type { Table } from "./table.ts";
-import { type OAuthClientRecord, type RegionState, type State, clientStatuses, slotsHeld } from "./state.ts";
+import { byId, type OAuthClientRecord, type RegionState, type State, clientStatuses, slotsHeld } from "./state.ts";
 
 const time = z.optional(z.nullable(z.int()));
 
@@ -95,9 +94,9 @@ async function list({ host }: Order, noun: string): Promise<Answer> {
   const here = (await host.store.current())[host.region];
   const now = host.now();
   if (noun === "oauth_clients") {
-    const keyOf = (client: OAuthClientRecord) => here.receipts.by("oauthClientId", client.id);
+    const keyOf = (client: OAuthClientRecord) => here.receipts.find(({ oauthClientId }) => oauthClientId === client.id);
     return json(
-      here.oauthClients.rows.map((client) => ({
+      here.oauthClients.map((client) => ({
         ...clientFacts(client),
         idempotency_key: keyOf(client)?.idempotencyKey ?? null,
       })),
@@ -105,10 +104,10 @@ async function list({ host }: Order, noun: string): Promise<Answer> {
   }
   if (noun === "service_accounts") {
     const slots = (id: string) => slotsHeld(here, { serviceAccountId: id, now });
-    return json(here.serviceAccounts.rows.map((account) => ({ ...account, slots: slots(account.id) })));
+    return json(here.serviceAccounts.map((account) => ({ ...account, slots: slots(account.id) })));
   }
-  if (noun === "access_keys") return json(here.accessKeys.rows.map(({ secretHash: _hash, ...facts }) => facts));
-  if (noun === "api_keys") return json(here.apiKeys.rows.map(({ keyHash: _hash, ...facts }) => facts));
+  if (noun === "access_keys") return json(here.accessKeys.map(({ secretHash: _hash, ...facts }) => facts));
+  if (noun === "api_keys") return json(here.apiKeys.map(({ keyHash: _hash, ...facts }) => facts));
   throw notFound("The control address knows oauth_clients, access_keys, service_accounts and api_keys.");
 }
 
@@ -152,8 +151,8 @@ async function change(order: Order, noun: string): Promise<unknown> {
   return await order.host.store.change((state) => work(state[order.host.region], { order, state }));
 }
 
-function named<Thing extends { readonly id: string }>(things: Table<Thing>, id: string): Thing {
-  const thing = things.by("id", id);
+function named<Thing extends { readonly id: string }>(things: readonly Thing[], id: string): Thing {
+  const thing = byId(things, id);
   if (!thing) throw notFound(`Nothing here has the id ${id}.`);
   return thing;
 }

@@ -1,6 +1,6 @@
 import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
-import type { ApiKey, OAuthClientRecord, RegionState, ServiceAccount } from "./state.ts";
+import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
 /** Random bytes that no name has used: filling many costs hardly more than filling sixteen. */
 const unused = Buffer.alloc(4096);
@@ -76,7 +76,7 @@ function bearerOf(header: string): string | undefined {
 }
 
 function accountOf(here: RegionState, id: string): ServiceAccount {
-  const account = here.serviceAccounts.by("id", id)!;
+  const account = byId(here.serviceAccounts, id)!;
   if (account.status !== "active")
     throw new Problem(403, "permission_denied", `The service account ${id} is disabled.`);
   return account;
@@ -100,7 +100,7 @@ type Known = Omit<V1Caller, "version">;
 function byApiKey(call: Call, pair: { user: string; password: string }): Known {
   const given = pair.user === "apikey" ? pair.password : pair.password === "" ? pair.user : "";
   const hash = hashOf(given);
-  const apiKey = call.here.apiKeys.by("keyHash", hash) ?? accessKeyOf(call, hash);
+  const apiKey = call.here.apiKeys.find(({ keyHash }) => keyHash === hash) ?? accessKeyOf(call, hash);
   if (given === "" || !apiKey) throw unauthenticated(`The API key is not one of the ${call.region} region.`);
   if (apiKey.status !== "active") throw unauthenticated(`The API key is ${apiKey.status}.`);
   if (apiKey.expiresAt !== null && apiKey.expiresAt <= call.now) throw unauthenticated("The API key has expired.");
@@ -113,7 +113,7 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Known {
  * @assumed §5.1 does not say what an API key is: the secret of an access key is one, of the account that makes keys here
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
-  const key = call.here.accessKeys.by("secretHash", hash);
+  const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
   if (!key) return undefined;
   const { status, expiresAt } = key;
   const scopes = key.scopes.includes("*") ? null : [];
@@ -146,7 +146,7 @@ function byOAuthToken(call: Call, token: string | undefined): Known {
   if (text === undefined) throw unauthenticated(`The access token is not one of the ${call.region} region's.`);
   const facts: OAuthTokenFacts = JSON.parse(text);
   if (facts.expires <= call.now) throw unauthenticated("The access token has expired.");
-  const client = call.here.oauthClients.by("id", facts.client);
+  const client = byId(call.here.oauthClients, facts.client);
   if (client?.status !== "active" || !call.here.oauthEnabled)
     throw unauthenticated(
       `The OAuth client of this token is ${client?.status === "active" ? "not enabled" : (client?.status ?? "unknown")}.`,
@@ -213,7 +213,7 @@ export function legacyCaller(call: Call): LegacyCaller {
   if (text === undefined) throw refused(`The bearer token is not one of the ${call.region} region's.`);
   const facts: LegacyTokenFacts = JSON.parse(text);
   if (facts.expires <= call.now) throw refused("The bearer token has expired.");
-  const accessKey = call.here.accessKeys.by("id", facts.key);
+  const accessKey = byId(call.here.accessKeys, facts.key);
   if (!accessKey || accessKey.status !== "active") throw refused("The access key of this token is revoked.");
   if (accessKey.generation !== facts.generation) throw refused("The access key of this token was rotated.");
   if (accessKey.expiresAt !== null && accessKey.expiresAt <= call.now)

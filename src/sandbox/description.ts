@@ -3,7 +3,7 @@ import { cohortIds } from "./entities.ts";
 import { controlPrefix } from "./host.ts";
 import { accessTokenPath } from "./routes.ts";
 import { audienceOf, tokenPath } from "./token-endpoint.ts";
-import type { AccessKeyRecord, Region, RegionState, State } from "./state.ts";
+import { type AccessKeyRecord, byId, type Region, type RegionState, type State } from "./state.ts";
 
 export interface Addresses {
   readonly us: string | null;
@@ -14,8 +14,8 @@ export interface Addresses {
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
-  const seeded = here.accessKeys.by("id", here.seeded.accessKeyId);
-  const key = seeded && isUsable(seeded) ? seeded : (here.accessKeys.rows.find(isUsable) ?? seeded!);
+  const seeded = byId(here.accessKeys, here.seeded.accessKeyId);
+  const key = seeded && isUsable(seeded) ? seeded : (here.accessKeys.find(isUsable) ?? seeded!);
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
@@ -24,7 +24,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
   const { seeded } = here;
-  const elsewhere = here.serviceAccounts.rows.find(({ organizationId }) => organizationId !== undefined)!;
+  const elsewhere = here.serviceAccounts.find(({ organizationId }) => organizationId !== undefined)!;
   return {
     base_url: address,
     organization_id: here.organizationId,

@@ -2,7 +2,7 @@ import { type Answer, type Call, Problem, type V1Caller, headerOf, invalidReques
 import { randomName, requirePermission } from "./credentials.ts";
 import { clientAnswer, complete, inspect, management, requireOAuth } from "./oauth-clients.ts";
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
-import { type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
+import { byId, type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
 
 /** Clients per service account (§8). */
 const mostClients = 20;
@@ -54,7 +54,7 @@ function conflict(detail: string, param?: string): Problem {
 function refusalOfTarget(call: Call, given: { caller: V1Caller; identity: Identity }): Problem | undefined {
   const { caller, identity } = given;
   const id = identity.serviceAccountId;
-  const target = call.here.serviceAccounts.by("id", id);
+  const target = byId(call.here.serviceAccounts, id);
   if (!target || !isOwn(call, { caller, id })) return notFound("No service account of this organization has this id.");
   if (target.status !== "active") return conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
@@ -101,12 +101,13 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   requirePermission(caller, management);
   for (const scope of identity.scopes) requirePermission(caller, scope);
   const { oauthClients, receipts } = call.here;
-  let receipt = receipts
-    .all("idempotencyKey", identity.idempotencyKey)
-    .find(({ managementPrincipal }) => isOwn(call, { caller, id: managementPrincipal }));
+  let receipt = receipts.find(
+    ({ idempotencyKey, managementPrincipal }) =>
+      idempotencyKey === identity.idempotencyKey && isOwn(call, { caller, id: managementPrincipal }),
+  );
   if (receipt && !isSame(receipt, identity))
     throw new Problem(409, "idempotency_key_reuse", "This Idempotency-Key was used for another request.");
-  const existing = oauthClients.by("id", receipt?.oauthClientId);
+  const existing = byId(oauthClients, receipt?.oauthClientId);
   if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
   if (!receipt) {
     receipt = { ...identity, oauthClientId: null };

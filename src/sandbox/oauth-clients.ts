@@ -1,6 +1,6 @@
 import { type Answer, type Call, type V1Caller, isOwn, jsonAnswer, notFound, timestamp } from "./call.ts";
 import { hashOf, randomName, requirePermission } from "./credentials.ts";
-import type { OAuthClientRecord, Region } from "./state.ts";
+import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
@@ -58,7 +58,7 @@ export function inspect(
 }
 
 function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
-  const client = call.here.oauthClients.by("id", call.parts.id);
+  const client = byId(call.here.oauthClients, call.parts.id);
   if (!client || !isOwn(call, { caller, id: client.serviceAccountId }))
     throw notFound("No OAuth client of this organization has this id.");
   return client;
@@ -66,7 +66,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
 
 /** Retrieval changes something only if a pending client counts the look. */
 export function retrievalChanges(call: Call): boolean {
-  return (call.here.oauthClients.by("id", call.parts.id)?.pending ?? null) !== null;
+  return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }
 
 /** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does (§4.2 names it there) */

@@ -3,10 +3,9 @@ import {
   type AccessKeyRecord,
   type ApiKey,
   type Region,
-  type RegionRecord,
-  regions,
+  type RegionState,
   type SeededCredentials,
-  type StateRecord,
+  type State,
 } from "./state.ts";
 
 const defaultEntities = 120;
@@ -35,7 +34,7 @@ export interface NewWorld {
 }
 
 /** A new state. Identifiers that a person types are readable and the same every time; secrets are random. */
-export function newState(world: NewWorld): StateRecord {
+export function newState(world: NewWorld): State {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
     contractVersions: [publishedVersion],
@@ -44,7 +43,7 @@ export function newState(world: NewWorld): StateRecord {
   };
 }
 
-function newRegion(region: Region, now: number): RegionRecord {
+function newRegion(region: Region, now: number): RegionState {
   const secretOf = (kind: string) => randomName(`sbx_${region}_${kind}_`);
   const seeded = {
     apiKey: secretOf("key"),
@@ -54,6 +53,8 @@ function newRegion(region: Region, now: number): RegionRecord {
     expiredApiKey: secretOf("key"),
     accessKeyId: `ak_${region}_automation`,
     accessKeySecret: secretOf("aks"),
+    otherAccountApiKey: secretOf("key"),
+    otherOrganizationApiKey: secretOf("key"),
   };
   const account = (name: string, permissions: readonly string[]) => ({
     id: `sa_${region}_${name}`,
@@ -61,7 +62,8 @@ function newRegion(region: Region, now: number): RegionRecord {
     permissions: [...permissions],
     assignedVersion: publishedVersion,
   });
-  const here = {
+  const elsewhere = { ...account("elsewhere", knownPermissions), organizationId: otherOrganizationIds[region] };
+  return {
     organizationId: organizationIds[region],
     signingKey: randomName(""),
     controlToken: randomName(""),
@@ -71,72 +73,19 @@ function newRegion(region: Region, now: number): RegionRecord {
       account("automation", knownPermissions),
       account("admin", knownPermissions),
       account("poor", ["entity:read"]),
+      elsewhere,
     ],
     apiKeys: apiKeys(region, { seeded, now }),
     oauthClients: [],
     receipts: [],
     accessKeys: accessKeys(region, { secret: seeded.accessKeySecret, now }),
   };
-  return withNeighbours(region, here);
 }
 
-type Older = Omit<RegionRecord, "seeded"> & {
-  seeded: Omit<SeededCredentials, "otherAccountApiKey" | "otherOrganizationApiKey">;
-};
-
-/**
- * Adds the second account's key and the second organization. A state that an older version kept gets them when it is read:
- * their secrets come from the state's own key, so that every process finds the same.
- */
-function withNeighbours(region: Region, here: Older): RegionRecord {
-  const secretOf = (name: string) => `sbx_${region}_key_${hashOf(`${here.signingKey} ${name}`).slice(0, 32)}`;
-  const seeded = {
-    ...here.seeded,
-    otherAccountApiKey: secretOf("other account"),
-    otherOrganizationApiKey: secretOf("other organization"),
-  };
-  const key = (name: string, given: { secret: string; account: string }): ApiKey => ({
+function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number }): ApiKey[] {
+  const key = (name: string, field: keyof SeededCredentials, changes: Partial<ApiKey> = {}): ApiKey => ({
     id: `key_${region}_${name}`,
-    keyHash: hashOf(given.secret),
-    serviceAccountId: given.account,
-    scopes: null,
-    status: "active",
-    expiresAt: null,
-  });
-  const elsewhere = `sa_${region}_elsewhere`;
-  return {
-    ...here,
-    seeded,
-    serviceAccounts: [
-      ...here.serviceAccounts,
-      {
-        id: elsewhere,
-        organizationId: otherOrganizationIds[region],
-        status: "active",
-        permissions: [...knownPermissions],
-        assignedVersion: publishedVersion,
-      },
-    ],
-    apiKeys: [
-      ...here.apiKeys,
-      key("other_account", { secret: seeded.otherAccountApiKey, account: `sa_${region}_automation` }),
-      key("other_organization", { secret: seeded.otherOrganizationApiKey, account: elsewhere }),
-    ],
-  };
-}
-
-/** @returns a state that was read, with what newer versions have in it: itself if nothing is missing */
-export function completed(state: StateRecord): StateRecord {
-  if (regions.every((name) => state[name].seeded.otherAccountApiKey !== undefined)) return state;
-  const region = (name: Region) =>
-    state[name].seeded.otherAccountApiKey === undefined ? withNeighbours(name, state[name]) : state[name];
-  return { ...state, us: region("us"), eu: region("eu") };
-}
-
-function apiKeys(region: Region, given: { seeded: Record<string, string>; now: number }): ApiKey[] {
-  const key = (name: string, field: string, changes: Partial<ApiKey> = {}): ApiKey => ({
-    id: `key_${region}_${name}`,
-    keyHash: hashOf(given.seeded[field]!),
+    keyHash: hashOf(given.seeded[field]),
     serviceAccountId: `sa_${region}_admin`,
     scopes: null,
     status: "active",
@@ -149,6 +98,8 @@ function apiKeys(region: Region, given: { seeded: Record<string, string>; now: n
     key("scoped", "scopedApiKey", { scopes: ["entity:read"] }),
     key("revoked", "revokedApiKey", { status: "revoked" }),
     key("expired", "expiredApiKey", { expiresAt: given.now - dayMs }),
+    key("other_account", "otherAccountApiKey", { serviceAccountId: `sa_${region}_automation` }),
+    key("other_organization", "otherOrganizationApiKey", { serviceAccountId: `sa_${region}_elsewhere` }),
   ];
 }
 

@@ -1,5 +1,3 @@
-import { Table } from "./table.ts";
-
 export const regions = ["us", "eu"] as const;
 export type Region = (typeof regions)[number];
 
@@ -83,87 +81,33 @@ export interface SeededCredentials {
   readonly otherOrganizationApiKey: string;
 }
 
-/** What there may be thousands of; kept in a table each. */
-interface RowsByTable {
-  readonly serviceAccounts: ServiceAccount;
-  readonly apiKeys: ApiKey;
-  readonly oauthClients: OAuthClientRecord;
-  readonly receipts: Receipt;
-  readonly accessKeys: AccessKeyRecord;
-}
-
-export const tableNames = ["serviceAccounts", "apiKeys", "oauthClients", "receipts", "accessKeys"] as const;
-
-type Tables = { readonly [Name in keyof RowsByTable]: Table<RowsByTable[Name]> };
-type Arrays = { readonly [Name in keyof RowsByTable]: readonly RowsByTable[Name][] };
-
-/** The facts of which there is one. */
-export interface RegionFacts {
+export interface RegionState {
   readonly organizationId: string;
   /** Key of every signature made here: page tokens and access tokens of one region mean nothing in the other. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
   oauthEnabled: boolean;
+  readonly serviceAccounts: ServiceAccount[];
+  readonly apiKeys: ApiKey[];
+  readonly oauthClients: OAuthClientRecord[];
+  readonly receipts: Receipt[];
+  readonly accessKeys: AccessKeyRecord[];
 }
 
-export type RegionState = RegionFacts & Tables;
-/** As it is in a file. */
-export type RegionRecord = RegionFacts & Arrays;
-
-interface Common {
+export interface State {
   readonly settings: { readonly entities: number; readonly seed: number };
   /** Supported values of `Service-Version`; the first is the published one. */
   readonly contractVersions: string[];
-}
-
-export interface State extends Common {
   readonly us: RegionState;
   readonly eu: RegionState;
 }
 
-export interface StateRecord extends Common {
-  readonly us: RegionRecord;
-  readonly eu: RegionRecord;
-}
-
-/** The facts of which there is one, as a text: cheap to compare. */
-export function factsOf({ settings, contractVersions, us, eu }: State): string {
-  const only = (here: RegionState): RegionFacts => {
-    const { organizationId, signingKey, controlToken, seeded, oauthEnabled } = here;
-    return { organizationId, signingKey, controlToken, seeded, oauthEnabled };
-  };
-  return JSON.stringify({ settings, contractVersions, us: only(us), eu: only(eu) });
-}
-
-/** @param facts as `factsOf` gave them */
-export function setFacts(state: State, facts: string): void {
-  const { us, eu, ...common } = JSON.parse(facts) as StateRecord;
-  Object.assign(state.us, us);
-  Object.assign(state.eu, eu);
-  Object.assign(state, common);
-}
-
-export function stateOf({ us, eu, ...common }: StateRecord): State {
-  return { ...common, us: regionOf(us), eu: regionOf(eu) };
-}
-
-function regionOf({
-  serviceAccounts,
-  apiKeys,
-  oauthClients,
-  receipts,
-  accessKeys,
-  ...facts
-}: RegionRecord): RegionState {
-  return {
-    ...facts,
-    serviceAccounts: new Table(serviceAccounts),
-    apiKeys: new Table(apiKeys),
-    oauthClients: new Table(oauthClients),
-    receipts: new Table(receipts),
-    accessKeys: new Table(accessKeys),
-  };
+export function byId<Thing extends { readonly id: string }>(
+  things: readonly Thing[],
+  id: string | null | undefined,
+): Thing | undefined {
+  return things.find((thing) => thing.id === id);
 }
 
 /** The organization of a service account. */
@@ -174,11 +118,13 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
 /** Clients of a service account that hold a slot at `now` (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = held;
-  const test = (client: OAuthClientRecord): boolean => client.status !== "revoked" || isCleanupOpen(client, now);
-  return here.oauthClients.fitting("serviceAccountId", serviceAccountId, { name: "holds a slot", test }).length;
+  return here.oauthClients.filter(
+    (client) =>
+      client.serviceAccountId === serviceAccountId && (client.status !== "revoked" || isCleanupOpen(client, now)),
+  ).length;
 }
 
-export function isCleanupOpen(client: OAuthClientRecord, now: number): boolean {
+function isCleanupOpen(client: OAuthClientRecord, now: number): boolean {
   if (client.cleanup === null) return false;
   return client.cleanup === "open" || client.cleanup > now;
 }

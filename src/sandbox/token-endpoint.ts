@@ -1,7 +1,7 @@
 import { type Answer, type Call, headerOf, jsonAnswer } from "./call.ts";
 import { basicPair, hashOf, lifetimeOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
-import type { OAuthClientRecord, Region } from "./state.ts";
+import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 
 // @assumed the whole exchange (§5.2 rule 7 "not shown"), and where the issuer publishes what organization setup supplies (§5.2
 // rule 3): RFC 8414. An audience that is not this service's is refused, one that is left out is taken for it.
@@ -62,8 +62,8 @@ function credentialsOf(call: Call, form: URLSearchParams): { id: string; secret:
 
 function clientOf(call: Call, given: { id: string; secret: string }): OAuthClientRecord {
   const hash = hashOf(given.secret);
-  const client = call.here.oauthClients.by("clientId", given.id);
-  const account = call.here.serviceAccounts.by("id", client?.serviceAccountId);
+  const client = call.here.oauthClients.find(({ clientId }) => clientId === given.id);
+  const account = byId(call.here.serviceAccounts, client?.serviceAccountId);
   if (!client || client.secretHash !== hash || client.status !== "active" || account?.status !== "active")
     throw new Refusal("invalid_client", "The client is unknown, its secret is wrong, or it is not active.", 401);
   return client;
@@ -71,7 +71,7 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
 
 /** Scopes of the new token: those asked for, else all that client and service account hold now (§5.2 rule 4). */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
-  const account = call.here.serviceAccounts.by("id", given.client.serviceAccountId)!;
+  const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
   const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
   const asked = given.asked === null ? held : given.asked.split(" ");
   if (asked.length === 0 || asked.some((scope) => !held.includes(scope)))

@@ -1,11 +1,7 @@
 // A second organization and a second management principal, so that what is bound to either can be tried.
-import { readFileSync, writeFileSync } from "node:fs";
-import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { expect, it } from "vitest";
-import { describeSandbox } from "../../../src/sandbox/sandbox.ts";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
-import { aSandbox, ask, basic, type Came, create, folder, list } from "./a-sandbox.ts";
+import { aSandbox, ask, basic, type Came, create, list } from "./a-sandbox.ts";
 
 type World = Awaited<ReturnType<typeof aSandbox>>["us"];
 
@@ -54,23 +50,6 @@ it("takes another account's key for another principal", async () => {
     headers: basic(us.other_account_api_key),
   });
   expect(JSON.parse(answer.text)).toMatchObject({ status: 400, param: "page_token" });
-});
-
-it("gives both to a state that an older version kept", async () => {
-  const stateDir = folder();
-  const before = await describeSandbox(stateDir);
-  const path = join(stateDir, "sandbox.json");
-  const { state } = JSON.parse(readFileSync(path, "utf8"));
-  for (const here of [state.us, state.eu]) {
-    delete here.seeded.otherAccountApiKey;
-    delete here.seeded.otherOrganizationApiKey;
-    here.serviceAccounts = here.serviceAccounts.filter((one: object) => !("organizationId" in one));
-    here.apiKeys = here.apiKeys.filter(({ id }: { id: string }) => !id.includes("other"));
-  }
-  const text = JSON.stringify(state);
-  const sha256 = createHash("sha256").update(text).digest("hex");
-  writeFileSync(path, `{"format":1,"sha256":"${sha256}","state":${text}}\n`);
-  expect({ ...(await describeSandbox(stateDir)).us, access_token: "" }).toEqual({ ...before.us, access_token: "" });
 });
 
 it.each(["/v1/entitites", "/v2/*", "/v1/oauth_clients/a/b", "/api/v1/access-keys/*/turn", "/v1/cohorts//members"])(
