@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { surfaceOf } from "../../src/commands/commands/list.ts";
-import { manPages } from "../../src/completion/man.ts";
+import { manPages } from "../../scripts/docs/man.ts";
 import type { Surface } from "../../src/completion/surface.ts";
 import { wholeTree } from "../../src/program.ts";
 import { isMissing } from "../support/tools.mjs";

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { manPages } from "../../../src/completion/man.ts";
+import { manPages } from "../../../scripts/docs/man.ts";
 import { scripts, shells } from "../../../src/completion/scripts.ts";
 import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";

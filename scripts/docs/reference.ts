@@ -1,7 +1,7 @@
 // The command reference, docs/commands.md.
-import { flags } from "../next-step.ts";
-import { placeholder, usageOf, type Surface } from "./surface.ts";
-import { isRunnable, nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
+import { flags } from "../../src/next-step.ts";
+import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
+import { isRunnable, nodesBelow, type Argument, type Flag, type Node } from "../../src/completion/tree.ts";
 
 /** @returns the whole reference */
 export function referenceText({ tree, environment, exitCodes }: Surface): string {

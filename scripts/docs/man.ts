@@ -1,6 +1,6 @@
 // The man pages, one for each command as `gh` has them (man(7) macros).
-import { placeholder, usageOf, type Surface } from "./surface.ts";
-import { isRunnable, nodesBelow, type Flag, type Node } from "./tree.ts";
+import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
+import { isRunnable, nodesBelow, type Flag, type Node } from "../../src/completion/tree.ts";
 
 export interface Page {
   /** `integ-oauth-clients-create.1` */
