@@ -86,50 +86,11 @@ export interface SameCommand {
 
 /** Words that a sentence of advice may start with: the verb says what to do. */
 type Verb =
-  | "Add"
-  | "Allow"
-  | "Ask"
-  | "Check"
-  | "Choose"
-  | "Claim"
-  | "Continue"
-  | "Correct"
-  | "Create"
-  | "Fetch"
-  | "Find"
-  | "Free"
-  | "Give"
-  | "Install"
-  | "Keep"
-  | "Leave"
-  | "Look"
-  | "Mount"
-  | "Move"
-  | "Name"
-  | "Open"
-  | "Pass"
-  | "Put"
-  | "Recover"
-  | "Remove"
-  | "Renew"
-  | "Repair"
-  | "Replace"
-  | "Report"
-  | "Restore"
-  | "Revoke"
-  | "Rotate"
-  | "Run"
-  | "Send"
-  | "Set"
-  | "Shorten"
-  | "Start"
-  | "Store"
-  | "Unlock"
-  | "Unset"
-  | "Upgrade"
-  | "Use"
-  | "Wait"
-  | "Write";
+  | WordsOf<"Add Allow Ask Check Choose Claim Continue Correct Create Fetch Find Free Give Install Keep">
+  | WordsOf<"Leave Look Mount Move Name Open Pass Put Recover Remove Renew Repair Replace Report Restore">
+  | WordsOf<"Revoke Rotate Run Send Set Shorten Start Store Unlock Unset Upgrade Use Wait Write">;
+
+type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | WordsOf<Rest> : Text;
 
 /**
  * What to do if no single command does it: one sentence, its verb first. It ends with a full stop, or with a command,

@@ -51,8 +51,6 @@ export interface Output extends Questions {
   resource(text: string, view: ResourceView): Promise<void>;
   /** Prints a JSON document of our own. @param how.isRead as in `ResourceView` */
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
-  /** The same of one that may be long. @param pieces of its JSON text, compact */
-  documentPieces(pieces: Iterable<string>): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /** Begins a list that receipts come before. */
@@ -85,9 +83,6 @@ export interface Output extends Questions {
   /** Wipes what is drawn on the terminal. The last call, also after a failure. */
   close(): void;
 }
-
-/** The length of the text that is written at the same time. */
-const pieceLength = 64 * 1024;
 
 const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   table: async () => (await import("./formats/table.ts")).table,
@@ -145,7 +140,7 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "newFile"> {
+): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text" | "newFile"> {
   const { terminal, format } = options;
   const target = stdoutTarget(options, { note, tellMissing: warn });
   const show = async (
@@ -170,8 +165,7 @@ function createPrinting(
         const { resource } = await formatters[format]();
         await terminal.writeOut(await resource(blanked, shown));
       }),
-    document: (value, how) => printDocument([JSON.stringify(value)], { format, target, terminal, ...how }),
-    documentPieces: (pieces) => printDocument(pieces, { format, target, terminal }),
+    document: (value, how) => printDocument(JSON.stringify(value), { format, target, terminal, ...how }),
     list: (view, to) =>
       to
         ? new LazyList(view, { format: to.format, target: fileTarget(target, to), isRead: true })
@@ -197,27 +191,16 @@ interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
   readonly isRead?: boolean;
 }
 
-async function printDocument(
-  pieces: Iterable<string>,
-  { format, target, terminal, isRead }: DocumentOptions,
-): Promise<void> {
+async function printDocument(text: string, { format, target, terminal, isRead }: DocumentOptions): Promise<void> {
   if (format !== "json" || target.isTerminal || target.fields !== undefined) {
     // For a person it reads best as YAML.
     const { resource } = await formatters[format === "table" ? "yaml" : format]();
-    const text = [...pieces].join("");
     const chosen = new ChosenFields(target.fields);
     const root = JsonText.of(text);
     chosen.see(root);
     if (isRead) assertKnown(target.fields, { rows: rowsOf(root), documented: [] });
     await terminal.writeOut(await resource(text, { view: { columns: [] }, target }));
     return chosen.tellMissing(undefined, target.tellMissing);
-  }
-  let text = "";
-  for (const piece of pieces) {
-    text += piece;
-    if (text.length < pieceLength) continue;
-    await terminal.writeOut(text);
-    text = "";
   }
   await terminal.writeOut(`${text}\n`);
 }

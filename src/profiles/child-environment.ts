@@ -7,87 +7,30 @@ import { type Environment, variable } from "./resolution.ts";
  * A proxy's address may have a password in it, which a program needs to go through the proxy.
  */
 export const passedVariables: Readonly<Record<string, readonly string[]>> = {
-  "The person and the machine": [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "TZ",
-    "TERM",
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_RUNTIME_DIR",
-  ],
-  Windows: [
-    "SYSTEMROOT",
-    "SYSTEMDRIVE",
-    "WINDIR",
-    "COMSPEC",
-    "PATHEXT",
-    "USERNAME",
-    "USERPROFILE",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-  ],
-  "Keychains and agents": [
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "SSH_AUTH_SOCK",
-    "GNUPGHOME",
-    "GPG_TTY",
-  ],
-  "The network": [
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-  ],
-  "Which store, account or file a tool uses": [
-    "VAULT_ADDR",
-    "VAULT_NAMESPACE",
-    "VAULT_CACERT",
-    "GH_HOST",
-    "GH_REPO",
-    "GH_CONFIG_DIR",
-    "GITLAB_HOST",
-    "KUBECONFIG",
-    "KUBERNETES_SERVICE_HOST",
-    "KUBERNETES_SERVICE_PORT",
-    "AWS_PROFILE",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "CLOUDSDK_CONFIG",
-    "CLOUDSDK_CORE_PROJECT",
-    "AZURE_CONFIG_DIR",
-    "DOCKER_HOST",
-    "DOCKER_CONFIG",
-    "PASSWORD_STORE_DIR",
-    "SOPS_AGE_KEY_FILE",
-  ],
-  "integ itself, for a command that calls it": ["INTEG_CONFIG_DIR", "INTEG_STATE_DIR"],
+  "The person and the machine": names(
+    "PATH HOME USER LOGNAME SHELL TMPDIR TMP TEMP TZ TERM LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES " +
+      "XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR",
+  ),
+  Windows: names(
+    "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT USERNAME USERPROFILE HOMEDRIVE HOMEPATH APPDATA " +
+      "LOCALAPPDATA PROGRAMDATA PROGRAMFILES",
+  ),
+  "Keychains and agents": names(
+    "DBUS_SESSION_BUS_ADDRESS DISPLAY WAYLAND_DISPLAY XAUTHORITY SSH_AUTH_SOCK GNUPGHOME GPG_TTY",
+  ),
+  "The network": names("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS"),
+  "Which store, account or file a tool uses": names(
+    "VAULT_ADDR VAULT_NAMESPACE VAULT_CACERT GH_HOST GH_REPO GH_CONFIG_DIR GITLAB_HOST KUBECONFIG " +
+      "KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION " +
+      "AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE CLOUDSDK_CONFIG CLOUDSDK_CORE_PROJECT AZURE_CONFIG_DIR " +
+      "DOCKER_HOST DOCKER_CONFIG PASSWORD_STORE_DIR SOPS_AGE_KEY_FILE",
+  ),
+  "integ itself, for a command that calls it": names("INTEG_CONFIG_DIR INTEG_STATE_DIR"),
 };
+
+function names(text: string): readonly string[] {
+  return text.split(" ");
+}
 
 const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat());
 
@@ -105,8 +48,8 @@ export function childEnvironment(env: Environment, facts: Environment = {}): Rec
 
 /** The names in `INTEG_COMMAND_ENV`. */
 function furtherVariables(env: Environment): ReadonlySet<string> {
-  const names = (variable(env, "INTEG_COMMAND_ENV") ?? "").split(",").map((name) => name.trim());
-  for (const name of names) {
+  const further = (variable(env, "INTEG_COMMAND_ENV") ?? "").split(",").map((name) => name.trim());
+  for (const name of further) {
     if (name !== "" && !/^[A-Za-z_]\w*$/.test(name))
       throw invalidValue("INTEG_COMMAND_ENV", name, {
         why: "it is not the name of a variable",
@@ -117,5 +60,5 @@ function furtherVariables(env: Environment): ReadonlySet<string> {
         hint: `Leave ${name} out.`,
       });
   }
-  return new Set(names);
+  return new Set(further);
 }

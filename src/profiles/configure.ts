@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import { areSameOrigins, checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
-import { checkProfileName } from "./names.ts";
+import { checkProfileName, nameTaken } from "./names.ts";
 import {
   type BasicStyle,
   type LegacyAccess,
@@ -15,7 +15,7 @@ import {
   secretSourceOf,
   type StoredCredential,
 } from "./profile.ts";
-import { nameTaken, type ProfileStore } from "./store.ts";
+import type { ProfileStore } from "./store.ts";
 
 /** The secret part of a new credential: given now, or printed by a command at each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };

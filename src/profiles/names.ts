@@ -55,6 +55,13 @@ function isNamed(value: unknown): value is ProfileName {
   return [name, region, base_url].every((part) => typeof part === "string");
 }
 
+export function nameTaken(name: string): Failure {
+  return new Failure("usage", `Profile "${name}" already exists.`, {
+    meaning: `integ profiles edit ${name} changes its settings.`,
+    nextCommand: shell`integ profiles show ${name}`,
+  });
+}
+
 /** @param known the profiles that could have been meant */
 export function profileNotFound(name: string, known: readonly string[]): Failure {
   if (reservedNames.has(name))

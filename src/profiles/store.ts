@@ -8,7 +8,7 @@ import { ensurePrivateFolder, isThereUnchangedByOthers } from "../disk/private-f
 import type { HeldLock } from "../disk/kernel-lock.ts";
 import { waitForLock } from "../disk/process-lock.ts";
 import { Failure } from "../errors.ts";
-import { checkProfileName, profileNotFound } from "./names.ts";
+import { checkProfileName, nameTaken, profileNotFound } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
 import { formatOf, noProfiles, ProfileFile } from "./profile-file.ts";
 import { shell, flags } from "../next-step.ts";
@@ -46,13 +46,6 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
   return { profile, index };
 }
 
-export function nameTaken(name: string): Failure {
-  return new Failure("usage", `Profile "${name}" already exists.`, {
-    meaning: `integ profiles edit ${name} changes its settings.`,
-    nextCommand: shell`integ profiles show ${name}`,
-  });
-}
-
 function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   if (file.profiles.some((other) => other.name === profile.name)) throw nameTaken(profile.name);
   const isFirst = file.profiles.length === 0 && file.default === null;
@@ -85,6 +78,11 @@ class FileProfileStore implements StoredProfiles {
 
   get(name: string): Profile | undefined {
     return this.list().find((profile) => profile.name === name);
+  }
+
+  /** @throws Failure `usage` if there is none of that name */
+  named(name: string): Profile {
+    return placeIn(this.#read(), name).profile;
   }
 
   /** Adds a profile; the first one becomes the default, as does one added with `use`. `usage` if the name is taken. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
 import { type Answer, bytesOf, textOf } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
@@ -189,35 +190,10 @@ function* enormous(): Generator<Buffer | string> {
   yield '"]}';
 }
 
-/**
- * A gzip stream of a few megabytes that unpacks to more than a gigabyte of spaces, made by hand: one block of fixed
- * codes (RFC 1951 §3.2.6), a literal and then nothing but "258 bytes again from distance 1". Eight of those are 13 bytes.
- */
-function* gzipBomb(): Generator<Buffer> {
-  yield Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
-  // Codes go in bit by bit, their highest bit first, into bytes that fill from their lowest bit.
-  const literalSpace = "01010000";
-  const again = "1100010100000";
-  const head = `110${literalSpace}`; // last block, fixed codes
-  let bits = head;
-  while (bits.length % 8 !== 0) bits += again;
-  yield bytesOfBits(bits);
-  const eight = bytesOfBits(again.repeat(8));
-  const piece = Buffer.concat(Array.from({ length: 20_000 }, () => eight));
-  for (let sent = 0; sent < 30; sent++) yield piece;
-  yield bytesOfBits("0000000".padEnd(8, "0"));
-  const trailer = Buffer.alloc(8);
-  trailer.writeUInt32LE(0xf4725b01, 0); // CRC-32 of so many spaces: a reader that went all the way finds a sound stream
-  trailer.writeUInt32LE(1_238_400_259, 4);
-  yield trailer;
-}
-
-function bytesOfBits(bits: string): Buffer {
-  const bytes = Buffer.alloc(bits.length / 8);
-  for (let index = 0; index < bits.length; index++) {
-    if (bits[index] === "1") bytes[index >> 3]! |= 1 << (index & 7);
-  }
-  return bytes;
+/** A gzip stream of about a megabyte that unpacks to more than a gigabyte of spaces: one member again and again. */
+function gzipBomb(): Buffer[] {
+  const member = gzipSync(Buffer.alloc(16 * mebibyte, " "));
+  return Array.from({ length: 80 }, () => member);
 }
 
 /** The body that replaces a good one. `truncated` ends in the middle, and says so to no one: its length fits. */

@@ -80,9 +80,15 @@ function endOf(until: string): number | undefined {
 
 /** Takes the waived findings out, and says which waivers ended or are not needed. */
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  const waiverOf = (finding: Finding): Waiver | undefined =>
-    waivers.filter((waiver) => covers(waiver, finding)).toSorted((a, b) => b.endsAt - a.endsAt)[0];
-  const pairs = findings.map((finding) => ({ finding, waiver: waiverOf(finding) }));
+  // Of two waivers of one finding the one that ends last counts.
+  const byFinding = new Map(
+    waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
+  );
+  const pairs = findings.map((finding) => ({
+    finding,
+    waiver: finding.key_id === null ? undefined : byFinding.get(finding.id),
+  }));
+  const met = new Set(pairs.flatMap(({ finding, waiver }) => (waiver === undefined ? [] : [finding.id])));
   const holds = (waiver: Waiver | undefined): waiver is Waiver => waiver !== undefined && waiver.endsAt > now;
   return {
     findings: pairs.filter(({ waiver }) => !holds(waiver)).map(({ finding }) => finding),
@@ -90,10 +96,11 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
       holds(waiver) ? [{ ...finding, until: waiver.until, reason: waiver.reason }] : [],
     ),
     ended: pairs.flatMap(({ waiver }) => (waiver !== undefined && !holds(waiver) ? [waiver] : [])),
-    unused: waivers.filter((waiver) => !findings.some((finding) => covers(waiver, finding))),
+    unused: waivers.filter((waiver) => !met.has(findingOf(waiver))),
   };
 }
 
-function covers(waiver: Waiver, finding: Finding): boolean {
-  return waiver.rule === finding.rule && waiver.key === finding.key_id;
+/** @returns the id of the finding that a waiver accepts */
+function findingOf({ rule, key }: Waiver): string {
+  return `${rule}:${key}`;
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { KeysAudit } from "./audit-all.ts";
-import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
+import type { Caller, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
 import { read, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import type { Row, Rows } from "../../api/json/unknown-list.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -49,7 +49,7 @@ export const command = defineVerb({
     };
     const { isAsBadAs } = await import("./audit-rules.ts");
     const { readWaivers } = await import("./audit-waivers.ts");
-    const { KeysAudit } = await import("./audit-all.ts");
+    const { auditKeys, countOf } = await import("./audit-all.ts");
     const waivers =
       options.waivers === undefined
         ? []
@@ -59,11 +59,15 @@ export const command = defineVerb({
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     const now = serviceNow(context, service);
     const at = { now, limits, caller: callerIn(profile, value, now) };
-    const audit = new KeysAudit({ [Symbol.iterator]: () => valuesOf(value) }, at, waivers);
+    const audit = auditKeys(
+      value.rows.map((row) => row.value),
+      at,
+      waivers,
+    );
     const report = { audit, complete: !value.saysMore, limits, now };
     if (options.fix) {
       const { fixKeys } = await import("./audit-fix.ts");
-      const left = await fixKeys(context, [...audit.findings()], { isTrial: options.dryRun === true });
+      const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true });
       if (left.length > 0) throw await found(context, countOf(left), report);
       return;
     }
@@ -72,14 +76,10 @@ export const command = defineVerb({
     const bad = { ...audit.counts };
     for (const severity of ["high", "medium", "low"] as const)
       if (!isAsBadAs(severity, options.failOn)) bad[severity] = 0;
-    const isUnsure = options.strict === true && (audit.isUnsure || !report.complete);
+    const isUnsure = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
     if (sumOf(bad) > 0 || isUnsure) throw await found(context, bad, report);
   },
 });
-
-function* valuesOf({ rows }: Rows): Iterator<Row["value"]> {
-  for (const { value } of rows) yield value;
-}
 
 function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   const own = { keyId: profile.keyId, rows, now };
@@ -110,18 +110,12 @@ const view: ListView = {
   plural: "findings",
 };
 
-/** The number of findings that are printed together. */
-const findingsAtOnce = 1000;
-
 /** A list of findings in every format; as one document it carries the whole result of the audit. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
-  if (isOneDocument(output)) return output.documentPieces(documentOf(report, await whereOf(context)));
+  if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
   const writer = output.list({ ...view, empty: `No findings. ${judgedLine(report)}` });
-  let rows: string[] = [];
-  for (const finding of report.audit.findings())
-    if (rows.push(JSON.stringify(finding)) === findingsAtOnce) await writer.page(pageOf(rows.splice(0)));
-  await writer.page(pageOf(rows));
+  await writer.page(pageOf(report.audit.findings.map((finding) => JSON.stringify(finding))));
   await writer.end({ nextPageToken: null, hasMore: false });
 }
 
@@ -130,7 +124,7 @@ async function tell({ output }: Context, report: Report): Promise<void> {
   const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
   if (!isOneDocument(output)) {
-    for (const line of (await import("./audit-rules.ts")).unjudgedLines(report.audit.unjudged())) output.warn(line);
+    for (const line of (await import("./audit-rules.ts")).unjudgedLines(report.audit.unjudged)) output.warn(line);
   }
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
@@ -155,7 +149,7 @@ async function found(
 ): Promise<Failure> {
   const { high, medium, low } = bad;
   const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
-  const notJudged = sumOf(bad) === 0 ? [...audit.unjudged()].length : 0;
+  const notJudged = sumOf(bad) === 0 ? audit.unjudged.length : 0;
   const unsure = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
@@ -170,47 +164,33 @@ interface Report {
   readonly now: number;
 }
 
-/** The whole result of an audit as one JSON document, in pieces: a list envelope of its findings, and beside it what is not a finding. */
-function* documentOf({ audit, complete, limits, now }: Report, where: string): Iterable<string> {
-  const about = {
-    checked_at: new Date(now).toISOString(),
-    where,
-    keys: audit.keys,
-    keys_judged: audit.judged,
-    complete,
-    findings_by_severity: audit.counts,
-    thresholds_seconds: {
-      max_age: limits.maxAgeMs / 1000,
-      max_idle: limits.maxIdleMs / 1000,
-      expires_within: limits.expiresWithinMs / 1000,
+/** A list envelope of the findings, and beside it the rest of the audit's result. */
+function documentOf({ audit, complete, limits, now }: Report, where: string): object {
+  return {
+    object: "list",
+    data: audit.findings,
+    next_page_token: null,
+    has_more: false,
+    audit: {
+      checked_at: new Date(now).toISOString(),
+      where,
+      keys: audit.keys,
+      keys_judged: audit.judged,
+      complete,
+      findings_by_severity: audit.counts,
+      thresholds_seconds: {
+        max_age: limits.maxAgeMs / 1000,
+        max_idle: limits.maxIdleMs / 1000,
+        expires_within: limits.expiresWithinMs / 1000,
+      },
     },
-  };
-  const last = {
+    unjudged: audit.unjudged,
     waived: audit.waived,
     waivers_ended: audit.ended.map(({ rule, key, until }) => ({ rule, key, until })),
     waivers_unused: audit.unused.map(({ rule, key, until }) => ({ rule, key, until })),
   };
-  yield '{"object":"list","data":[';
-  yield* separated(audit.findings());
-  yield `],"next_page_token":null,"has_more":false,"audit":${JSON.stringify(about)},"unjudged":[`;
-  yield* separated(audit.unjudged());
-  yield `],${JSON.stringify(last).slice(1)}`;
-}
-
-function* separated(values: Iterable<object>): Iterable<string> {
-  let before = "";
-  for (const value of values) {
-    yield before + JSON.stringify(value);
-    before = ",";
-  }
 }
 
 function sumOf({ high, medium, low }: Readonly<Record<Severity, number>>): number {
   return high + medium + low;
-}
-
-function countOf(findings: readonly Finding[]): Record<Severity, number> {
-  const count = { high: 0, medium: 0, low: 0 };
-  for (const { severity } of findings) count[severity] += 1;
-  return count;
 }

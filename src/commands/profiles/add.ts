@@ -4,8 +4,7 @@ import { warnOfHiddenEntries } from "./unfinished.ts";
 import { testCall, wantsTestCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import type { Context } from "../../context.ts";
-import { Failure, validationMessage } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
+import { validationMessage } from "../../errors.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -34,13 +33,9 @@ export const command = defineVerb({
     const { region, baseUrl } = options;
     const { output, settings } = context;
     // Nothing is asked, and no secret read, for a profile that cannot be.
-    const { checkProfileName } = await import("../../profiles/names.ts");
+    const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
-    if ((await context.profiles.store()).get(name))
-      throw new Failure("usage", `Profile "${name}" already exists.`, {
-        meaning: `integ profiles edit ${name} changes its settings.`,
-        nextCommand: shell`integ profiles show ${name}`,
-      });
+    if ((await context.profiles.store()).get(name)) throw nameTaken(name);
     const chosenRegion = region ?? (await askRegion(context));
     const address = baseUrl ?? (await askBaseUrl(context));
     const typed = await settingsOf(context, { ...options, region: chosenRegion, baseUrl: address });

@@ -1,7 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { profileNotFound } from "../../profiles/names.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall } from "./test-call.ts";
 import { isBoundElsewhere, warnOfHiddenEntries, warnOfUnfinished } from "./unfinished.ts";
@@ -21,12 +20,7 @@ export const command = defineVerb({
   asks: askProfile("Which profile should be changed?"),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
-    const before = store.get(name);
-    if (!before)
-      throw profileNotFound(
-        name,
-        store.list().map((one) => one.name),
-      );
+    const before = store.named(name);
     const typed = await settingsOf(context, options, before);
     const version = context.settings.serviceVersion;
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };

@@ -1,7 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { profileNotFound } from "../../profiles/names.ts";
 import { warnOfUnfinished } from "./unfinished.ts";
 
 export const command = defineVerb({
@@ -10,12 +9,7 @@ export const command = defineVerb({
   asks: askProfile("Which profile should be removed?"),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
-    const profile = store.get(name);
-    if (!profile)
-      throw profileNotFound(
-        name,
-        store.list().map((one) => one.name),
-      );
+    const profile = store.named(name);
     await warnOfUnfinished(context, profile, "removed");
     if (options.dryRun) {
       const { showSteps } = await import("../running/dry-run.ts");

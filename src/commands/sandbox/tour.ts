@@ -117,20 +117,8 @@ class Guide {
   }
 
   async fault(spec: string): Promise<void> {
-    const { request } = await import("node:http");
     const { us } = this.sandbox.describe();
-    await new Promise<void>((resolve, reject) => {
-      const sent = request(
-        us.control_url!,
-        { method: "POST", headers: { "content-type": "application/json" } },
-        (answer) => {
-          answer.resume();
-          answer.on("end", () => resolve());
-        },
-      );
-      sent.on("error", reject);
-      sent.end(JSON.stringify({ fault: spec }));
-    });
+    await fetch(us.control_url!, { method: "POST", body: JSON.stringify({ fault: spec }) });
   }
 
   /** The id for the token exchange, asked of the program as a script would. */

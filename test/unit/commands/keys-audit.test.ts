@@ -1,7 +1,7 @@
 // Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { KeysAudit } from "../../../src/commands/keys/audit-all.ts";
+import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";
 import {
   type AuditedAt,
   type Caller,
@@ -40,8 +40,8 @@ interface Judgement {
 }
 
 function auditKeys(keys: readonly Record<string, unknown>[], at: AuditedAt): Judgement {
-  const all = new KeysAudit(keys, at);
-  return { findings: [...all.findings()], unjudged: [...all.unjudged()], judged: all.judged };
+  const { findings, unjudged, judged } = auditOf(keys, at);
+  return { findings: [...findings], unjudged: [...unjudged], judged };
 }
 
 function audit(...keys: object[]): Judgement {

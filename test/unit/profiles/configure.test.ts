@@ -176,7 +176,14 @@ describe("changing a profile", () => {
     const { profile } = await addProfile(house, { ...prod, credential: key });
     const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
     const changes = { add: full, edit: full, remove: full, use: full };
-    const store = { path: "", default: null, list: () => [profile], get: () => profile, ...changes };
+    const store = {
+      path: "",
+      default: null,
+      list: () => [profile],
+      get: () => profile,
+      named: () => profile,
+      ...changes,
+    };
     const broken: ProfileStores = { ...house, store };
     expect((await failureOf(() => editProfile(broken, "prod", { credential: { ...key, secret: "new" } }))).kind).toBe(
       "failed",

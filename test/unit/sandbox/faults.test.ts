@@ -143,10 +143,11 @@ describe("bodies", () => {
 
   it("a gzip bomb is sound gzip, and more than a gigabyte", () => {
     const { headers, pieces } = strangeBody("gzip-bomb", "");
-    const packed = Buffer.concat([...pieces].map((piece) => Buffer.from(piece)));
+    const members = [...pieces].map((piece) => Buffer.from(piece));
+    const packed = Buffer.concat(members);
     expect(headers["Content-Encoding"]).toBe("gzip");
     expect(packed.length).toBeLessThan(10_000_000);
-    expect(packed.readUInt32LE(packed.length - 4)).toBe(1_238_400_259);
+    expect(gunzipSync(members[0]!).length * members.length).toBeGreaterThan(2 ** 30);
     expect(() => gunzipSync(packed, { maxOutputLength: 50_000_000 })).toThrow(/larger than/);
   });
 
