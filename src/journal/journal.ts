@@ -71,7 +71,7 @@ export interface Journal {
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
   markMoved(moved: Moved | undefined): Promise<void>;
   verify(): Promise<Finding[]>;
-  /** Those of these entries that have a record without a valid HMAC; none if this machine has no key to judge by. */
+  /** Those of these entries that have a record without a valid HMAC; all of them if this machine has no key. */
   untrusted(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Signs all records of an entry with the journal's key: a person has looked at it. @throws Failure `usage` without a key */
   trust(id: string): Promise<void>;

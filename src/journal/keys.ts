@@ -5,12 +5,10 @@ import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
-/** `unknown`: signed with another key; `wrong`: with one of ours, and it does not fit; `none`: not signed. */
-export type Judgement = "valid" | "unknown" | "wrong" | "none";
+/** `unknown`: signed with no key of ours, or not at all; `wrong`: with one of ours, and it does not fit. */
+export type Judgement = "valid" | "unknown" | "wrong";
 
 export interface Keys {
-  /** True if there is a key to judge by. */
-  readonly isKeyed: boolean;
   /** @returns the name of the first key and the HMAC; empty if there is no key */
   sign(content: string): string;
   judge(record: Signed): Judgement;
@@ -18,11 +16,7 @@ export interface Keys {
   assertCanSign(): void;
 }
 
-const judgeWithoutKey: Keys["judge"] = ({ mac }) => (mac === "" ? "none" : "unknown");
-
-export const noKeys: Keys = { isKeyed: false, sign: () => "", judge: judgeWithoutKey, assertCanSign() {} };
-
-/** The keys of a machine that has none of its team's: it reads, takes every record for another's, and changes nothing. */
+/** The keys of a machine that has none of its team's: it reads, trusts no record, and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
@@ -30,7 +24,7 @@ export function missingKeys(path: string): Keys {
       hint: `Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed, or ${flags.journalKeyCommand} of the profile to a command that prints it.`,
     });
   };
-  return { isKeyed: true, sign: refuse, judge: judgeWithoutKey, assertCanSign: refuse };
+  return { sign: refuse, judge: () => "unknown", assertCanSign: refuse };
 }
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
@@ -65,9 +59,6 @@ export function keyRing(source: KeySource): Keys {
   const macOf = (key: string, content: string): Buffer =>
     createHmac("sha256", key).update(`"v":${formatVersion},${content}`).digest();
   return {
-    get isKeyed() {
-      return keys().length > 0;
-    },
     assertCanSign() {},
     sign(content) {
       if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
@@ -75,7 +66,6 @@ export function keyRing(source: KeySource): Keys {
       return first === undefined ? "" : `${first.name}.${macOf(first.key, content).toString("base64url")}`;
     },
     judge({ content, mac }) {
-      if (mac === "") return "none";
       const [name, text = ""] = mac.split(".");
       const own = keys().find((one) => one.name === name);
       if (own === undefined) return "unknown";

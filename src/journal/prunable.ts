@@ -25,10 +25,9 @@ function nameOf({ base_url }: Entry, resource: string): string {
   return JSON.stringify([base_url, resource]);
 }
 
-/** The client or key that exists by an entry's work, as far as the entry itself says. */
-function madeBy({ operation, state, resource_id, detail }: Entry): string | undefined {
-  // What differs from the request exists, and was neither revoked nor said not to work.
-  const exists = state === "done" || state === "abandoned" || (state === "unusable" && detail.differs !== undefined);
+/** The client or key that exists by an entry's work, as far as the entry itself says: one that was disabled may be enabled again. */
+function madeBy({ operation, state, resource_id }: Entry): string | undefined {
+  const exists = state === "done" || state === "abandoned" || state === "unusable";
   if (operation.endsWith(".revoke") || !exists) return undefined;
   return resource_id ?? undefined;
 }

@@ -19,7 +19,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "./journal.ts";
-import { type Keys, noKeys } from "./keys.ts";
+import type { Keys } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, newEntryId, normalizeId } from "./lookup.ts";
 import { prunable } from "./prunable.ts";
 import { type EntryRecords, recordContent, recordHash, type Step, stepIn } from "./record.ts";
@@ -31,7 +31,7 @@ export interface JournalOptions {
   readonly actor: Actor;
   /** How long a running holder is waited for. */
   readonly waitMs?: number | undefined;
-  readonly keys?: Keys | undefined;
+  readonly keys: Keys;
 }
 
 /** How long a running holder of an entry is waited for. */
@@ -48,7 +48,7 @@ export class StoredJournal implements Journal {
   readonly #parts: Required<JournalOptions>;
   readonly #held = new Set<Hold>();
 
-  constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys = noKeys }: JournalOptions) {
+  constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys }: JournalOptions) {
     this.path = store.path;
     this.isShared = store.isShared;
     if (store.escrow) this.escrow = store.escrow;
@@ -323,7 +323,7 @@ export class StoredJournal implements Journal {
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { keys } = this.#parts;
     const found = new Set<string>();
-    if (!keys.isKeyed || ids.length === 0) return found;
+    if (ids.length === 0) return found;
     const all = await this.#reading(() => this.#store.recordsOf(ids));
     for (const { id, records } of all) if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
     return found;

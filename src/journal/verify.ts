@@ -24,9 +24,9 @@ export async function verifyRecords(store: Pick<Store, "all">, keys: Keys): Prom
     else if (misnumbered > 0) found.push(historyFinding(id, misnumbered, hasKnownGap));
     const judged = records.map((record) => keys.judge(record));
     const wrong = judged.indexOf("wrong");
-    const unknown = judged.findIndex((one) => one === "unknown" || one === "none");
+    const unknown = judged.indexOf("unknown");
     if (wrong >= 0) add("problem", `the HMAC of its record ${wrong + 1} is wrong: the record was edited or made up`);
-    else if (unknown >= 0 && keys.isKeyed)
+    else if (unknown >= 0)
       add(
         "warning",
         `untrusted: its record ${unknown + 1} is signed with no key of this machine; integ journal trust ${id} signs it after you have looked at it`,

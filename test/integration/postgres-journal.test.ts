@@ -7,6 +7,7 @@ import { initTeamJournal, openTeamStore } from "../../src/journal/postgres/open.
 import { tablesIn } from "../../src/journal/postgres/schema.ts";
 import { recordHash } from "../../src/journal/record.ts";
 import { selectionOf } from "../../src/journal/postgres/selection.ts";
+import { testKeys } from "../support/file-journal.ts";
 import { addressAt, Bouncer, PostgresServer, role } from "../support/postgres.ts";
 import { journalConformance } from "../unit/journal/conformance.ts";
 import { ada, clock, intent } from "../unit/journal/intent.ts";
@@ -56,7 +57,7 @@ function engineAt(name: string, hosts: () => string, { isSampled = false } = {})
       await initTeamJournal({ ...parts, actor: ada });
       const shared = clock();
       return {
-        open: ({ waitMs = 60, now = shared, actor = ada as Actor, keys } = {}) => {
+        open: ({ waitMs = 60, now = shared, actor = ada as Actor, keys = testKeys } = {}) => {
           const lasting = { requestMs: 30_000, leaseMs: 45_000 };
           const journal = new StoredJournal(openTeamStore({ ...parts, ...lasting, actor }), {
             now,
@@ -123,7 +124,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     await initTeamJournal(parts);
     return (leaseMs = 45_000) => {
       const store = openTeamStore({ ...parts, requestMs: 200, leaseMs });
-      const journal = new StoredJournal(store, { now: clock(), actor: ada, waitMs: 2000 });
+      const journal = new StoredJournal(store, { now: clock(), actor: ada, waitMs: 2000, keys: testKeys });
       onTestFinished(() => journal.close());
       return journal;
     };

@@ -2,7 +2,7 @@
 import type { Actor } from "../../src/journal/actor.ts";
 import { FileStore } from "../../src/journal/file/file-store.ts";
 import type { LockParts } from "../../src/journal/file/locks.ts";
-import type { Keys } from "../../src/journal/keys.ts";
+import { keyRing, type Keys } from "../../src/journal/keys.ts";
 import { StoredJournal } from "../../src/journal/stored-journal.ts";
 
 interface FileJournalParts {
@@ -13,7 +13,13 @@ interface FileJournalParts {
   readonly keys?: Keys;
 }
 
-export function fileJournal(path: string, { now, actor, locks, archiveBytes, keys }: FileJournalParts): StoredJournal {
+/** Of a machine that signs each record. */
+export const testKeys = keyRing({ read: () => ["a-key-of-a-machine-in-the-tests-0123456789"] });
+
+export function fileJournal(
+  path: string,
+  { now, actor, locks, archiveBytes, keys = testKeys }: FileJournalParts,
+): StoredJournal {
   const waitMs = locks?.waitMs;
   return new StoredJournal(new FileStore(path, { now, locks, waitMs, archiveBytes }), { now, actor, waitMs, keys });
 }

@@ -52,6 +52,8 @@ export const command = defineVerb({
     const list = context.output.list({ ...view, empty });
     const holders = await journal.holders();
     const first = due.length > 0 ? await (await import("../running/missing.ts")).tellMissing(context, due) : undefined;
+    const firstUntrusted: string[] = [];
+    let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
       const about = ({ id }: Entry) => ({
@@ -60,10 +62,12 @@ export const command = defineVerb({
         isUntrusted: untrusted.has(id),
       });
       await list.page(entriesPage(page, about));
-      for (const id of untrusted) context.output.warn(untrustedWords(id));
+      untrustedCount += untrusted.size;
+      firstUntrusted.push(...[...untrusted].slice(0, 5 - firstUntrusted.length));
     };
     await print(shown);
     for await (const page of pages) await print(page);
+    if (untrustedCount > 0) context.output.warn(untrustedWords(firstUntrusted, untrustedCount));
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });

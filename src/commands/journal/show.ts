@@ -36,7 +36,7 @@ export const command = defineVerb({
         isRead: true,
       },
     );
-    if (isUntrusted) output.warn(untrustedWords(entry.id));
+    if (isUntrusted) output.warn(untrustedWords([entry.id]));
     if (!isTable) return;
     if (destinations.length > 0) await table(context, deliveriesView, destinations);
     await table(context, historyView, history);

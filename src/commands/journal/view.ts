@@ -58,9 +58,13 @@ export const entriesView: ListView = {
 
 export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
-/** What is said of an entry whose records were not all signed with a key of this machine. */
-export function untrustedWords(id: string): string {
-  return `The entry ${id} is untrusted: a record of it has no valid HMAC. Look at it (integ journal show ${id}), then integ journal trust ${id}.`;
+/** What is said of entries whose records were not all signed with a key of this machine. @param ids the first ones @param count all */
+export function untrustedWords(ids: readonly string[], count = ids.length): string {
+  const [id] = ids;
+  if (count === 1)
+    return `The entry ${id} is untrusted: a record of it has no valid HMAC. Look at it (integ journal show ${id}), then integ journal trust ${id}.`;
+  const more = count > ids.length ? ` and ${count - ids.length} more` : "";
+  return `The entries ${ids.join(", ")}${more} are untrusted: a record of each has no valid HMAC. Look at each (integ journal show ${id}), then integ journal trust <id…>.`;
 }
 
 export const heldEntryView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };

@@ -737,7 +737,20 @@ function signing(engine: JournalEngine): void {
     expect(await one.verify()).toMatchObject([
       { severity: "warning", message: expect.stringContaining(`integ journal trust ${id}`) },
     ]);
+  });
+
+  test("a machine without a key trusts no record, whoever signed it", async () => {
+    const store = await engine.store();
+    const id = await left(store.open(), "unknown");
     expect([...(await store.open().untrusted([id]))]).toEqual([]);
+    for (const keys of [ring(), missingKeys("here")]) {
+      const without = store.open({ keys });
+      expect([...(await without.untrusted([id]))]).toEqual([id]);
+      expect(await without.verify()).toMatchObject([
+        { severity: "warning", message: expect.stringContaining("untrusted") },
+      ]);
+      expect(await without.unsettled()).toMatchObject([{ id }]);
+    }
   });
 
   test("a record that somebody edits without the key is found, whatever else fits", async () => {

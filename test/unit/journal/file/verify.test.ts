@@ -6,6 +6,7 @@ import type { Finding } from "../../../../src/journal/journal.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
 import { headerLine, recordContent, recordLine, sumIn } from "../../../../src/journal/record.ts";
+import { testKeys } from "../../../support/file-journal.ts";
 import { writeJournal } from "../../../support/long-journal.ts";
 import { ada, intent, journalAt, journalPath } from "../intent.ts";
 
@@ -128,7 +129,8 @@ describe("records that are sound", () => {
   function journalOf(...contents: readonly string[]): string {
     const path = journalPath();
     const lines = [headerLine({ file: "x", createdAt: "2026-11-21" })];
-    for (const content of contents) lines.push(recordLine({ content, mac: "" }, sumIn(lines.at(-1)!)));
+    for (const content of contents)
+      lines.push(recordLine({ content, mac: testKeys.sign(content) }, sumIn(lines.at(-1)!)));
     writeJournal(path, lines);
     return path;
   }
