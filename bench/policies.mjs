@@ -13,7 +13,8 @@ function policyFile(workplace, { name, items }) {
     secret: { file: ${item}.json, format: json }
 `,
   );
-  const head = "version: 1\nunmanaged: ignore\nlimits: { changes_per_run: 100 }\noauth_clients:\n";
+  const head =
+    "version: 1\nid: pol_of_this_test\nunmanaged: ignore\nlimits: { changes_per_run: 100 }\noauth_clients:\n";
   return workplace.write(name, head + texts.join(""));
 }
 

@@ -111,9 +111,13 @@ type Word = string | number | readonly string[];
  * of an array each element does.
  */
 export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
-  const words = values.map((value) => (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" "));
-  // With no words in an array no space is left at the end.
-  return String.raw({ raw: text }, ...words).trim() as NextCommand;
+  let said = text[0]!;
+  for (const [index, value] of values.entries()) {
+    const words = (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" ");
+    // An array without words leaves no second space.
+    said = (words === "" ? said.trimEnd() : said + words) + text[index + 1]!;
+  }
+  return said.trim() as NextCommand;
 }
 
 /** A setting of a profile whose value only the person knows: the option is named, and the page that explains it. */

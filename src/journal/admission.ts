@@ -28,6 +28,7 @@ export interface Intent
     | "fingerprint"
     | "method"
     | "path"
+    | "policy"
     | "consent"
   > {
   /** Whether the contract has an idempotency key for it. */
@@ -55,7 +56,6 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     replaces,
     replaced_by: null,
     parent,
-    policy: detail.policy_name === undefined ? undefined : { id: null, item: detail.policy_name },
     detail,
     created_at: made.at,
     updated_at: made.at,

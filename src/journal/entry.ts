@@ -72,8 +72,6 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 export const formatVersion = 3;
 
 interface SecretDetail {
-  /** The item of a policy that the work is for. */
-  readonly policy_name?: string;
   /** How often `integ apply` failed at it since it was admitted. */
   readonly failures?: number;
   /** Machine and folder where the secret is kept for `claim`. */
@@ -215,8 +213,8 @@ export interface EntryIdentity {
   readonly replaces: string | null;
   /** Entry of the larger piece of work that this one belongs to. */
   readonly parent: string | null;
-  /** The policy's own id, null if it has none, and its item that the work is for. */
-  readonly policy?: { readonly id: string | null; readonly item: string } | undefined;
+  /** The policy, by its own id, and its item that the work is for. */
+  readonly policy?: { readonly id: string; readonly item: string } | undefined;
   /** What a person or a policy consented to when it was asked for. */
   readonly consent?: readonly Consent[] | undefined;
   /** ISO 8601 UTC, milliseconds. */
@@ -308,7 +306,7 @@ export interface Beside {
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent`, `policy_name`, `needs` and `untrusted` if they are set. `request` is the body as it was sent, not parsed and written again.
+ * `replaces`, `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs` and `untrusted` if they are set. `request` is the body as it was sent, not parsed and written again.
  */
 export function publicEntry(entry: Entry, { holder, first, isUntrusted }: Beside = {}): string {
   const before = {
@@ -334,7 +332,8 @@ export function publicEntry(entry: Entry, { holder, first, isUntrusted }: Beside
     replaces: entry.replaces ?? undefined,
     replaced_by: entry.replaced_by ?? undefined,
     parent: entry.parent ?? undefined,
-    policy_name: entry.detail.policy_name,
+    policy_name: entry.policy?.item,
+    policy_id: entry.policy?.id,
     needs: first?.needs,
     untrusted: isUntrusted === true ? true : undefined,
     holder,

@@ -59,7 +59,7 @@ function isRelated(entry: Entry, { ids, parent, replaces, resource, item, servic
     (parent === undefined || entry.parent === parent) &&
     (replaces === undefined || entry.replaces === replaces) &&
     (resource === undefined || resourcesOf(entry).includes(resource)) &&
-    (item === undefined || entry.detail.policy_name === item) &&
+    (item === undefined || entry.policy?.item === item) &&
     (serviceAccount === undefined || serviceAccountOf(entry) === serviceAccount)
   );
 }

@@ -82,7 +82,7 @@ export function archivable(
     const [old] = namesOf(entry, rotatedBy(entry));
     return old === undefined ? undefined : made.get(old);
   };
-  const isOfItem = ({ detail }: Entry): boolean => detail.policy_name !== undefined;
+  const isOfItem = ({ policy }: Entry): boolean => policy !== undefined;
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (going.has(entry.id) || isOfItem(entry)) continue;

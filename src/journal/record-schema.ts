@@ -28,7 +28,6 @@ const Exchange = z.union([
 
 /** What the work of an entry needs in order to continue. Keys that are not named here are kept. */
 const detailFields: Record<keyof EntryDetail, z.ZodMiniType> = {
-  policy_name: optional,
   failures: number,
   secret_claimed: flag,
   attempted_at: z.optional(z.array(text)),
@@ -82,7 +81,7 @@ const Intent = z.object({
   fingerprint: text,
   replaces: textOrNull,
   parent: textOrNull,
-  policy: z.optional(z.object({ id: textOrNull, item: text })),
+  policy: z.optional(z.object({ id: text, item: text })),
   destination: z.optional(z.nullable(Destination)),
   consent: z.optional(z.array(ConsentSchema)),
   created_at: text,

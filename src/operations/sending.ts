@@ -230,14 +230,14 @@ export function beginning({ clock }: Workbench): string {
  */
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Of several that begin the same item of a policy one continues: no one requested two.
-  if (own.detail.policy_name !== undefined) return;
+  if (own.policy !== undefined) return;
   const others = (await atTheSameTime(bench, own, since)).filter(
     (entry) =>
       entry.id !== own.id &&
       !nothing.has(entry.state) &&
       entry.parent === own.parent &&
       entry.replaces === own.replaces &&
-      entry.detail.policy_name === undefined &&
+      entry.policy === undefined &&
       isSameRequest(entry, own),
   );
   if (others.length === 0) return;

@@ -2,7 +2,7 @@
 import { type Holder, placeOf } from "./holders.ts";
 import type { SeenCredential, Observed } from "./observed.ts";
 import type { PolicyItem } from "./policy.ts";
-import { itemKey, type ItemWorks, nameOf, overlapEnd, type Work } from "./works.ts";
+import { itemKey, itemOf, type ItemWorks, nameOf, overlapEnd, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "none";
 
@@ -181,9 +181,7 @@ function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: Decision
   );
   // A client has no name.
   const keyOf = ({ name }: SeenCredential): string | undefined =>
-    item.kind === "access_key" && name !== undefined
-      ? itemKey({ kind: item.kind, name: nameOf(name, item.kind) })
-      : undefined;
+    item.kind === "access_key" && name !== undefined ? itemKey({ ...item, name: nameOf(name, item.kind) }) : undefined;
   const named = alike.filter((one) => keyOf(one) === itemKey(item));
   if (named.length > 0) return named;
   return item.destinations.length === 0 ? alike.filter((one) => !items.has(keyOf(one) ?? "")) : [];
@@ -193,12 +191,11 @@ function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: Decision
 function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const alike = [...observed.works].flatMap(([key, { candidates }]) => {
-    if (items.has(key) || !key.startsWith(`${item.kind}/`)) return [];
+    const { policy, kind, name } = itemOf(key);
+    if (items.has(key) || policy !== item.policy || kind !== item.kind) return [];
     const current = candidates.map((id) => seen.get(id)).find((one) => one && isUsable(one, observed.nowMs));
     if (current === undefined || current.scopes === undefined || differences(item, current) !== undefined) return [];
-    return [
-      `; ${current.id} of ${key.slice(item.kind.length + 1)}, which is not in the file, is alike: adopt it if you renamed the item`,
-    ];
+    return [`; ${current.id} of ${name}, which is not in the file, is alike: adopt it if you renamed the item`];
   });
   return alike.length === 1 ? alike[0]! : "";
 }
@@ -216,8 +213,10 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
   const { id, kind, item: other, isUnfinished, issuer } = holder;
   const current = seenOf(item, observed).get(id ?? "");
   const isAdoptable = step.do === "create" && kind === item.kind && !isUnfinished && issuer === undefined;
-  if (isAdoptable && current !== undefined && (other === undefined || !items.has(other))) {
-    const [whose, when] = other === undefined ? ["", ""] : [` (item ${nameIn(other)})`, " if you renamed the item"];
+  const isFree = other === undefined || (itemOf(other).policy === item.policy && !items.has(other));
+  if (isAdoptable && current !== undefined && isFree) {
+    const [whose, when] =
+      other === undefined ? ["", ""] : [` (item ${itemOf(other).name})`, " if you renamed the item"];
     return {
       ...decision,
       current,
@@ -230,7 +229,7 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
       choices: other === undefined ? [current] : undefined,
     };
   }
-  return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder)}` };
+  return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder, item)}` };
 }
 
 /** What works, or is under way, and has its secret where that of the item goes. */
@@ -252,15 +251,17 @@ function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, no
   return credential !== undefined && isUsable(credential, nowMs);
 }
 
-function occupation({ id, entry, item, isUnfinished, issuer }: Holder): string {
-  const whose = item === undefined ? "" : ` of item ${nameIn(item)}`;
+function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: PolicyItem): string {
+  const whose = item === undefined ? "" : ` of ${namedBeside(item, own)}`;
   if (isUnfinished) return `unfinished journal entry ${entry}${whose} delivers to the same destination`;
   const from = issuer === undefined ? "" : `, issued by ${issuer},`;
   return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
 }
 
-function nameIn(key: string): string {
-  return key.slice(key.indexOf("/") + 1);
+/** An item as a message about another one names it. */
+function namedBeside(key: string, own: PolicyItem): string {
+  const { policy, name } = itemOf(key);
+  return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
 }
 
 function standing(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {

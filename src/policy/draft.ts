@@ -7,8 +7,6 @@ export interface DraftItem {
   readonly id: string;
   /** What it is called elsewhere: the base of its name in the file. */
   readonly called: string;
-  /** Its name in the journal: it is under a policy already. */
-  readonly name?: string | undefined;
   /** Lifetime of a key, milliseconds; absent of one without an end. */
   readonly lifeMs?: number | undefined;
   /** The lines below its name; values are JSON, which is YAML. */
@@ -25,7 +23,7 @@ const mostBeforeExpiryMs = 14 * day;
 /** @returns the file's text; it needs no change to be valid */
 export function draftPolicy(
   items: readonly DraftItem[],
-  { profile }: { readonly profile: string | undefined },
+  { id, profile }: { readonly id: string; readonly profile: string | undefined },
 ): string {
   const names = namesFor(items);
   const section = (kind: DraftItem["kind"], heading: string): string[] => {
@@ -34,9 +32,10 @@ export function draftPolicy(
   };
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
-    `# To adopt the existing credentials, run integ adopt ${flags.all}, or the integ adopt command next to one.`,
+    `# To adopt the existing credentials: integ adopt ${flags.all}. The comment beside an item is the id of what exists.`,
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
+    `id: ${id} # its items' credentials belong to this id: keep it, also if the file moves`,
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
     "defaults: { overlap: 24h, max_failures: 3 }",
     "limits: { changes_per_run: 20, keep_free_slots: 0 }",
@@ -47,15 +46,9 @@ export function draftPolicy(
   ].join("\n");
 }
 
-function linesOf({ kind, id, lines, lifeMs, name: known }: DraftItem, name: string): string[] {
-  // An id with other characters cannot be in a command that is pasted as it is.
-  const isPlain = /^\w[\w.:-]*$/.test(id);
-  const adopt =
-    known === name
-      ? `${id}, known under this name`
-      : `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} ${flags.name} ${name}`;
+function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   return [
-    `  ${JSON.stringify(name)}: # ${isPlain ? adopt : id.replaceAll(/[^\w.:-]/g, "?")}`,
+    `  ${JSON.stringify(name)}: # ${id.replaceAll(/[^\w.:-]/g, "?")}`,
     ...lines.map((line) => `    ${line}`),
     ...rotation(lifeMs).map((line) => `    ${line}`),
   ];
@@ -100,10 +93,9 @@ function durationText(ms: number): string {
 /** A name of its own for each: of what it is called, as far as a name may have its letters. */
 function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
-  const inOrder = [...items].sort((a, b) => Number(b.name !== undefined) - Number(a.name !== undefined));
   return new Map(
-    inOrder.map((item) => {
-      const base = item.name ?? nameOf(item.called, item.kind);
+    items.map((item) => {
+      const base = nameOf(item.called, item.kind);
       let name = base;
       for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
       taken.add(name);

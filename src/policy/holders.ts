@@ -3,7 +3,7 @@ import { type Entry, isSettled, revokedBy } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
-import { isOf, type ItemKind, type ItemWorks, type WorkScope, workIn } from "./works.ts";
+import { isOf, itemKey, type ItemKind, type ItemWorks, kindOf, recordedItem, type WorkScope } from "./works.ts";
 
 /** The client or key whose secret went to a destination last, or is to go there. */
 export interface Holder {
@@ -45,16 +45,12 @@ export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | 
   if (at.kind === "profile") return `profile:${at.name}`;
   if (at.kind === "store") return storePlace(at.to);
   if (at.kind === "stdout" || at.mark === undefined) return undefined;
-  const kind = kindOf(entry);
+  const kind = kindOf(entry.operation);
   return commandPlace(at.mark, { kind, serviceAccount: kind === "oauth_client" ? accountIn(entry) : undefined });
 }
 
 function accountIn({ request_text }: Pick<Entry, "request_text">): string | undefined {
   return (JSON.parse(request_text) as { service_account_id?: string }).service_account_id;
-}
-
-function kindOf({ operation }: Pick<Entry, "operation">): ItemKind {
-  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
 
 export interface HolderScope {
@@ -90,7 +86,7 @@ export function holdersOf(
       if (isStale || (made !== undefined && gone.has(made))) continue;
       const isOurs = isOf(entry, scope);
       holders.set(place, {
-        kind: kindOf(entry),
+        kind: kindOf(entry.operation),
         entry: id,
         id: made,
         item: isOurs ? itemOf(entry) : undefined,
@@ -117,9 +113,9 @@ function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => strin
     for (const { entry } of found) byEntry.set(entry.id, item);
   }
   return (entry) => {
-    const { id, parent, resource_id, detail } = entry;
-    const known = byResource.get(resource_id ?? "") ?? byEntry.get(id) ?? byEntry.get(parent ?? "");
-    if (known !== undefined || detail.policy_name === undefined) return known;
-    return `${workIn(entry)?.kind ?? kindOf(entry)}/${detail.policy_name}`;
+    const known = byResource.get(entry.resource_id ?? "") ?? byEntry.get(entry.id) ?? byEntry.get(entry.parent ?? "");
+    if (known !== undefined) return known;
+    const item = recordedItem(entry);
+    return item && itemKey(item);
   };
 }

@@ -149,7 +149,7 @@ function unmanagedIn(
   // An item that stands for a client or key says so itself.
   const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
-    const found = works.get(`${item.kind}/${item.name}`);
+    const found = works.get(itemKey(item));
     for (const id of [found?.candidates[0], found?.waiting?.old, found?.unfinished?.old]) if (id) managed.add(id);
     const seen = item.kind === "oauth_client" ? clients : keys;
     const current = found?.candidates.find((id) => seen.get(id)?.status === "active");

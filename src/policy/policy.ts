@@ -30,6 +30,8 @@ export interface RotationRule {
 }
 
 interface AnyItem {
+  /** Id of its policy. */
+  readonly policy: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rotate?: RotationRule | undefined;
@@ -60,6 +62,8 @@ export interface DailyWindow {
 }
 
 export interface Policy {
+  /** Random: the clients and keys of its items are its own, whatever another policy calls its items. */
+  readonly id: string;
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];
   readonly window?: DailyWindow | undefined;

@@ -11,6 +11,7 @@ import { destinationName, type ItemDestination, type Policy, type PolicyItem, ty
 import type { Path } from "./positions.ts";
 import type { DestinationFile, PolicyFile } from "./schema.ts";
 import { readWindow } from "./window.ts";
+import { newPolicyId } from "./works.ts";
 
 /** One defect: where it is, and in words what is wrong and what is allowed. */
 export interface Defect {
@@ -49,6 +50,7 @@ class Rules {
 
   policy(): Policy {
     const {
+      id = "",
       profile,
       defaults = {},
       limits = {},
@@ -68,7 +70,13 @@ class Rules {
         defaults.window,
         'a window such as "02:00-04:00 UTC"; the zone is UTC or a name like Europe/Berlin',
       );
+    if (id === "")
+      this.#say(
+        ["version"],
+        `the file has no id, which tells its credentials from those of another policy. Allowed: a line such as id: ${newPolicyId()}`,
+      );
     return {
+      id,
       profile,
       items,
       window,
@@ -83,6 +91,7 @@ class Rules {
     const path = ["oauth_clients", name];
     this.#scopes(path, scopes, (some) => checkCreation({ service_account_id: service_account, scopes: some }));
     return {
+      policy: this.#file.id ?? "",
       kind: "oauth_client",
       name,
       serviceAccount: service_account,
@@ -115,6 +124,7 @@ class Rules {
       );
     const expiresAt = expires_at === undefined ? undefined : fullTime(expires_at);
     return {
+      policy: this.#file.id ?? "",
       kind: "access_key",
       name,
       type,

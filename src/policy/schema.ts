@@ -1,7 +1,7 @@
 // The shape of a policy file. Each value's description says what is allowed there: it is what an error says, and what an
 // editor shows (`integ schema policy`).
 import * as z from "zod/mini";
-import { itemName } from "./works.ts";
+import { itemName, policyId } from "./works.ts";
 
 function text(allowed: string): z.ZodMiniString {
   return z.string().check(z.minLength(1), z.describe(allowed));
@@ -96,6 +96,14 @@ export const policySchema = z
   .strictObject({
     $schema: z.optional(text("the address of this schema, for editors")),
     version: z.literal(1).check(z.describe("1")),
+    id: z.optional(
+      z
+        .string()
+        .check(
+          z.regex(policyId),
+          z.describe("a random id of 8 to 64 letters and digits, which integ policy init writes"),
+        ),
+    ),
     profile: z.optional(text("the name of the profile that the items belong to")),
     defaults: z.optional(
       z

@@ -1,4 +1,5 @@
 // What the journal says of the items of a policy: which work was done for each, and which client or key it left. Pure.
+import { randomBytes } from "node:crypto";
 import { dueAt, type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
@@ -39,14 +40,47 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
 /** Names of items: unique in a policy file, and part of the journal. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
+/** Ids of policies. */
+export const policyId = /^[A-Za-z0-9_-]{8,64}$/;
+
+export function newPolicyId(): string {
+  return `pol_${randomBytes(8).toString("hex")}`;
+}
+
+/** An item of a policy, which no other policy has, whatever it calls its own items. */
+export interface ItemRef {
+  readonly policy: string;
+  readonly kind: ItemKind;
+  readonly name: string;
+}
+
 /** A name for an item, from an id or a name that may have characters that no item's name has. */
 export function nameOf(called: string, kind: ItemKind): string {
   const name = called.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
 }
 
-export function itemKey({ kind, name }: { readonly kind: ItemKind; readonly name: string }): string {
-  return `${kind}/${name}`;
+export function itemKey({ policy, kind, name }: ItemRef): string {
+  return `${policy}/${kind}/${name}`;
+}
+
+export function isSameItem(one: ItemRef, other: ItemRef): boolean {
+  return itemKey(one) === itemKey(other);
+}
+
+/** The item that a key names. */
+export function itemOf(key: string): ItemRef {
+  const [policy = "", kind, name = ""] = key.split("/");
+  return { policy, kind: kind as ItemKind, name };
+}
+
+/** The item that an entry was recorded for. */
+export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "operation">): ItemRef | undefined {
+  return policy && { policy: policy.id, kind: kindOf(operation), name: policy.item };
+}
+
+export function kindOf(operation: string): ItemKind {
+  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
 
 /**
@@ -64,8 +98,8 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
     if (work === undefined) continue;
     const inherited = entry.replaces === null ? undefined : nameOfEntry.get(entry.replaces);
     const replaced = work.old === undefined ? undefined : nameOfResource.get(work.old);
-    const own = entry.detail.policy_name;
-    const name = own === undefined ? (inherited ?? replaced) : itemKey({ kind: work.kind, name: own });
+    const own = recordedItem(entry);
+    const name = own === undefined ? (inherited ?? replaced) : itemKey(own);
     if (name === undefined) continue;
     nameOfEntry.set(entry.id, name);
     works.set(name, [work, ...(works.get(name) ?? [])]);
@@ -78,7 +112,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
 export function mayBeNamed(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
-  return work !== undefined && (entry.detail.policy_name ?? entry.replaces ?? work.old) != null;
+  return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
 /** `worksByName` of a journal that is read one entry at a time: most of a long one are kept by no item. */
@@ -92,9 +126,13 @@ export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): 
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
-  const kind = operation.startsWith("access_key.") ? "access_key" : "oauth_client";
   const made = resource_id ?? undefined;
-  return { entry, kind, made, old: operation.endsWith(".rotate") ? (detail.old_client ?? detail.old_key) : undefined };
+  return {
+    entry,
+    kind: kindOf(operation),
+    made,
+    old: operation.endsWith(".rotate") ? (detail.old_client ?? detail.old_key) : undefined,
+  };
 }
 
 /** States whose work left a client or key that may be in use. */

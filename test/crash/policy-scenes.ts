@@ -50,6 +50,7 @@ export function policyText({ us }: Pick<Service, "us">, policy: Names): string {
     items.length === 0 ? [] : [`${title}:`, ...items.map((lines) => lines.join("\n    "))];
   return [
     "version: 1",
+    "id: pol_of_this_test",
     "unmanaged: ignore",
     "limits: { changes_per_run: 100 }",
     ...section("oauth_clients", clients),

@@ -49,7 +49,7 @@ it("a secret command and its check get no variable that the job does not name", 
 it("nor does a command of a policy", async () => {
   const at = home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
   const item = `  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { command: ${JSON.stringify(telling(at, "cat > stored"))} }\n`;
-  writeFileSync(at.path("integ.yaml"), `version: 1\nunmanaged: ignore\noauth_clients:\n${item}`);
+  writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n${item}`);
   const applied = await at.integ(["apply", "--yes"]);
   expect(applied.code, applied.stderr).toBe(0);
   expectListedVariables(at, 1);

@@ -106,7 +106,7 @@ async function entryIn(home: Home, state: string): Promise<string> {
 
 function writePolicy(home: Home): void {
   const item = `{ service_account: ${service.us.service_account_id}, scopes: [entity:read], rotate: { every: 60d }, secret: { file: r.secret } }`;
-  writeFileSync(home.path("integ.yaml"), `version: 1\noauth_clients:\n  reporting: ${item}\n`);
+  writeFileSync(home.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  reporting: ${item}\n`);
 }
 
 /** What has to be there before a command, and what stands in its placeholders. */

@@ -107,7 +107,7 @@ function contents(folder = home.folder): Record<string, string> {
 function writePolicy(): void {
   writeFileSync(
     home.path("integ.yaml"),
-    `version: 1\nunmanaged: ignore\noauth_clients:\n  a:\n    service_account: sa_us_automation\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: { file: a.secret }\n`,
+    `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n  a:\n    service_account: sa_us_automation\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: { file: a.secret }\n`,
   );
 }
 
@@ -150,8 +150,8 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   },
   apply: async () => (writePolicy(), []),
   adopt: async () => (writePolicy(), ["--all"]),
-  "adopt oauth-client": async () => [id, "--name", "a"],
-  "adopt access-key": async () => [key, "--name", "a"],
+  "adopt oauth-client": async () => (writePolicy(), [id, "--name", "a"]),
+  "adopt access-key": async () => (writePolicy(), [key, "--name", "a"]),
   "policy init": async () => ["-f", "new.yaml"],
   "profiles add": async () => ["other", ...profile()],
   "profiles edit": async () => (

@@ -174,6 +174,7 @@ async function arrangePolicy(home: Home): Promise<void> {
   await addProfile(home, "prod");
   const account = service.us.service_account_id;
   const text = `version: 1
+id: pol_of_this_test
 oauth_clients:
   reporting: { service_account: ${account}, scopes: [entity:read], rotate: { every: 60d }, secret: { file: r.secret } }
 `;

@@ -48,6 +48,7 @@ function goodAnswer(method: string, path: string): unknown {
 }
 
 const goodPolicy = `version: 1
+id: pol_of_this_test
 defaults: { overlap: 24h }
 oauth_clients:
   reporting:

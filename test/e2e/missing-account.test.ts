@@ -180,6 +180,7 @@ describe("entries of the environment's profile", () => {
 describe("items of a policy", () => {
   const policy = [
     "version: 1",
+    "id: pol_of_this_test",
     "unmanaged: ignore",
     "oauth_clients:",
     "  a:",

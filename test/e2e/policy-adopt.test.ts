@@ -53,7 +53,8 @@ const otherKeys = async (): Promise<Key[]> =>
 const write = (text: string): void => writeFileSync(home.path("integ.yaml"), text);
 const keyItem = (name: string): string =>
   `  ${name}:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    rotate: { every: 60d }\n    secret: { file: ${name}.secret }\n`;
-const policy = (...items: string[]): string => `version: 1\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
+const policy = (...items: string[]): string =>
+  `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
 /** By hand, elsewhere: this machine's journal does not know it. */
 async function makeKey(name: string): Promise<string> {

@@ -45,9 +45,10 @@ const secretOf = (name: string): string => readFileSync(home.path(`${name}.secre
 
 const item = (name: string, rotate = "{ every: 60d, overlap: 0s }", secret = `{ file: ${name}.secret }`): string =>
   `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: ${rotate}\n    secret: ${secret}\n`;
-const policy = (...items: string[]): string => `version: 1\nunmanaged: ignore\noauth_clients:\n${items.join("")}`;
+const policy = (...items: string[]): string =>
+  `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n${items.join("")}`;
 const key = (rotate: string, life = "expires_in: 30d"): string =>
-  `version: 1\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    secret: { file: deploy.secret }\n`;
+  `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    secret: { file: deploy.secret }\n`;
 
 describe("integ plan", () => {
   it("shows what is missing and changes nothing: exit 10, then 0 once it is done", async () => {
@@ -77,11 +78,11 @@ describe("integ plan", () => {
   });
 
   it("that needs a 21st slot is exit 5 with the numbers, and apply sends nothing", async () => {
+    write(policy(item("a"), item("b")));
     for (let made = 0; made < 19; made += 1) {
       const { id } = await account.make(["entity:read"]);
       expect((await integ("adopt", "oauth-client", id, "--name", `old-${made}`)).code).toBe(0);
     }
-    write(policy(item("a"), item("b")));
     const planned = await integ("plan");
     expect(planned.code).toBe(5);
     expect(planned.stderr).toContain(`${service.us.service_account_id}: 19 used, 2 more needed, 20 of 20 allowed`);
@@ -254,8 +255,8 @@ describe("integ apply", () => {
 
   it("never lets a run lock its own profile out", async () => {
     const own = service.us.access_key_id;
-    expect((await integ("adopt", "access-key", own, "--name", "deploy")).code).toBe(0);
     write(key("{ every: 1ms, overlap: 0s }", "").replace('["push-ingest:*"]', '["*"]'));
+    expect((await integ("adopt", "access-key", own, "--name", "deploy")).code).toBe(0);
     const left = await apply();
     expect({ code: left.code, results: resultsOf(left) }).toEqual({ code: 10, results: { deploy: "left" } });
     expect(left.stderr).toContain("authenticate");
@@ -352,7 +353,7 @@ describe("integ status", () => {
     ).data.filter(({ topic }) => topic === "policy");
     expect(rows.map(({ name, next_step }) => [name, next_step])).toEqual([
       ["a", null],
-      ["b", expect.stringMatching(/^integ adopt oauth-client oac_\w+ --name b$/)],
+      ["b", expect.stringMatching(/^integ adopt oauth-client oac_\w+ -f other.yaml --name b$/)],
       ["c", "integ apply -f other.yaml --only c"],
     ]);
     expect(rows[0]!.detail).toMatch(/unknown\. Replace secret: unknown in the policy file$/);

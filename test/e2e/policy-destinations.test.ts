@@ -36,12 +36,18 @@ const destinations: Readonly<Record<string, string>> = {
 
 const itemText = (name: string, to: string, scopes: string): string =>
   `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: 0s }\n    secret: ${to}\n`;
-const write = (to: string, { name = "a", file = "integ.yaml", scopes = "entity:read" } = {}): void =>
-  writeFileSync(home.path(file), `version: 1\nunmanaged: ignore\noauth_clients:\n${itemText(name, to, scopes)}`);
+const write = (
+  to: string,
+  { name = "a", file = "integ.yaml", id = "pol_of_this_test", scopes = "entity:read" } = {},
+): void =>
+  writeFileSync(
+    home.path(file),
+    `version: 1\nid: ${id}\nunmanaged: ignore\noauth_clients:\n${itemText(name, to, scopes)}`,
+  );
 const writeKey = (to: string): void =>
   writeFileSync(
     home.path("integ.yaml"),
-    `version: 1\nunmanaged: ignore\naccess_keys:\n  k:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    expires_in: 30d\n    secret: ${to}\n`,
+    `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n  k:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    expires_in: 30d\n    secret: ${to}\n`,
   );
 
 interface Row {
@@ -65,7 +71,7 @@ describe.each(Object.entries(destinations))("a destination (%s) that has a secre
   /** What else would go there, and how its row ends. */
   const others: Readonly<Record<string, { readonly words: string[]; readonly action: string; make(): void }>> = {
     "of an item that was renamed": { words: [], action: "adopt", make: () => write(to, { name: "renamed" }) },
-    "of an item of another policy": {
+    "of an item of the same policy in another file": {
       words: ["-f", "other.yaml"],
       action: "adopt",
       make: () => write(to, { name: "other", file: "other.yaml" }),

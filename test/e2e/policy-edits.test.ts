@@ -40,7 +40,7 @@ function policyOf(items: readonly Item[]): string {
       `  ${name}:\n    service_account: ${service.us[owner]}\n    scopes: [${scopes}]\n    rotate: { every: ${every}, overlap: ${overlap} }\n    secret: { file: ${file}, format: json }\n`,
   );
   const clients = texts.length === 0 ? "" : `oauth_clients:\n${texts.join("")}`;
-  return `version: 1\nunmanaged: ignore\n${clients}`;
+  return `version: 1\nid: pol_of_this_test\nunmanaged: ignore\n${clients}`;
 }
 
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);

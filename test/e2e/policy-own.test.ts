@@ -30,6 +30,7 @@ it("the profile's own OAuth client is rotated with --include-own alone, and the 
       home.path("integ.yaml"),
       [
         "version: 1",
+        "id: pol_of_this_test",
         "profile: prod",
         "unmanaged: ignore",
         "oauth_clients:",
@@ -49,10 +50,10 @@ it("the profile's own OAuth client is rotated with --include-own alone, and the 
     const client = ["--client-id", own.client_id, "--client-secret-stdin", "--token-endpoint", us.token_endpoint];
     const added = await integ(["profiles", "add", "prod", ...address, ...client], own.client_secret);
     expect(added.code, added.stderr).toBe(0);
+    policy(scopes.slice(0, 2));
     const adopted = await integ(["adopt", "oauth-client", own.id, "--name", "own", "-p", "prod"]);
     expect(adopted.code, adopted.stderr).toBe(0);
 
-    policy(scopes.slice(0, 2));
     const apply = ["apply", "--yes", "--json"];
     const left = await integ(apply);
     expect(left.code, left.stderr).toBe(10);

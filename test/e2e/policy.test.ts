@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const policy = (items = "", secret = "{ file: a.secret }"): string =>
-  `version: 1\noauth_clients:\n  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: ${secret}\n${items}`;
+  `version: 1\nid: pol_of_this_test\noauth_clients:\n  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: ${secret}\n${items}`;
 
 describe("integ policy check", () => {
   it("accepts a sound file, and runs no command of it", async () => {
@@ -77,25 +77,25 @@ describe("integ policy check", () => {
     ["a file that does not exist", undefined, ["-f", "none.yaml"], "none.yaml cannot be read: it does not exist"],
     [
       "a defect",
-      "version: 1\nlimits: { changes_per_run: 0 }\n",
+      "version: 1\nid: pol_of_this_test\nlimits: { changes_per_run: 0 }\n",
       [],
-      "integ.yaml:2:28: limits.changes_per_run is 0. Allowed: a whole number from 1 to 1000.",
+      "integ.yaml:3:28: limits.changes_per_run is 0. Allowed: a whole number from 1 to 1000.",
     ],
     [
       "another profile",
-      "version: 1\nprofile: prod\n",
+      "version: 1\nid: pol_of_this_test\nprofile: prod\n",
       ["-p", "sandbox"],
       "belongs to profile prod, and profile sandbox was chosen",
     ],
-    ["a file of 10 MB", `version: 1\n#${"x".repeat(10_000_000)}\n`, [], "too large"],
+    ["a file of 10 MB", `version: 1\nid: pol_of_this_test\n#${"x".repeat(10_000_000)}\n`, [], "too large"],
     ["a file that is no text", "\xff\xfe", [], "it is not UTF-8"],
     ["a folder", undefined, ["-f", "."], "it is a folder"],
     ["a device without an end", undefined, ["-f", "/dev/zero"], "it is not a regular file"],
     [
       "a key with a letter too few",
-      "version: 1\ndefalts: {}\n",
+      "version: 1\nid: pol_of_this_test\ndefalts: {}\n",
       [],
-      'integ.yaml:2:1: unknown key "defalts" in the file. Did you mean "defaults"? Allowed: ',
+      'integ.yaml:3:1: unknown key "defalts" in the file. Did you mean "defaults"? Allowed: ',
     ],
   ])("refuses %s with exit 2, and sends nothing", async (_what, text, words, told) => {
     if (text !== undefined) writeFileSync(home.path("integ.yaml"), text, "latin1");
@@ -141,9 +141,10 @@ describe("integ policy init", () => {
       string,
       Record<string, { secret: unknown; scopes: unknown }>
     >;
-    expect(text).toContain(`# integ adopt oauth-client ${id} --name `);
+    expect(text).toMatch(/^id: pol_[0-9a-f]{16} /m);
+    expect(text).toContain(`: # ${id}\n`);
     expect(Object.values(oauth_clients!).map(({ secret, scopes }) => ({ secret, scopes }))).toEqual([
-      { secret: { file: home.path("made.secret") }, scopes: ["entity:read"] },
+      { secret: { file: "made.secret" }, scopes: ["entity:read"] },
     ]);
     expect(Object.keys(access_keys!).length).toBeGreaterThan(0);
     expect((await integ("policy", "check", "-f", "first.yaml", "--offline")).code).toBe(10);
@@ -151,34 +152,29 @@ describe("integ policy init", () => {
     expect(planned.data.length).toBeGreaterThan(1);
     expect(JSON.stringify(planned.data)).not.toContain("does not exist yet");
     expect(text).not.toContain("ak_us_expired");
-    // What exists is adopted by the command beside it, not made a second time.
-    const actionOf = async (name: string): Promise<string | undefined> => {
-      const { stdout } = await integ("plan", "-f", "first.yaml", "--json");
-      const { data } = JSON.parse(stdout) as { data: { name: string; action: string }[] };
-      return data.find((row) => row.name === name)?.action;
-    };
-    const [, command = "", name = ""] = /# integ (adopt access-key \S+ --name (\S+))/.exec(text) ?? [];
-    expect(await actionOf(name)).toBe("adopt");
-    // A secret that integ delivered stays where it is: the client that has it is not made a second time either.
-    const client = Object.keys(oauth_clients!)[0]!;
-    expect(await actionOf(client)).toBe("adopt");
+    // A secret that integ delivered stays where it is, and the client that has it is not made a second time.
     const kept = readFileSync(home.path("made.secret"), "utf8");
+    const client = Object.keys(oauth_clients!)[0]!;
     const applied = await integ("apply", "-f", "first.yaml", "--only", client, "--yes");
     expect({ code: applied.code, kept: readFileSync(home.path("made.secret"), "utf8") }).toEqual({ code: 10, kept });
-    const [, adoption = ""] = new RegExp(`# integ (adopt oauth-client ${id} .+)`).exec(text) ?? [];
-    expect((await integ(...adoption.split(" "), "--yes")).code).toBe(0);
-    expect(await actionOf(client)).toBe("none");
-    const adopted = await integ(...command.split(" "), "--yes");
-    expect(adopted.code, adopted.stderr).toBe(0);
-    expect(await actionOf(name)).toBe("none");
-    // What is under a name already keeps it, and a store or a list of destinations is written as it was asked for.
+    // What belongs to the first policy is in no other; a list of destinations is written as it was asked for.
+    const adoption = ["adopt", "oauth-client", id, "--name", client];
+    expect((await integ(...adoption, "-f", "first.yaml", "--yes")).code).toBe(0);
     const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
     await integ("oauth-clients", "create", ...words, "--secret-file", "list.secret", "--secret-file", "list.copy");
-    expect((await integ("policy", "init", "-f", "second.yaml")).code).toBe(0);
+    const more = await integ("policy", "init", "-f", "second.yaml");
+    const [, policyId] = /^id: (\S+)/m.exec(text) ?? [];
+    expect([more.code, more.stderr]).toEqual([
+      0,
+      expect.stringContaining(`left out: they belong to policy ${policyId}`),
+    ]);
     const second = readFileSync(home.path("second.yaml"), "utf8");
-    expect(second).toContain(`"${name}": # ${command.split(" ")[2]}, known under this name`);
-    expect(second).toContain(`[ {"file":"${home.path("list.secret")}"}, {"file":"${home.path("list.copy")}"} ]`);
-    expect((await integ("policy", "check", "-f", "second.yaml", "--offline")).code).toBe(10);
+    expect(second).not.toContain(id);
+    expect(second).toContain(`[ {"file":"list.secret"}, {"file":"list.copy"} ]`);
+    expect(await integ(...adoption, "-f", "second.yaml", "--yes")).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining(`is the item ${client} of another policy, ${policyId}`),
+    });
     const again = await integ("policy", "init", "-f", "first.yaml");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("it exists");

@@ -186,7 +186,7 @@ it("apply: items that are made at once share one secret in Vault, a field each",
   const names = ["a", "b", "c", "d"];
   const item = (name: string): string =>
     `  item-${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: "vault:secret/shared#${name}"\n`;
-  writeFileSync(at.path("integ.yaml"), `version: 1\noauth_clients:\n${names.map(item).join("")}`);
+  writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n${names.map(item).join("")}`);
   const applied = await integHere(at, ["apply", "--yes", "--no-input"]);
   expect(applied.code, applied.stderr).toBe(0);
   const held = vault.current("secret/shared") ?? {};

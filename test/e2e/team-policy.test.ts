@@ -23,7 +23,7 @@ function policyText(scopes = "entity:read", profile?: string): string {
       `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: 0s }\n    secret: { file: ${name}.json, format: json }\n`,
   );
   const head = profile === undefined ? "" : `profile: ${profile}\n`;
-  return `version: 1\n${head}unmanaged: ignore\noauth_clients:\n${items.join("")}`;
+  return `version: 1\nid: pol_of_this_test\n${head}unmanaged: ignore\noauth_clients:\n${items.join("")}`;
 }
 
 const resultsIn = ({ stdout }: Ended): string[] =>

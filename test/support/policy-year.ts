@@ -103,6 +103,7 @@ function policyOf(items: readonly YearItem[], account: string): string {
       .flatMap((item) => [`  ${item.name}:`, ...lines(item).map((line) => `    ${line}`)]);
   return [
     "version: 1",
+    "id: pol_of_this_test",
     "profile: prod",
     "unmanaged: ignore",
     "limits: { changes_per_run: 100 }",

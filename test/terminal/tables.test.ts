@@ -153,6 +153,7 @@ beforeAll(async () => {
   writeFileSync(
     at.path("integ.yaml"),
     `version: 1
+id: pol_of_this_test
 oauth_clients:
   ${itemName}: { service_account: ${us.service_account_id}, scopes: [entity:read], secret: { file: r.secret } }
   second: { service_account: ${us.service_account_id}, scopes: [entity:read], secret: unknown }

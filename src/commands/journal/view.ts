@@ -44,10 +44,12 @@ export const entryView: ResourceView = {
 };
 
 /** Fields of docs/design/journal.md without a column. */
-const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "needs", "untrusted"].map((path) => ({
-  path,
-  heading: path,
-}));
+const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "policy_id", "needs", "untrusted"].map(
+  (path) => ({
+    path,
+    heading: path,
+  }),
+);
 
 export const entriesView: ListView = {
   columns: [...columns],

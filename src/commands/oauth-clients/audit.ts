@@ -51,7 +51,7 @@ export const command = defineVerb({
   },
 });
 
-const noItems = { items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
+const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
 function remaining({ length }: readonly ClientFinding[]): Failure {
   return new Failure("findings", `The audit found something: ${length === 1 ? "1 finding" : `${length} findings`}.`);

@@ -42,7 +42,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, written: new Set(), waitMs: 0 },
       { parallel: 1, watch: () => {} },
     );
-    await printApplied(context, applied, "Nothing is to be adopted.");
+    await printApplied(context, applied, { file, empty: "Nothing is to be adopted." });
     tellOutcomes(context, applied, observed.nowMs);
     conclude(context, applied, file);
   },

@@ -1,11 +1,13 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { adoptInto, checkItemName } from "./adoption.ts";
+import { actingFor } from "./acting.ts";
+import { adoptInto, namedItem } from "./adoption.ts";
+import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    addDryRun(command)
+    addDryRun(addPolicyFile(command))
       .argument("<id>", "Resource id or client_id of the client")
       .requiredOption("--name <name>", "Name of the item in the policy"),
   examples: [
@@ -14,18 +16,19 @@ export const command = defineVerb({
       does: "a client that was created by hand or elsewhere",
     },
   ],
-  more: "integ only reads from the API. The client keeps its secret; the first rotation delivers a new one to the destination of the policy.",
+  more: "integ only reads from the API. The client keeps its secret; the first rotation delivers a new one to the destination of the policy. What belongs to another policy is not adopted.",
   asks: askClient("Which client?"),
-  async run(context, { args: [typed], options }) {
-    const { name } = options;
-    checkItemName(name);
+  async run(given, { args: [typed], options }) {
+    const { policy } = await loadPolicy(given, options.file);
+    const item = namedItem(policy, "oauth_client", options.name);
+    const context = actingFor(given, policy);
     const bench = await workbenchOf(context);
     const { value: client } = await readClient(context, bench.account.service, typed);
     const { id, status, service_account_id: serviceAccount, client_id: clientId, scopes } = client;
     await adoptInto(context, {
       bench,
       isTrial: options.dryRun === true,
-      adoption: { kind: "oauth_client", name, status, credential: { id, serviceAccount, clientId, scopes } },
+      adoption: { item, status, credential: { id, serviceAccount, clientId, scopes } },
     });
   },
 });

@@ -3,7 +3,8 @@ import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
-import { itemKey, itemName, type ItemKind, worksIn } from "../../policy/works.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { itemKey, type ItemKind, itemName, itemOf, type ItemRef, type ItemWorks, worksIn } from "../../policy/works.ts";
 import { entryView } from "../journal/view.ts";
 import { publicEntry, type Entry } from "../../journal/entry.ts";
 import { actingAs, mentionDamage } from "../running/change.ts";
@@ -12,16 +13,14 @@ import type { SeenCredential } from "../../policy/observed.ts";
 import type { DryStep } from "../running/dry-run.ts";
 
 export interface Adoption {
-  readonly kind: ItemKind;
-  /** The name of the item. */
-  readonly name: string;
+  readonly item: ItemRef;
   readonly status: string | undefined;
   readonly credential: Adoptable;
 }
 
 /** @throws Failure `usage` for a name that no policy file can have */
-export function checkItemName(name: string): void {
-  if (itemName.test(name)) return;
+export function namedItem({ id: policy }: Policy, kind: ItemKind, name: string): ItemRef {
+  if (itemName.test(name)) return { policy, kind, name };
   throw invalidValue("--name", name, {
     meaning:
       "Allowed: letters, digits, dots, underscores and hyphens, at most 100 characters, a letter or digit first.",
@@ -33,51 +32,63 @@ export async function adoptInto(
   context: Context,
   { bench, adoption, isTrial }: { readonly bench: Workbench; readonly adoption: Adoption; readonly isTrial: boolean },
 ): Promise<void> {
-  const { kind, name, status } = adoption;
+  const { item, status } = adoption;
   const { id } = adoption.credential;
-  const noun = kind === "oauth_client" ? "client" : "key";
+  const noun = nounOf(item.kind);
   if (status !== undefined && status !== "active")
     throw new Failure("unusable", `The ${noun} ${id} is ${status}: a policy has no use for it.`, {
       meaning: "Nothing was changed.",
     });
   await mentionDamage(context);
   const works = await worksIn(bench.journal.each({ all: true }), scopeOf(bench.account));
-  const key = itemKey({ kind, name });
+  assertNoOther(works, { id, item });
   const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
+  const key = itemKey(item);
   if (bound === key) {
-    context.output.note(`The ${noun} ${id} is the item ${name} already.`);
+    context.output.note(`The ${noun} ${id} is the item ${item.name} already.`);
     return;
   }
   if (isTrial) {
     const { showSteps } = await import("../running/dry-run.ts");
-    return showSteps(context, [adoptionStep({ kind, id, name })]);
+    return showSteps(context, [adoptionStep(item, id)]);
   }
   const taken = works.get(key);
   const other = taken?.unfinished?.entry.id ?? taken?.candidates[0];
   const question =
     bound === undefined
-      ? other && `${actingAs(bench)}: the item ${name} has ${other} so far. Is ${id} to take its place?`
-      : `${actingAs(bench)}: ${id} is the item ${bound.slice(bound.indexOf("/") + 1)} so far. Is it to become ${name}?`;
+      ? other && `${actingAs(bench)}: the item ${item.name} has ${other} so far. Is ${id} to take its place?`
+      : `${actingAs(bench)}: ${id} is the item ${itemOf(bound).name} so far. Is it to become ${item.name}?`;
   if (question !== undefined && !(await context.output.confirm(question, { destructive: true })))
     throw new Failure("usage", "Nothing was adopted: the answer was no.");
   const entry = await adopt(bench.journal, adoptionIntent(bench, adoption), id);
   await context.output.resource(publicEntry(entry), entryView);
   context.output.note(
-    `The ${noun} ${id} is the item ${name} of a policy now. It keeps its secret until its first rotation.`,
+    `The ${noun} ${id} is the item ${item.name} of the policy now. It keeps its secret until its first rotation.`,
   );
 }
 
-export function adoptionStep({
-  kind,
-  id,
-  name,
-}: {
-  readonly kind: ItemKind;
-  readonly id: string;
-  readonly name: string;
-}): DryStep {
-  const noun = kind === "oauth_client" ? "client" : "key";
-  return { what: `record in the journal that the ${noun} ${id} is the item ${name}` };
+/** @throws Failure `conflict` if it belongs to another policy, which may rotate and revoke it */
+function assertNoOther(
+  works: ReadonlyMap<string, ItemWorks>,
+  { id, item }: { readonly id: string; readonly item: ItemRef },
+): void {
+  for (const [key, { candidates, waiting, unfinished }] of works) {
+    const { policy, name } = itemOf(key);
+    const has = [...candidates, waiting?.made, waiting?.old, unfinished?.made, unfinished?.old].includes(id);
+    if (!has || policy === item.policy) continue;
+    throw new Failure("conflict", `The ${nounOf(item.kind)} ${id} is the item ${name} of another policy, ${policy}.`, {
+      meaning: "Nothing was adopted: that policy rotates it, and delivers its secret.",
+      hint: `Leave it to that policy. If its file is lost, write id: ${policy} into this one in place of id: ${item.policy}.`,
+    });
+  }
+}
+
+export function nounOf(kind: ItemKind): "client" | "key" {
+  return kind === "oauth_client" ? "client" : "key";
+}
+
+export function adoptionStep({ kind, name }: ItemRef, id: string): DryStep {
+  return { what: `record in the journal that the ${nounOf(kind)} ${id} is the item ${name}` };
 }
 
 /** A client or key as a plan or a command has seen it. */
@@ -86,7 +97,7 @@ type Adoptable = Pick<SeenCredential, "id" | "serviceAccount" | "clientId" | "sc
 /** An entry that is done from its start: nothing is sent. */
 export function adoptionIntent(
   { account }: Workbench,
-  { kind, name, credential }: { readonly kind: ItemKind; readonly name: string; readonly credential: Adoptable },
+  { item: { policy, kind, name }, credential }: Pick<Adoption, "item" | "credential">,
 ): Intent {
   const {
     id,
@@ -106,10 +117,8 @@ export function adoptionIntent(
     ),
     fingerprint: JSON.stringify([id, name]),
     idempotent: false,
-    detail: {
-      policy_name: name,
-      ...(isClient ? { client_id } : { key_id: id, expiry: expiresAt ?? null }),
-    },
+    policy: { id: policy, item: name },
+    detail: isClient ? { client_id } : { key_id: id, expiry: expiresAt ?? null },
   };
 }
 

@@ -65,7 +65,7 @@ const actionsDone: Readonly<Record<string, string>> = {
 export async function printApplied(
   { output }: Context,
   applied: readonly AppliedItem[],
-  empty = "The policy has no items.",
+  { file, empty = "The policy has no items." }: { readonly file: string; readonly empty?: string },
 ): Promise<void> {
   const rows = applied.map((item) => {
     const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
@@ -79,7 +79,7 @@ export async function printApplied(
       due_at: work === undefined ? due_at : (dueAt(work) ?? null),
       entry: work?.id ?? entry,
       message: messageOf(item),
-      choices: adoptionCommands(item.planned.decision),
+      choices: adoptionCommands(item.planned.decision, file),
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   });
@@ -118,7 +118,7 @@ export function conclude({ output }: Context, applied: readonly AppliedItem[], f
   const names = left.map(({ planned }) => planned.row.name);
   const [first] = left;
   for (const { planned } of left) {
-    const commands = adoptionCommands(planned.decision);
+    const commands = adoptionCommands(planned.decision, file);
     if (commands.length > 0) output.note(`${planned.row.name}: ${commands.join(", or ")}`);
   }
   throw new Failure(

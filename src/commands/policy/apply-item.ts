@@ -27,7 +27,7 @@ import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import type { ClientItem, KeyItem } from "../../policy/policy.ts";
-import { isOf, type WorkScope, workIn } from "../../policy/works.ts";
+import { isOf, isSameItem, recordedItem, type WorkScope, workIn } from "../../policy/works.ts";
 import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
 import { missingFor } from "../running/missing.ts";
@@ -65,10 +65,11 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   const continued = step.do === "finish" ? step.entry : undefined;
   const isWork = (entry: Entry): boolean => {
     const found = isOf(entry, scope) ? workIn(entry) : undefined;
-    const isNamed = entry.detail.policy_name === item.name || entry.id === continued;
-    return found?.kind === item.kind && (isNamed || (found.old !== undefined && found.old === current));
+    const named = recordedItem(entry);
+    const isItems = named === undefined ? found?.old !== undefined && found.old === current : isSameItem(named, item);
+    return found?.kind === item.kind && (isItems || entry.id === continued);
   };
-  const named = namedJournal(bench.journal, { name: item.name, known, current, continued, isWork });
+  const named = namedJournal(bench.journal, { item, known, current, continued, isWork });
   const work: ItemWork = {
     decision,
     options,
@@ -102,7 +103,7 @@ async function adoptAs(
   const since = await bench.journal.select({ all: true, resource: id });
   const other = since.find((entry) => !known.has(entry.id) && isOf(entry, scope));
   if (other !== undefined) return { result: "elsewhere", entry: other };
-  const intent = adoptionIntent(bench, { kind: item.kind, name: item.name, credential });
+  const intent = adoptionIntent(bench, { item, credential });
   return { result: "done", entry: await adopt(named.journal, intent, id) };
 }
 

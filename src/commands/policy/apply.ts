@@ -83,8 +83,8 @@ export const command = defineVerb({
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
     await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
-    await printApplied(context, applied);
-    tellPlanNotes(context, plan);
+    await printApplied(context, applied, { file });
+    tellPlanNotes(context, plan, file);
     tellOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
     conclude(context, applied, file);

@@ -35,7 +35,7 @@ async function stepsOf(
 ): Promise<DryStep[]> {
   const { bench, planned, written } = about;
   const { item, step, action } = planned.decision;
-  if (step.do === "adopt") return [adoptionStep({ ...item, id: step.credential.id })];
+  if (step.do === "adopt") return [adoptionStep(item, step.credential.id)];
   const nowMs = context.clock.now();
   if (step.do === "finish") {
     const choice = { isEnded: action === "revoke_old", replaces: true, nowMs, secrets: bench.secrets };

@@ -16,7 +16,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     case "own":
       return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
     case "not_adopted": {
-      const commands = adoptionCommands(decision);
+      const commands = adoptionCommands(decision, file);
       const last = commands.at(-1)!;
       if (commands.length === 1) return { nextCommand: last };
       const others = `what ${name} is: ${commands.slice(0, -1).join(", ")}, or`;
@@ -37,11 +37,14 @@ export function stepForAllHeld(decisions: readonly Decision[], file: string): Ne
 }
 
 /** One for each client or key that may be adopted as the item; none of an item that is not held for that. */
-export function adoptionCommands({ item: { name, kind }, hold, choices, current }: Decision): NextCommand[] {
+export function adoptionCommands(
+  { item: { name, kind }, hold, choices, current }: Decision,
+  file: string,
+): NextCommand[] {
   if (hold !== "not_adopted") return [];
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
   const found = choices ?? (current === undefined ? [] : [current]);
-  return found.map(({ id }) => shell`integ adopt ${noun} ${id} --name ${name}`);
+  return found.map(({ id }) => shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`);
 }
 
 function alternative(holder: Decision["holder"]): string {

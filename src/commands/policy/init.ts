@@ -1,11 +1,13 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { rmSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
+import type { ItemDestination } from "../../policy/policy.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { KnownDestinations } from "./known-destination.ts";
@@ -23,31 +25,35 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const path = resolve(context.settings.cwd, options.file);
-    const known = await knownOf(context);
+    const known = await knownOf(context, dirname(path));
+    const id = newPolicyId();
     const { draftPolicy } = await import("../../policy/draft.ts");
     const profile = (await context.profiles.active()).name;
     const validated = await validator(context, path);
     const items = [...knownClients(known), ...(options.offline ? [] : await listedKeys(context, known))].filter(
       (item) => {
-        const defect = validated(draftPolicy([item], { profile }));
+        const defect = validated(draftPolicy([item], { id, profile }));
         if (defect === undefined) return true;
         const noun = item.kind === "oauth_client" ? "client" : "key";
         context.output.warn(`The ${noun} ${item.id} is left out, because a policy cannot have it: ${defect}`);
         return false;
       },
     );
-    const text = draftPolicy(items, { profile });
+    const text = draftPolicy(items, { id, profile });
     const defect = validated(text);
     if (defect !== undefined)
       throw new Failure("usage", `${options.file} was not written: ${defect}`, { meaning: "Nothing was changed." });
     if (options.dryRun) return context.output.text(text);
     writeNew(path, text, options.file);
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
-    if (items.length > 0)
+    const policies = [...new Set(known.others.values())];
+    if (policies.length > 0)
       context.output.note(
-        `To adopt the existing credentials, run ${shell`integ adopt --all ${fileWords(options.file)}`}, or the command beside an item.`,
+        `${known.others.size === 1 ? "1 client or key is" : `${known.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
-    context.output.next(shell`integ policy check ${fileWords(options.file)}`);
+    if (items.length > 0)
+      context.output.note(`Adopt what exists: ${shell`integ adopt --all ${fileWords(options.file)}`}.`);
+    context.output.next(shell`integ plan ${fileWords(options.file)}`);
   },
 });
 
@@ -84,12 +90,11 @@ function writeNew(path: string, text: string, file: string): void {
 /** The clients that the journal knows and that are not known to be revoked. */
 function knownClients(known: Known): DraftItem[] {
   return [...known.clients.all()]
-    .filter(({ status }) => status === "active")
+    .filter(({ id, status }) => status === "active" && !known.others.has(id))
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
       id,
-      called: service_account_id,
-      name: known.names.get(id),
+      called: service_account_id.replace(/^sa_/, ""),
       lines: [
         `service_account: ${JSON.stringify(service_account_id)}`,
         `scopes: ${JSON.stringify(scopes)}`,
@@ -117,7 +122,7 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
     readAccessKey(row.value),
   )) {
     // The list calls an expired key active.
-    if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now) continue;
+    if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || known.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
       continue;
@@ -131,7 +136,6 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
       kind: "access_key",
       id,
       called: name,
-      name: known.names.get(id),
       lifeMs,
       lines: [`type: ${keyType}`, `scopes: ${JSON.stringify(scopes)}`, `secret: ${secretOf(known, id)}`],
     });
@@ -140,8 +144,12 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
 }
 
 /** The destinations of the entry that made it, if they can be named and no item before has one of them. */
-function secretOf({ destinations, used }: Known, id: string): string {
-  const texts = (destinations.of(id) ?? []).map((one) => JSON.stringify("store" in one ? one.store : one));
+function secretOf({ destinations, used, folder }: Known, id: string): string {
+  const inFile = (one: ItemDestination): ItemDestination | string => {
+    if ("store" in one) return one.store;
+    return "file" in one ? { ...one, file: relative(folder, one.file) } : one;
+  };
+  const texts = (destinations.of(id) ?? []).map((one) => JSON.stringify(inFile(one)));
   const [first = "unknown", ...more] = texts.some((text) => used.has(text)) ? [] : texts;
   for (const text of texts) used.add(text);
   return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
@@ -151,29 +159,26 @@ function secretOf({ destinations, used }: Known, id: string): string {
 interface Known {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** Names under which they are there already, by their ids. */
-  readonly names: ReadonlyMap<string, string>;
+  /** What belongs to other policies: their ids, by the client or key. */
+  readonly others: ReadonlyMap<string, string>;
+  /** Paths in the file are relative to it. */
+  readonly folder: string;
   /** Destinations of items that were drafted. */
   readonly used: Set<string>;
 }
 
-async function knownOf(context: Context): Promise<Known> {
+async function knownOf(context: Context, folder: string): Promise<Known> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
-  const { worksIn } = await import("../../policy/works.ts");
   const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
   const seen = each(await context.journal(), (entry) => {
     clients.add(entry);
     destinations.add(entry);
   });
-  const names = [...(await worksIn(seen, { baseUrl, organizationId }))].flatMap(
-    ([
-      key,
-      {
-        candidates: [id],
-      },
-    ]) => (id === undefined ? [] : [[id, key.slice(key.indexOf("/") + 1)] as const]),
+  const works = await worksIn(seen, { baseUrl, organizationId });
+  const others = new Map(
+    [...works].flatMap(([key, { candidates }]) => candidates.map((id) => [id, itemOf(key).policy])),
   );
-  return { clients, destinations, names: new Map(names), used: new Set() };
+  return { clients, destinations, others, folder, used: new Set() };
 }
 
 /** Every entry, the newest first, shown to a watcher too. */

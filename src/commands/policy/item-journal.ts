@@ -7,6 +7,7 @@ import type { Admission, AdmissionChoice, Intent, Journal } from "../../journal/
 import { shell } from "../../next-step.ts";
 import { mayHold, placeIn } from "../../policy/holders.ts";
 import { placesOf } from "../../secrets/destination.ts";
+import type { ItemRef } from "../../policy/works.ts";
 import { isLocal } from "./places.ts";
 
 export interface NamedJournal {
@@ -20,7 +21,7 @@ export interface NamedJournal {
 }
 
 export interface JournalItem {
-  readonly name: string;
+  readonly item: ItemRef;
   /** Ids of the entries that were there when the work was planned. */
   readonly known: ReadonlySet<string>;
   /** The client or key that the item has: who replaces it works for the item too. */
@@ -34,10 +35,10 @@ export interface JournalItem {
 export function namedJournal(journal: Journal, item: JournalItem): NamedJournal {
   const begun = new Set<string>();
   const works = async (): Promise<Entry[]> => {
-    const named = await journal.select({ all: true, item: item.name });
+    const named = await journal.select({ all: true, item: item.item.name });
     const replacing = item.current === undefined ? [] : await journal.select({ all: true, resource: item.current });
     const continued = item.continued === undefined ? [] : await journal.select({ all: true, ids: [item.continued] });
-    const unnamed = [...replacing, ...continued].filter(({ detail }) => detail.policy_name === undefined);
+    const unnamed = [...replacing, ...continued].filter(({ policy }) => policy === undefined);
     return [...named, ...unnamed].filter(item.isWork).sort((a, b) => (a.id < b.id ? 1 : -1));
   };
   const others = async (): Promise<Entry[]> =>
@@ -55,7 +56,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     }
   };
   const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
-    const named = { ...intent, detail: { ...intent.detail, policy_name: item.name } };
+    const named = { ...intent, policy: { id: item.item.policy, item: item.item.name } };
     if (!isRoot(intent)) return journal.admit(named, options);
     const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await besideOf({ journal, item, intent }))];
     const [before] = await rivals();
@@ -98,7 +99,7 @@ async function besideOf({ journal, item, intent }: BesideWhat): Promise<Entry[]>
   const newest = [...item.known].reduce((newer, id) => (id > newer ? id : newer), "");
   const since = await journal.select({ all: true, ...(newest === "" ? {} : { after: newest }) });
   return since
-    .filter((entry) => isRoot(entry) && entry.detail.policy_name !== item.name && mayHold(entry))
+    .filter((entry) => isRoot(entry) && !item.isWork(entry) && mayHold(entry))
     .filter((entry) => placesOfWork(entry).some((place) => own.has(place)));
 }
 
@@ -129,7 +130,7 @@ function gaveWay({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }
 
-function refusalFor({ name, isWork }: JournalItem, entry: Entry): Failure {
+function refusalFor({ item: { name }, isWork }: JournalItem, entry: Entry): Failure {
   const { id } = entry;
   const about = { nextCommand: shell`integ journal show ${id}`, entry: id };
   if (isWork(entry))

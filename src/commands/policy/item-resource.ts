@@ -6,12 +6,22 @@ import type { ItemKind } from "../../policy/works.ts";
 
 /** @throws Failure `not_found` if the journal knows no such item */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
-  const { itemKey, worksIn } = await import("../../policy/works.ts");
+  const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const works = await worksIn((await context.journal()).each({ all: true }), { baseUrl, organizationId });
-  const [id] = works.get(itemKey({ kind, name }))?.candidates ?? [];
-  if (id !== undefined) return id;
+  const found = [...works].flatMap(([key, { candidates }]) => {
+    const item = itemOf(key);
+    return item.kind === kind && item.name === name && candidates[0] !== undefined
+      ? [[candidates[0], item.policy]]
+      : [];
+  });
   const noun = kind === "oauth_client" ? "client" : "key";
+  if (found.length > 1)
+    throw new Failure("usage", `${found.length} policies have a ${noun} of an item "${name}".`, {
+      meaning: "Nothing was sent.",
+      hint: `Name the ${noun} by its id: ${found.map(([id, policy]) => `${id} (policy ${policy})`).join(" or ")}.`,
+    });
+  if (found[0]?.[0] !== undefined) return found[0][0];
   throw new Failure("not_found", `The journal knows no ${noun} of an item "${name}".`, {
     meaning: "Nothing was sent.",
     nextCommand: kind === "oauth_client" ? shell`integ oauth-clients list` : shell`integ keys list`,

@@ -48,7 +48,7 @@ export const command = defineVerb({
     const isDocument = context.output.format === "json" || context.output.format === "yaml";
     if (isDocument && context.output.fields === undefined) await context.output.document(document);
     else await printPlanRows(context, document.data);
-    tellPlanNotes(context, plan);
+    tellPlanNotes(context, plan, file);
     assertSlots(plan);
     if (isSomethingDue(plan))
       throw await somethingDue(context, { plan, profile, source: sourceOf(options.out, file), file });

@@ -5,6 +5,7 @@ import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { nameOf } from "../../policy/works.ts";
+import { fileWords } from "./policy-file.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
@@ -32,22 +33,22 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 }
 
 /** What a person should know besides the rows. */
-export function tellPlanNotes({ output }: Context, { opensAt, unmanaged }: Plan): void {
+export function tellPlanNotes({ output }: Context, { opensAt, unmanaged }: Plan, file: string): void {
   if (opensAt !== undefined)
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
-  if (unmanaged.length > 0) output.note(unmanagedNote(unmanaged));
+  if (unmanaged.length > 0) output.note(unmanagedNote(unmanaged, file));
 }
 
-function unmanagedNote(unmanaged: readonly Unmanaged[]): string {
+function unmanagedNote(unmanaged: readonly Unmanaged[], file: string): string {
   const shown = unmanaged.slice(0, 10).map(({ id, name }) => (name === null ? id : `${id} (${name})`));
   const more = unmanaged.length > shown.length ? ` and ${unmanaged.length - shown.length} more` : "";
   const what = unmanaged.length === 1 ? "1 client or key is" : `${unmanaged.length} clients and keys are`;
-  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: ${adoption(unmanaged[0]!)}`;
+  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: ${adoption(unmanaged[0]!, file)}`;
 }
 
-function adoption({ kind, id, name }: Unmanaged): NextCommand {
+function adoption({ kind, id, name }: Unmanaged, file: string): NextCommand {
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
-  return shell`integ adopt ${noun} ${id} --name ${nameOf(name ?? id, kind)}`;
+  return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${nameOf(name ?? id, kind)}`;
 }
 
 /** @throws Failure `conflict` if a service account would need more slots than it may use */

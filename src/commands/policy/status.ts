@@ -72,7 +72,14 @@ export const command = defineVerb({
   },
 });
 
-const noPolicy: Policy = { items: [], maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0, unmanaged: "ignore" };
+const noPolicy: Policy = {
+  id: "",
+  items: [],
+  maxFailures: 3,
+  changesPerRun: 20,
+  keepFreeSlots: 0,
+  unmanaged: "ignore",
+};
 
 async function unfinishedRows(context: Context): Promise<Row[]> {
   const own = await entriesOfProfile(context, context.settings.profile);
@@ -84,7 +91,7 @@ async function unfinishedRows(context: Context): Promise<Row[]> {
       topic: "journal",
       name: entry.id,
       state: entry.state,
-      detail: [entry.operation, entry.resource_id, entry.detail.policy_name].filter((part) => part).join(" "),
+      detail: [entry.operation, entry.resource_id, entry.policy?.item].filter((part) => part).join(" "),
       due_at: dueAt(entry),
       next_step: first === undefined ? nextStep(entry) : first.command,
     };

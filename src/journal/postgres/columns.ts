@@ -11,8 +11,8 @@ export function plain(text: string | null | undefined): string | null {
 
 /** What an entry is looked for by, as a column keeps it: the clients and keys that it names, and the item of a policy. */
 function resourcesIn(entry: Entry): (string | null)[] {
-  const { policy_name: item } = entry.detail;
-  return [...resourcesOf(entry), ...(item === undefined ? [] : [itemName(item)])].map(plain);
+  const { policy } = entry;
+  return [...resourcesOf(entry), ...(policy === undefined ? [] : [itemName(policy.item)])].map(plain);
 }
 
 /** The same for the same request, whatever account and organization it is for. */

@@ -468,8 +468,9 @@ function histories(engine: JournalEngine): void {
     };
     const first = await made({}, { state: "done", resource_id: "oc_1", detail: { client_id: "cid_1" } });
     const old_client = "oc_1";
-    const detail = { old_client, policy_name: "reporting" };
-    const rotation = await made({ operation: "oauth_client.rotate", detail }, { state: "pending" });
+    const detail = { old_client };
+    const policy = { id: "pol_of_this_test", item: "reporting" };
+    const rotation = await made({ operation: "oauth_client.rotate", policy, detail }, { state: "pending" });
     const step = await made({ parent: rotation }, { state: "secret_lost", resource_id: "oc_2" });
     const other = await made({ parent: rotation, replaces: step }, { state: "done", resource_id: "oc_3" });
     const ids = async (filter: EntryFilter): Promise<string[]> =>

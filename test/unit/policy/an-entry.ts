@@ -4,6 +4,9 @@ import type { Entry } from "../../../src/journal/entry.ts";
 export const now = Date.parse("2026-11-22T03:00:00.000Z");
 export const scope = { baseUrl: "https://us.example", organizationId: null };
 
+/** Id of the policy whose items are planned. */
+export const own = "pol_of_this_test";
+
 let number = 0;
 
 /** A client that was made for no item, with a new id. */

@@ -8,7 +8,7 @@ import { readPolicy } from "../../../src/policy/read.ts";
 const [second, minute, day] = [1000, 60_000, 86_400_000];
 
 function read(items: readonly DraftItem[]): Policy {
-  const text = draftPolicy(items, { profile: "prod" });
+  const text = draftPolicy(items, { id: "pol_of_this_test", profile: "prod" });
   return readPolicy({ text, file: "integ.yaml", folder: "/srv", nowMs: Date.parse("2026-11-22T00:00:00Z") });
 }
 

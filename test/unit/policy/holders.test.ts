@@ -9,7 +9,7 @@ import { planPolicy } from "../../../src/policy/plan.ts";
 import type { ClientItem, ItemDestination, Policy } from "../../../src/policy/policy.ts";
 import { worksByName } from "../../../src/policy/works.ts";
 import { commandMark } from "../../../src/secrets/destination.ts";
-import { entry as anEntry, now, scope } from "./an-entry.ts";
+import { entry as anEntry, now, own, scope } from "./an-entry.ts";
 
 const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 
@@ -40,6 +40,7 @@ const client = (id: string, over: Partial<SeenCredential> = {}): SeenCredential 
   ...over,
 });
 const item = (name: string, ...to: ItemDestination[]): ClientItem => ({
+  policy: own,
   kind: "oauth_client",
   name,
   serviceAccount: "sa",
@@ -63,15 +64,18 @@ const free = { create: "free", rotate: "free" } as const;
 const adoptable = { create: "adopt", rotate: "occupied" } as const;
 const rotated: Partial<Entry> = {
   operation: "oauth_client.rotate",
-  detail: { policy_name: "renamed", old_client: "oc_before" },
+  policy: { id: own, item: "renamed" },
+  detail: { old_client: "oc_before" },
 };
 
 const holders: Readonly<Record<string, Holder>> = {
   "a client that was made by hand": { over: {}, ...adoptable },
-  "the same item under another name": { over: { detail: { policy_name: "renamed" } }, ...adoptable },
+  "the same item under another name": { over: { policy: { id: own, item: "renamed" } }, ...adoptable },
   "the same item under another name, in an overlap": { over: { ...rotated, state: "waiting" }, ...adoptable },
-  "an item of the same file": { over: { detail: { policy_name: "b" } }, ...held },
-  "an unfinished creation": { over: { state: "unknown", resource_id: null, detail: { policy_name: "c" } }, ...held },
+  "an item of another policy": { over: { policy: { id: "pol_another", item: "other" } }, ...held },
+  "an item of the same name in another policy": { over: { policy: { id: "pol_another", item: "a" } }, ...held },
+  "an item of the same file": { over: { policy: { id: own, item: "b" } }, ...held },
+  "an unfinished creation": { over: { state: "unknown", resource_id: null, policy: { id: own, item: "c" } }, ...held },
   "an unfinished creation by hand": { over: { state: "open", resource_id: null }, ...held },
   "a creation whose secret is kept": { over: { state: "undelivered" }, ...held },
   "a client of another organization": { over: { organization_id: "o2" }, ...held },
@@ -92,7 +96,7 @@ const holders: Readonly<Record<string, Holder>> = {
   "a refused creation": { over: { state: "refused", resource_id: null }, ...free },
   "a client that was adopted as this item": {
     over: {},
-    more: ({ resource_id }) => [{ operation: "oauth_client.adopt", resource_id, detail: { policy_name: "a" } }],
+    more: ({ resource_id }) => [{ operation: "oauth_client.adopt", resource_id, policy: { id: own, item: "a" } }],
     create: "free",
     rotate: "free",
   },
@@ -103,16 +107,17 @@ const results = { adopt: "not_adopted", occupied: "occupied", free: undefined };
 function holdOf(
   to: readonly ItemDestination[],
   at: SingleDestination,
-  { holder, own }: { holder: Holder; own: boolean },
+  { holder, hasOwn }: { holder: Holder; hasOwn: boolean },
 ) {
   const other = entry({ destination: at, ...holder.over });
   const entries = [
-    ...(own ? [entry({ resource_id: "oc_own", detail: { policy_name: "a" } })] : []),
+    ...(hasOwn ? [entry({ resource_id: "oc_own", policy: { id: own, item: "a" } })] : []),
     other,
     ...(holder.more?.(other) ?? []).map(entry),
   ];
   const a = item("a", ...to);
   const policy: Policy = {
+    id: own,
     items: [a, item("b", { file: "/s/b" })],
     maxFailures: 3,
     changesPerRun: 20,
@@ -121,7 +126,7 @@ function holdOf(
   };
   const works = worksByName(entries, scope);
   const places = new Set(to.map((one) => placeOf(one, a)));
-  const clients = [client("oc_other", holder.seen), ...(own ? [client("oc_own")] : [])];
+  const clients = [client("oc_other", holder.seen), ...(hasOwn ? [client("oc_own")] : [])];
   const found = planPolicy(
     policy,
     {
@@ -141,11 +146,11 @@ function holdOf(
 describe.each(Object.entries(destinations))("a destination (%s) that has the secret of", (_kind, [to, at]) => {
   it.each(Object.entries(holders))("%s", (_what, holder) => {
     for (const places of [[to], [{ file: "/s/first" }, to]]) {
-      const begun = holdOf(places, at, { holder, own: false });
+      const begun = holdOf(places, at, { holder, hasOwn: false });
       expect(begun.decision.hold).toBe(results[holder.create]);
       if (holder.create === "adopt")
         expect(begun.row).toMatchObject({ action: "adopt", resource_id: "oc_other", state: "active" });
-      const due = holdOf(places, at, { holder, own: true });
+      const due = holdOf(places, at, { holder, hasOwn: true });
       expect([due.decision.hold, due.row.action]).toEqual([results[holder.rotate], "rotate"]);
     }
   });
@@ -156,7 +161,7 @@ describe("a command", () => {
     const [to, at] = destinations["command"]!;
     const request_text = '{"service_account_id":"sb","scopes":["entity:read"]}';
     const holder: Holder = { over: { request_text }, ...free };
-    expect(holdOf([to], at, { holder, own: false }).decision.hold).toBeUndefined();
+    expect(holdOf([to], at, { holder, hasOwn: false }).decision.hold).toBeUndefined();
   });
 });
 
@@ -175,7 +180,7 @@ describe("a reason", () => {
     ["an unfinished creation", / of item c delivers to the same destination$/],
     ["a client of another region", /the secret of oc_other, issued by https:\/\/eu\.example, is at its destination$/],
   ] as const)("of %s", (what, reason) => {
-    expect(holdOf([to], at, { holder: holders[what]!, own: false }).row.reason).toMatch(
+    expect(holdOf([to], at, { holder: holders[what]!, hasOwn: false }).row.reason).toMatch(
       typeof reason === "string" ? new RegExp(`^${reason.replaceAll(/[().]/g, "\\$&")}$`) : reason,
     );
   });
@@ -188,7 +193,10 @@ describe("the profile that acts", () => {
     ["rotated into its place", "prod", true, "occupied"],
     ["created in another profile", "other", false, undefined],
   ] as const)("is not locked out by what is %s", (_what, profile, own, hold) => {
-    const { decision, row } = holdOf([{ file: "/s/b1" }, { profile }], at, { holder: { over: {}, ...free }, own });
+    const { decision, row } = holdOf([{ file: "/s/b1" }, { profile }], at, {
+      holder: { over: {}, ...free },
+      hasOwn: own,
+    });
     expect(decision.hold).toBe(hold);
     if (hold !== undefined)
       expect(row.reason).toMatch(/would replace the credential of profile prod, which this run uses$/);
@@ -196,9 +204,9 @@ describe("the profile that acts", () => {
 });
 
 it("a new item that is like one that left the file says so, wherever its secret goes", () => {
-  const over = { detail: { policy_name: "renamed" } };
+  const over = { policy: { id: own, item: "renamed" } };
   const [, at] = destinations["file"]!;
-  const { decision, row } = holdOf([{ file: "/s/new" }], at, { holder: { over, ...free }, own: false });
+  const { decision, row } = holdOf([{ file: "/s/new" }], at, { holder: { over, ...free }, hasOwn: false });
   expect([decision.hold, row.action]).toEqual([undefined, "create"]);
   expect(row.reason).toBe(
     "it does not exist yet; oc_other of renamed, which is not in the file, is alike: adopt it if you renamed the item",

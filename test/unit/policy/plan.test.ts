@@ -9,7 +9,7 @@ import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../.
 import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
 import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
 import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
-import { entry, now, scope } from "./an-entry.ts";
+import { entry, now, own, scope } from "./an-entry.ts";
 
 const day = 86_400_000;
 const hour = 3_600_000;
@@ -22,6 +22,7 @@ const rule = (over: Partial<RotationRule> = {}): RotationRule => ({
   ...over,
 });
 const client = (name: string, over: Partial<ClientItem> = {}): ClientItem => ({
+  policy: own,
   kind: "oauth_client",
   name,
   serviceAccount: "sa",
@@ -31,6 +32,7 @@ const client = (name: string, over: Partial<ClientItem> = {}): ClientItem => ({
   ...over,
 });
 const key = (name: string, over: Partial<KeyItem> = {}): KeyItem => ({
+  policy: own,
   kind: "access_key",
   name,
   type: "service_account",
@@ -41,6 +43,7 @@ const key = (name: string, over: Partial<KeyItem> = {}): KeyItem => ({
   ...over,
 });
 const policy = (items: PolicyItem[], over: Partial<Policy> = {}): Policy => ({
+  id: own,
   items,
   maxFailures: 3,
   changesPerRun: 20,
@@ -50,17 +53,18 @@ const policy = (items: PolicyItem[], over: Partial<Policy> = {}): Policy => ({
 });
 
 const made = (name: string, id: string | null, state: EntryState = "done", over: Partial<Entry> = {}): Entry =>
-  entry({ resource_id: id, state, detail: { policy_name: name }, ...over });
+  entry({ resource_id: id, state, policy: { id: own, item: name }, ...over });
 const rotation = (
   name: string,
-  of: { id: string | null; old: string; state: EntryState; detail?: Entry["detail"] },
+  of: { id: string | null; old: string; state: EntryState; detail?: Entry["detail"]; isTyped?: boolean },
 ): Entry =>
   entry({
     operation: "oauth_client.rotate",
     resource_id: of.id,
     state: of.state,
     request_text: JSON.stringify({ id: of.old, service_account_id: "sa", scopes: ["entity:read"] }),
-    detail: { policy_name: name, old_client: of.old, overlap_ms: hour, ...of.detail },
+    policy: of.isTyped === true ? undefined : { id: own, item: name },
+    detail: { old_client: of.old, overlap_ms: hour, ...of.detail },
   });
 const seen = (id: string, over: Partial<SeenCredential> = {}): SeenCredential => ({
   id,
@@ -238,33 +242,33 @@ describe("an item that nothing was done for", () => {
         operation: "oauth_client.create",
         state: "undelivered",
         resource_id: "oc_1",
-        detail: { policy_name: "b" },
+        policy: { id: own, item: "b" },
       }),
     ];
     expect(adopted([client("a", unknown)], { clients: [seen("oc_1")], entries })).toEqual([["a", "no_destination"]]);
   });
 
-  const delivered = (detail: Entry["detail"]): Entry =>
+  const delivered = (by?: Entry["policy"]): Entry =>
     entry({
       operation: "access_key.create",
       resource_id: "ak_2",
       destination: { kind: "file", path: "/secrets/k", as: "raw", force: false },
-      detail,
+      policy: by,
     });
   const filed = key("k", { destinations: [{ file: "/secrets/k" }] });
 
   it("is the key whose secret is at its destination before it is a key of its name", () => {
-    const world = { keys: [existing("ak_1"), existing("ak_2", { name: "other" })], entries: [delivered({})] };
+    const world = { keys: [existing("ak_1"), existing("ak_2", { name: "other" })], entries: [delivered()] };
     expect(adopted([filed], world)).toEqual([["k", "ak_2"]]);
   });
 
   it("is not adopted unasked from another policy's item, whose secret is at its destination", () => {
-    const world = { keys: [existing("ak_2", { name: "other" })], entries: [delivered({ policy_name: "other" })] };
+    const world = { keys: [existing("ak_2", { name: "other" })], entries: [delivered({ id: own, item: "other" })] };
     expect(adopted([filed], world)).toEqual([["k", "not_adopted"]]);
   });
 
   it("leaves another item's key to it", () => {
-    const entries = [entry({ operation: "access_key.adopt", resource_id: "ak_1", detail: { policy_name: "other" } })];
+    const entries = [entry({ operation: "access_key.adopt", resource_id: "ak_1", policy: { id: own, item: "other" } })];
     const { row } = only(plan(policy([key("k")]), { keys: [existing("ak_1")], entries }));
     expect(row.action).toBe("create");
   });
@@ -393,10 +397,7 @@ describe("one item", () => {
       "that a person rotated by hand",
       client("a"),
       {
-        entries: [
-          made("a", "oc_1"),
-          rotation("a", { id: "oc_2", old: "oc_1", state: "done", detail: { policy_name: undefined } }),
-        ],
+        entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "done", isTyped: true })],
         clients: [seen("oc_2")],
       },
       { action: "none", state: "active", reason: "10d old, limit 60d" },
@@ -490,7 +491,7 @@ describe("one item", () => {
       made("a", null, "refused", { last_error: error }),
       made("a", "oc_1"),
       made("a", null, "refused"),
-      made("a", null, "unknown", { detail: { policy_name: "a", failures: 2 } }),
+      made("a", null, "unknown", { detail: { failures: 2 } }),
     ];
     expect(only(plan(policy([client("a")]), { entries, clients: [seen("oc_1")] })).decision.hold).toBeUndefined();
     const third = [...entries, made("a", null, "refused", { last_error: error })];

@@ -6,8 +6,15 @@ import { readPolicy } from "../../../src/policy/read.ts";
 
 const now = Date.parse("2026-11-22T03:00:00.000Z");
 
+/** The text with an id below all else, if nothing is wrong with its version. */
+function withId(text: string): string {
+  return /^\uFEFF?version: 1\r?\n/.test(text) && !text.includes("\nid:")
+    ? `${text.trimEnd()}\nid: pol_of_this_test\n`
+    : text;
+}
+
 function read(text: string): Policy {
-  return readPolicy({ text, file: "integ.yaml", folder: "/srv/policy", nowMs: now });
+  return readPolicy({ text: withId(text), file: "integ.yaml", folder: "/srv/policy", nowMs: now });
 }
 
 /** All that a person is told about a file that is refused. */
@@ -52,6 +59,7 @@ unmanaged: ignore
 `);
     const [day, hour] = [86_400_000, 3_600_000];
     expect(policy).toEqual({
+      id: "pol_of_this_test",
       profile: "prod",
       unmanaged: "ignore",
       window: { from: 120, to: 240, zone: "UTC" },
@@ -60,6 +68,7 @@ unmanaged: ignore
       keepFreeSlots: 2,
       items: [
         {
+          policy: "pol_of_this_test",
           kind: "oauth_client",
           name: "reporting",
           serviceAccount: "sa_reporting",
@@ -68,6 +77,7 @@ unmanaged: ignore
           destinations: [{ command: "deploy", format: "json" }],
         },
         {
+          policy: "pol_of_this_test",
           kind: "access_key",
           name: "deploy",
           type: "service_account",
@@ -83,14 +93,21 @@ unmanaged: ignore
 
   it("may be empty of items, written on Windows, or JSON", () => {
     expect(read("\uFEFFversion: 1\r\naccess_keys: {}\r\n").items).toEqual([]);
-    expect(read('{"$schema":"./policy.json","version":1}').items).toEqual([]);
+    expect(read('{"$schema":"./policy.json","version":1,"id":"pol_of_this_test"}').items).toEqual([]);
+  });
+
+  it("without an id is refused with a line that adds one", () => {
+    const told = refusal("{ version: 1 }");
+    expect(told).toMatch(/^integ\.yaml:1:12: the file has no id.+ a line such as id: pol_[0-9a-f]{16}\.$/m);
+    const [line] = /id: pol_\w+/.exec(told) ?? [];
+    expect(read(`${line}\nversion: 1\n`).items).toEqual([]);
   });
 
   it.each<readonly [what: string, text: string, at: string, ...words: string[]]>([
     ["nothing", "", "1:1", "the file is empty", "a map with version: 1"],
     ["no map", "- 1\n", "1:1", "the file is [1]"],
     ["no YAML", "version: [1\n", "2:1", "not valid YAML", "a ] is missing", "lists as [a, b]"],
-    ["a quotation mark that is missing", client().replace("sa_1", '"sa_1'), "7:1", "quotation mark is missing"],
+    ["a quotation mark that is missing", client().replace("sa_1", '"sa_1'), "8:1", "quotation mark is missing"],
     ["a colon that is missing", client().replace("service_account:", "service_account"), "4:5", "a colon is missing"],
     ["a star without quotes", key().replace('"*"', "*"), "5:14", "cannot begin with *"],
     ["a reserved character", client().replace("sa_1", "@sa"), "4:22", "cannot begin with @"],
@@ -219,6 +236,8 @@ unmanaged: ignore
       "25:00",
       "02:00-04:00 UTC",
     ],
+    ["no id", "version: 1\n\nid: \n", "3:5", "id is null", "integ policy init"],
+    ["an id that is none", 'version: 1\nid: "a/b"\n', "2:5", 'id is "a/b"', "a random id"],
     ["a window of nothing", 'version: 1\ndefaults: { window: "04:00-04:00 UTC" }\n', "2:21", "04:00-04:00"],
     ["a time zone that is none", 'version: 1\ndefaults: { window: "02:00-04:00 Mars/X" }\n', "2:21", "Europe/Berlin"],
     ["too many failures", "version: 1\ndefaults: { max_failures: 0 }\n", "2:27", "from 1 to 100"],

@@ -30,7 +30,7 @@ function journalWith(rival: Entry, { isShared = true } = {}) {
     },
   } as unknown as Journal;
   const named = namedJournal(journal, {
-    name: "a",
+    item: { policy: "pol_of_this_test", kind: "oauth_client", name: "a" },
     known: new Set(),
     current: undefined,
     continued: undefined,

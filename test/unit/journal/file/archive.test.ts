@@ -113,8 +113,8 @@ test("a revoked client moves with the entry that revoked it; one that a policy's
   const path = journalPath();
   const journal = at(path, 1e9);
   const rotation = { operation: "oauth_client.rotate", idempotent: false } as const;
-  const item = { policy_name: "web" };
-  const first = await made(journal, { detail: item }, { state: "done", resource_id: "oc_1" });
+  const policy = { id: "pol_web", item: "web" };
+  const first = await made(journal, { policy }, { state: "done", resource_id: "oc_1" });
   const second = await made(
     journal,
     { ...rotation, fingerprint: "1", detail: { old_client: "oc_1" } },
@@ -137,7 +137,7 @@ test("a revoked client moves with the entry that revoked it; one that a policy's
   // Named by the rotation itself, the item is found there: what came before is over.
   const named = await made(
     at(path, 1e9),
-    { ...rotation, fingerprint: "3", detail: { old_client: "oc_3", ...item } },
+    { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },
     { state: "done", resource_id: "oc_4" },
   );
   await refused(at(path, 1e9));

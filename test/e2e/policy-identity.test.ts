@@ -1,0 +1,119 @@
+// Two policies on one account: neither rotates, revokes, overwrites or takes over what the other one made, whatever their items
+// are called and whatever they say of them.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  await account.clear();
+  const { access_token, token_endpoint } = service.us;
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  for (const folder of ["one", "two"]) mkdirSync(home.path(folder));
+  return () => home.remove();
+});
+
+interface Says {
+  readonly id?: string;
+  readonly scopes?: string;
+  readonly every?: string;
+  readonly to?: string;
+}
+
+const secretFile = "nightly.json";
+function write(
+  folder: string,
+  { id = "pol_of_one", scopes = "entity:read", every = "60d", to = secretFile }: Says,
+): void {
+  const item = `service_account: ${service.us.service_account_id}, scopes: [${scopes}], rotate: { every: ${every}, overlap: 0s }`;
+  writeFileSync(
+    home.path(`${folder}/integ.yaml`),
+    `version: 1\nid: ${id}\nunmanaged: ignore\noauth_clients:\n  nightly: { ${item}, secret: { file: ${to}, format: json } }\n`,
+  );
+}
+
+const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
+const apply = (folder: string): Promise<Ended> => integ("apply", "--yes", "--json", "-q", "-f", `${folder}/integ.yaml`);
+const rowOf = ({ stdout }: Ended) =>
+  (JSON.parse(stdout) as { data: { action: string; result: string; message: string }[] }).data[0]!;
+const content = (folder: string): string => readFileSync(home.path(`${folder}/${secretFile}`), "utf8");
+
+async function opens(folder: string): Promise<boolean> {
+  const held = JSON.parse(content(folder)) as Record<"client_id" | "client_secret", string>;
+  return account.opens(held.client_id, held.client_secret);
+}
+
+describe("an item of the same name in another policy", () => {
+  const others: Readonly<Record<string, Says>> = {
+    "that says the same": {},
+    "that says other scopes": { scopes: "organization:read" },
+    "that is always due": { every: "1ms" },
+  };
+
+  it.each(Object.entries(others))("%s has a client of its own, night after night", async (_what, says) => {
+    write("one", {});
+    write("two", { ...says, id: "pol_of_two" });
+    for (const folder of ["one", "two", "one", "two", "one"]) {
+      const ended = await apply(folder);
+      expect([folder, ended.code, ended.stderr]).toEqual([folder, 0, ""]);
+    }
+    expect([await opens("one"), await opens("two"), (await account.live()).length]).toEqual([true, true, 2]);
+  });
+
+  it("neither has its secret delivered, nor is adopted", async () => {
+    write("one", {});
+    expect((await apply("one")).code).toBe(0);
+    write("two", { id: "pol_of_two", to: `../one/${secretFile}` });
+    const before = content("one");
+    const ended = await apply("two");
+    expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
+    expect(rowOf(ended).message).toContain("of item nightly of policy pol_of_one is at its destination");
+    const [{ id } = { id: "" }] = await account.live();
+    const adopted = await integ("adopt", "oauth-client", id, "--name", "nightly", "-f", "two/integ.yaml", "--yes");
+    expect([adopted.code, adopted.stderr]).toEqual([5, expect.stringContaining("another policy, pol_of_one")]);
+    expect([content("one"), await opens("one"), (await account.live()).length]).toEqual([before, true, 1]);
+  });
+
+  it("is named by its id where a command takes the name of an item", async () => {
+    write("one", {});
+    write("two", { id: "pol_of_two" });
+    for (const folder of ["one", "two"]) expect((await apply(folder)).code).toBe(0);
+    const ended = await integ("oauth-clients", "rotate", "--name", "nightly", "--secret-file", "x", "--yes");
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("2 policies have a client of an item")]);
+    expect((await account.live()).length).toBe(2);
+  });
+});
+
+describe("a policy without an id", () => {
+  it("is refused by each command, with the line to add", async () => {
+    write("one", {});
+    const path = home.path("one/integ.yaml");
+    writeFileSync(path, readFileSync(path, "utf8").replace(/^id: .*\n/m, ""));
+    for (const words of [
+      ["plan"],
+      ["apply", "--yes"],
+      ["status"],
+      ["policy", "check", "--offline"],
+      ["adopt", "--all"],
+    ]) {
+      const ended = await integ(...words, "-f", "one/integ.yaml");
+      expect([words[0], ended.code, ended.stderr]).toEqual([
+        words[0],
+        2,
+        expect.stringContaining("a line such as id: pol_"),
+      ]);
+    }
+    expect(await account.creations()).toEqual([]);
+  });
+});
