@@ -9,6 +9,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../errors.ts";
 import { errorCode, failedCall, hasNoLinks, isMissing, isThereAlready } from "./error-words.ts";
 import { type KernelLock, loadKernelLock, type HeldLock } from "./kernel-lock.ts";
 import {
@@ -87,7 +88,7 @@ function inspect(path: string, means: LockMeans): LockState {
     if (granted === false) return { kind: "held", owner, isJudged: true };
     if (granted === true && !isAt(path, fd)) return { kind: "absent" };
     if (owner === undefined && granted === true) {
-      // Made in place, without links, by a process that ended before it wrote its name: the kernel's lock decides.
+      // A power cut emptied the file: its owner has ended.
       keep = true;
       fs.ftruncateSync(fd, 0);
       writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
@@ -139,35 +140,18 @@ function create(path: string, means: LockMeans): OwnedLock | undefined {
     discard(temporary);
     if (failedCall(error)?.call !== "link") throw error;
     if (isThereAlready(error) || isMissing(error)) return undefined; // another was first, or swept the file
-    if (hasNoLinks(error)) return createInPlace(path, means);
-    throw error;
+    throw hasNoLinks(error) ? withoutLinks(path, error) : error;
   }
   discard(temporary);
   return heldLock(path, fd);
 }
 
-/** If the file system has no hard links: a crash between the two steps leaves a file without an owner. */
-function createInPlace(path: string, means: LockMeans): OwnedLock | undefined {
-  let fd: number;
-  try {
-    fd = fs.openSync(path, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
-  } catch (error) {
-    if (isThereAlready(error)) return undefined;
-    throw error;
-  }
-  try {
-    const granted = means.kernel?.tryLock(fd);
-    if (granted !== false) {
-      writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, granted === true))), 0);
-      return heldLock(path, fd);
-    }
-  } catch (error) {
-    discard(path);
-    fs.closeSync(fd);
-    throw error;
-  }
-  fs.closeSync(fd); // another looked at the empty file first and has it now
-  return undefined;
+function withoutLinks(path: string, cause: unknown): Failure {
+  return new Failure("usage", `Cannot make the lock ${path}: its file system has no hard links.`, {
+    meaning: "Without them, processes that run at the same time could hold one lock.",
+    hint: "Use a folder on a local disk.",
+    cause,
+  });
 }
 
 /** Removes what an ended owner left; false if another process is doing so. */
