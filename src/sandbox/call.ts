@@ -72,19 +72,11 @@ export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** What goes back over the wire. `body` is the whole text, or its bytes if many responses share them; undefined sends none. */
+/** What goes back over the wire. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-}
-
-export function bytesOf({ body = "" }: Answer): Buffer {
-  return typeof body === "string" ? Buffer.from(body) : body;
-}
-
-export function textOf({ body = "" }: Answer): string {
-  return body.toString();
+  readonly body?: string;
 }
 
 /** Address of the documentation, `{docs_url}` of §7. It leads nowhere: the sandbox has no such site. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import { type Answer, bytesOf, textOf } from "./call.ts";
+import type { Answer } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
 
@@ -17,7 +17,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
 /** Sends the beginning of a response whose head promises all of it, then closes the connection. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
-  const body = bytesOf(answer);
+  const body = Buffer.from(answer.body ?? "");
   const head = headOf(response, {
     status: answer.status,
     headers: { ...answer.headers, "Content-Length": String(body.length) },
@@ -60,7 +60,7 @@ async function deliverStrange(
   response: ServerResponse,
   given: { answer: Answer; kind: NonNullable<FaultEffects["body"]> },
 ): Promise<void> {
-  const strange = strangeBody(given.kind, textOf(given.answer));
+  const strange = strangeBody(given.kind, given.answer.body ?? "");
   response.writeHead(given.answer.status, { ...given.answer.headers, ...strange.headers });
   for (const piece of strange.pieces) {
     if (response.destroyed || response.socket?.destroyed) return;
@@ -84,7 +84,7 @@ export async function deliver(
     deliverCut(response, { answer, cut: effects.cut });
     return;
   }
-  const body = bytesOf(answer);
+  const body = Buffer.from(answer.body ?? "");
   const length = answer.status === 204 ? {} : { "Content-Length": String(body.length) };
   response.writeHead(answer.status, { ...answer.headers, ...length });
   if (effects.slow) return await deliverSlowly(response, { body, bytesPerSecond: effects.slow });
@@ -155,7 +155,7 @@ function withRetryable(body: string, retryable: boolean): string {
 export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;
-  const good = textOf(answer);
+  const { body: good = "" } = answer;
   let body = good;
   const list = effects.envelope || effects.token ? asList(body) : undefined;
   if (list) {

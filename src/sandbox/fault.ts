@@ -1,4 +1,4 @@
-import { isServed } from "./routes.ts";
+import { routes } from "./routes.ts";
 
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
@@ -186,12 +186,21 @@ function pathOf(word: string | undefined, spec: string): RegExp {
   if (!word || !/^[/*]/.test(word))
     throw badFault(`Invalid fault "${spec}": it must name a path after the method, such as /v1/entities or /v1/*.`);
   if (!isServed(word)) throw badFault(`Invalid fault "${spec}": this service has no path that ${word} matches.`);
-  return new RegExp(
-    `^${word
-      .split("*")
-      .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
-      .join(".*")}$`,
-  );
+  return new RegExp(`^${word.split("*").map(escaped).join(".*")}$`);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** @returns whether a path pattern, in which `*` stands for any text, can match a path of this service */
+function isServed(pattern: string): boolean {
+  const parts = pattern.split(/(\*+|\/)/).map((part) => {
+    if (part === "" || part === "/") return part;
+    return part.startsWith("*") ? ".*" : `(?:${escaped(part)}|\\{\\w+\\})`;
+  });
+  const served = new RegExp(`^${parts.join("")}$`);
+  return routes.some(({ path }) => served.test(path));
 }
 
 const byName = new Map<string, Keys[keyof Keys]>(Object.entries(faultKeys));

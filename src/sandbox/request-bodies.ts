@@ -51,7 +51,7 @@ export function requireMediaType(call: Call, mediaType: string): void {
   throw new Problem(415, "unsupported_media_type", `The body must be sent as ${mediaType}, without content encoding.`);
 }
 
-export function textOf(call: Call): string {
+function textOf(call: Call): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(call.body);
   } catch {

@@ -75,31 +75,6 @@ function partsOf(template: string, path: string): Record<string, string> | undef
   return parts;
 }
 
-/** A pattern in single steps: a character, `any` text, `one` character of a part of a path, `more` of them. */
-type Steps = readonly string[];
-
-/** @returns whether a path pattern, in which `*` stands for any text, can meet a path of this service */
-export function isServed(pattern: string): boolean {
-  const steps = [...pattern.replace(/\*+/g, "*")].map((one) => (one === "*" ? "any" : one));
-  return routes.some(({ path }) =>
-    meets(
-      steps,
-      path.split(/\{[^}]*\}/).flatMap((text, index) => [...(index === 0 ? [] : ["one", "more"]), ...text]),
-    ),
-  );
-}
-
-/** @param served literal characters, and for each `{name}` one character of a part and more of them */
-function meets(pattern: Steps, served: Steps): boolean {
-  const [first, ...rest] = pattern;
-  const [next, ...later] = served;
-  if (first === undefined) return served.every((step) => step === "more");
-  if (first === "any") return meets(rest, served) || (next !== undefined && meets(pattern, later));
-  if (next === undefined) return false;
-  if (next === "more") return meets(pattern, later) || (first !== "/" && meets(rest, served));
-  return (next === first || (next === "one" && first !== "/")) && meets(rest, later);
-}
-
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { errorCode } from "../disk/error-words.ts";
-import { invalidRequest, problemAnswer, textOf } from "./call.ts";
+import { invalidRequest, problemAnswer } from "./call.ts";
 import { randomName } from "./credentials.ts";
 import { type Addresses, type SandboxDescription, describe } from "./description.ts";
 import { FaultPlan, seededRandom } from "./fault-plan.ts";
@@ -85,7 +85,7 @@ function listen(host: Host, port: number): Promise<Server> {
 /** The response to what is not HTTP: no request was read, so it goes to the socket as it is. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
-  const body = textOf(problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId));
+  const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);
   const headers = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nRequest-Id: ${requestId}\r\n`;
   return `HTTP/1.1 400 Bad Request\r\n${headers}Connection: close\r\n\r\n${body}`;
 }
