@@ -13,9 +13,10 @@ export class Source {
     this.bytes = bytes;
   }
 
-  /** ASCII alone, and no string with an escape. */
+  /** No string has an escape, or a character that is not ASCII or cannot be seen. */
   get isPlain(): boolean {
-    return (this.#isPlain ??= isAscii(this.bytes) && !this.bytes.includes(backslash));
+    const { bytes } = this;
+    return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
   }
 
   /** The text may keep all of the body in memory: what outlives the page is read by {@link JsonText.value}. */

@@ -26,9 +26,7 @@ interface LineStyle {
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
-  let line = "";
-  for (const [index, cell] of cells.entries()) line += index === 0 ? csvCell(cell, style) : `,${csvCell(cell, style)}`;
-  return `${line}\r\n`;
+  return `${cells.map((cell) => csvCell(cell, style)).join(",")}\r\n`;
 }
 
 function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle): string {

@@ -48,21 +48,17 @@ function yamlList(
 
 /** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
 function block(value: JsonText, margin = "", parts?: Parts): string {
-  if (value.isString) return scalar(value.string);
+  if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
   const inner = `${margin}  `;
-  if (value.isArray)
-    return value
-      .items()
-      .map((item) => `- ${block(item, inner)}`)
-      .join(`\n${margin}`);
   const members = parts ?? value.parts();
-  let text = "";
-  for (const name of members.names) {
-    const part = members.get(name)!;
-    text += `${text === "" ? "" : `\n${margin}`}${scalar(name)}:${part.hasParts ? `\n${inner}` : " "}${block(part, inner)}`;
-  }
-  return text;
+  const lines = value.isArray
+    ? value.items().map((item) => `- ${block(item, inner)}`)
+    : members.names.map((name) => {
+        const part = members.get(name)!;
+        return `${scalar(name)}:${part.hasParts ? `\n${inner}` : " "}${block(part, inner)}`;
+      });
+  return lines.join(`\n${margin}`);
 }
 
 /** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
@@ -70,8 +66,11 @@ const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 const longestReserved = 5;
 
-/** A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape. */
-function scalar(text: string): string {
-  const isPlain = plain.test(text) && (text.length > longestReserved || !reserved.test(text));
-  return isPlain ? text : visibleYaml(text);
+/**
+ * A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape.
+ * @param json the same as it came
+ */
+function scalar(text: string, json?: JsonText): string {
+  if (plain.test(text) && (text.length > longestReserved || !reserved.test(text))) return text;
+  return json?.source.isPlain ? json.text : visibleYaml(text);
 }
