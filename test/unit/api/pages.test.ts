@@ -73,6 +73,24 @@ describe("walk", () => {
     expect(asked).toEqual([2, 3, 4, 5, 5]);
   });
 
+  test("the memory of a page is given back once the next is asked for, but not what others use too", async () => {
+    const bodies = [body(20_000, "next"), Buffer.from("shared memory"), body(20_000, null)];
+    const [first, shared, last] = bodies as [Buffer, Buffer, Buffer];
+    const small = Buffer.from(body(1, "last"));
+    const pages: Record<string, Buffer> = { start: first, next: small, last };
+    const fetchPage: FetchPage = async ({ pageToken = "start" }) => ({
+      value: { body: pages[pageToken]!, requestId: undefined },
+    });
+    const seen: number[] = [];
+    for await (const page of walk(fetchPage, what)) {
+      expect(idsOf(page)).toHaveLength(page.rows.length);
+      seen.push(first.length);
+    }
+    const canRelease = "transfer" in ArrayBuffer.prototype;
+    expect([seen[0]! > Buffer.poolSize, seen[1]]).toEqual([true, canRelease ? 0 : seen[0]]);
+    expect([last.length === 0, small.length > 0, shared.toString()]).toEqual([canRelease, true, "shared memory"]);
+  });
+
   test("its request leaves before a consumer can keep the processor: promises and two turns of the event loop lie between", async () => {
     const { fetchPage } = serviceOf(30);
     let left = 0;
