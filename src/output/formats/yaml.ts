@@ -1,5 +1,4 @@
-// JSON as YAML, block style, numbers as they came. Own code: the `yaml` package reads numbers into JavaScript's own, leaves
-// texts without quotes that other readers take for something else (`=`, `<<`, `0o7`), and takes 100 times as long.
+// JSON as YAML, block style, numbers as they came. Own code, and not the `yaml` package: why is in docs/design/output.md.
 import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { visibleYaml } from "../visible-text.ts";
