@@ -42,7 +42,7 @@ export interface WalkOptions {
 
 /**
  * Walks to the end, or as far as wanted. Short and empty pages are not the end; only `has_more` is.
- * @returns each page as soon as it is checked; its rows are gone once the next one is asked for
+ * @returns each page as soon as it is checked; its rows are readable until the next one is asked for
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or a token comes a second time;
  * what `fetchPage` throws
  */
@@ -83,7 +83,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
 }
 
 /**
- * Gives back the memory of a page at once; Node 20 cannot. The collector would let the bodies of many pages come together. A
+ * Gives back the memory of a page immediately; Node 20 cannot. The collector would let the bodies of many pages come together. A
  * short body may be a part of memory that others use.
  */
 function release({ buffer }: Buffer): void {
