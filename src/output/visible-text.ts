@@ -1,13 +1,10 @@
 /**
  * What a reader cannot see or a terminal may act on: C0, C1, DEL, format and bidi controls, line separators, lone
  * surrogates, and everything Unicode says may be ignored in display (zero-width characters, tags, variation selectors,
- * fillers).
+ * fillers). Compiled when a text is not plain: looking up what Unicode says takes longer than many a command's own work.
  */
-let unsafe: RegExp | undefined;
-
-/** Made when a text is not plain: looking up what Unicode says takes longer than many a command's own work. */
 function unsafeCharacters(): RegExp {
-  return (unsafe ??= /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu);
+  return /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 }
 
 const plain = /^[\x20-\x7e]*$/;
