@@ -3,6 +3,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { checkOutput } from "./check-output.ts";
 import { runHere } from "./program-here.ts";
 import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
@@ -120,6 +121,7 @@ export class Home {
       (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
     const here = isOwn ? undefined : await runHere(this, words, options);
     if (here === undefined) return this.spawned(words, options);
+    checkOutput(words, { ...this.env, ...options.env }, here);
     noteSteps(this, here, [words, options]);
     return here;
   }
@@ -127,6 +129,7 @@ export class Home {
   /** Runs one command to its end in a process of its own. */
   async spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const end = await ended(this.start(words, options), { ...options, words });
+    if (end.code !== null) checkOutput(words, { ...this.env, ...options.env }, end);
     noteSteps(this, end, [words, options]);
     return end;
   }

@@ -67,7 +67,9 @@ export const command = defineVerb({
       ...(await keyRows(context, withinMs)),
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
-    await list.page(pageOf(rows.map((row) => JSON.stringify({ due_at: null, next_step: null, ...row }))));
+    await list.page(
+      pageOf(rows.map(({ due_at = null, next_step = null, ...row }) => JSON.stringify({ ...row, due_at, next_step }))),
+    );
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });

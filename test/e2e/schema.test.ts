@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { outputs } from "../../src/commands/schema/outputs.ts";
+import { outputFaults } from "../support/check-output.ts";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+function home(): Home {
+  const made = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+it("lists what has a schema, and the commands that print it", async () => {
+  const { stdout } = await home().integ(["schema", "--json"]);
+  const { data } = JSON.parse(stdout) as { data: { name: string; printed_by: string[] }[] };
+  expect(data.map(({ name }) => name)).toEqual(["policy", ...Object.keys(outputs)]);
+  expect(data.find(({ name }) => name === "plan")?.printed_by).toEqual(["plan"]);
+});
+
+it("refuses a schema that does not exist with those that do", async () => {
+  const ended = await home().integ(["schema", "nothing"]);
+  expect([ended.code, ended.stdout]).toEqual([2, ""]);
+  for (const name of ["policy", "journal_entry", "error"]) expect(ended.stderr).toContain(name);
+});
+
+it("describes what the service of the API document sends", async () => {
+  const at = home();
+  const client = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+  for (const words of [
+    ["entities", "list", "--all"],
+    ["people", "search", "a"],
+    ["keys", "list"],
+    ["keys", "get", "ak_us_ending"],
+    ["keys", "create", "--name", "schema", "--secret-file", "key.secret"],
+    [...client, "--scope", "entity:read", "--secret-file", "client.secret"],
+    ["oauth-clients", "list"],
+  ])
+    for (const format of words.includes("create") ? ["--json"] : ["--json", "--ndjson"]) {
+      const said = await at.integ([...words, format]);
+      expect(said.stdout, said.stderr).not.toBe("");
+      expect(outputFaults([...words, format], at.env, { said, isService: true }), words.join(" ")).toEqual([]);
+    }
+});
