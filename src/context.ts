@@ -11,7 +11,7 @@ import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
 
-/** What the person set for every command, flags before environment. Durations are milliseconds. */
+/** Settings of every command, flags before environment. Durations are milliseconds. */
 export interface Settings {
   readonly profile?: string;
   readonly serviceVersion?: string;

@@ -1,4 +1,4 @@
-// What can go wrong, as the command line names it, and the exit code of each kind (shared by every folder).
+// The kinds of failures, with their exit codes.
 import type { NextStep } from "./next-step.ts";
 
 /** Exit code of each kind of failure: a promise to scripts. */
@@ -22,7 +22,7 @@ export const exitCodes = {
 
 export type FailureKind = keyof typeof exitCodes;
 
-/** What the service said of an error (§7), every key as far as it was there. */
+/** The error object of a response (§7); each field may be missing. */
 export interface Problem {
   readonly status?: number;
   readonly code?: string;
@@ -47,11 +47,11 @@ export interface FailureDetails extends NextStep {
   readonly request?: string | undefined;
   /** The journal entry that keeps the work. */
   readonly entry?: string;
-  /** How long the service asked to be left alone (429). */
+  /** `Retry-After` of the response (429). */
   readonly retryAfterSeconds?: number | undefined;
   /** Proven that no byte of the last request left this machine: the service has no trace of it. */
   readonly unsent?: boolean;
-  /** A walk cannot continue from where it broke: the token it was given there leads back (§4.3). */
+  /** A walk cannot continue: its next page token leads back to an earlier page (§4.3). */
   readonly endsWalk?: true;
   readonly cause?: unknown;
 }
@@ -78,7 +78,7 @@ export class Failure extends Error {
 
 /**
  * A value that is not valid, in one notation for options, arguments, variables and members of files.
- * @param what the option or variable as it is typed, or its words: `--limit`, `output format`
+ * @param what the option or variable, or its words: `--limit`, `output format`
  * @param value undefined if it could be a secret, or is too long to show
  * @param details.why what is wrong with the value; leave it out if the hint lists what is valid
  */
@@ -91,7 +91,7 @@ export function invalidValue(
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
 }
 
-/** What a check finds wrong, or nothing. Anything but a Failure is thrown on. */
+/** The message of the Failure that a check throws; undefined if it passes. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {
     check();

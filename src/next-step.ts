@@ -1,4 +1,4 @@
-// What a person does next: a command that can be pasted as it is, or one sentence that starts with a verb. The types
+// What a person does next: a command to paste, or one sentence that starts with a verb. The types
 // keep the two apart, and no value gets into a command but through the quoting of this file.
 
 declare const quoted: unique symbol;
@@ -107,8 +107,8 @@ export interface NextStep {
 type Word = string | number | readonly string[];
 
 /**
- * A command: the template's own text stands as it is, each value becomes one word, quoted where a shell would act on it;
- * of an array each element does.
+ * A command: the template's own text stays unchanged, each value and each element of an array becomes one word, quoted where
+ * a shell would act on it.
  */
 export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
   let said = text[0]!;
@@ -130,7 +130,7 @@ export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What was chosen for the command that was typed holds for the next one too. */
+/** A flag of the typed command that the next command repeats. */
 interface Kept {
   readonly short: string;
   readonly long: string;
@@ -158,15 +158,15 @@ const keptFlags: readonly Kept[] = [
 ];
 
 /**
- * The command to paste after the one that was typed: its words if it is the same, as the same profile and for the same policy. Nothing if
- * it would be the one that was typed, which was to lose a flag that it does not have, or one without such flags.
+ * The command to paste after the one that was typed: with the typed profile and policy file. Undefined if it would be the
+ * typed command again, or if the typed command does not have the flags.
  * @param typed the words after `integ`
  */
 export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
   if (typeof next !== "string") {
     if (next.of !== undefined && !typed.includes(next.of)) return undefined;
     const words = sameWords(typed, next);
-    // What was to be left out was not typed: the same again would end the same way.
+    // The flag to leave out was not typed: the same command would fail again.
     const isNoOther = next.without !== undefined && words.join("\0") === typed.join("\0");
     return isNoOther ? undefined : shell`integ ${words}`;
   }
@@ -176,7 +176,7 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** The last one counts. */
+/** The value of a flag among the typed words; the last one counts. */
 function typedValue(typed: readonly string[], { short, long }: Kept): string | undefined {
   const isIt = (word: string): boolean =>
     word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
@@ -191,7 +191,7 @@ function typedValue(typed: readonly string[], { short, long }: Kept): string | u
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
   const takesValue = new Map(without.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
-    // What is added replaces what was typed.
+    // An added flag replaces the typed one.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
   });
   const kept: string[] = [];

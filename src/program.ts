@@ -12,7 +12,7 @@ interface Noun {
   readonly alias?: string;
   readonly summary: string;
   readonly verbs: readonly VerbLine[];
-  /** What the noun does without a verb, with `--all`. */
+  /** The command of the noun alone, with `--all`. */
   readonly all?: Load;
 }
 
@@ -182,7 +182,7 @@ async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { comma
   return (await file).over(wholeTree);
 }
 
-/** What was typed, understood: the verb, its input, and the global options wherever they stood. */
+/** The parsed command line: the verb, its input, and the global options. */
 export interface Typed {
   readonly verb: Verb;
   /** `oauth-clients create` */
@@ -190,14 +190,14 @@ export interface Typed {
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
   readonly globals: GlobalOptions;
-  /** The first argument was left out: what to say if it cannot be asked for. */
+  /** The first argument is missing: the failure if there is no terminal to ask at. */
   readonly missing?: Failure;
 }
 
 /** The verbs that were loaded, each with its command. */
 const loaded = new WeakMap<object, Verb>();
 
-/** What was typed for a command whose verb is loaded: without its arguments if they were not accepted. */
+/** The parsed command line of a loaded verb; without arguments if commander refused them. */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;

@@ -21,7 +21,7 @@ export interface AccessKeyRequest {
   readonly scopes?: readonly string[];
 }
 
-/** An access key as any response shows it: every field as far as it is there and has its type. */
+/** An access key of any response. A field that is missing or has another type is left out. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -35,10 +35,10 @@ export interface AccessKey {
   readonly scopes?: readonly string[];
 }
 
-/** What the response to a creation or rotation says. */
+/** The response to a creation or rotation. */
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** One-time; nothing if the response has none: then it is lost. */
+  /** One-time; undefined if the response has none: then it is lost. */
   readonly secret: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRe
     if (!knownScopes.includes(scope)) throw invalidValue("key scope", scope, { hint: suggestedScopes(scope) });
 }
 
-/** Several in one word are meant one by one. */
+/** A word such as `*,push-ingest:*` is a list of scopes: the advice gives each its own flag. */
 function suggestedScopes(scope: string): Advice {
   const parts = scope.split(/[\s,;]+/);
   const isList = parts.length > 1 && parts.every((part) => knownScopes.includes(part));
@@ -90,19 +90,19 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** The exact body of a creation; what was not asked for is left to the service's defaults. */
+/** The exact body of a creation; fields that were not given are left to the service's defaults. */
 export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
   return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
 }
 
 /**
- * How a new key differs from what was asked for, field by field, in words; nothing if it does not. A field that the response
- * does not show is not judged.
+ * How a new key differs from its request, field by field, in words; undefined if it does not. A field that the response does
+ * not show is not compared.
  */
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
-  /** Keys that a new one cannot be: the one that it replaces, and the one that asks for it. */
+  /** Ids of existing keys: the replaced key and the caller's. */
   notIds: readonly (string | undefined)[] = [],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";

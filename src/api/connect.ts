@@ -20,7 +20,7 @@ export interface ConnectOptions {
   readonly baseUrl: string;
   /** Needed by the legacy contract alone: a uuid (§4.4). */
   readonly organizationId?: string;
-  /** `YYYY-MM-DD`, sent with each /v1 request, so that none depends on the service account's own version (§9). Default: the one that this program was written for. */
+  /** `YYYY-MM-DD`, sent with each /v1 request, so that none depends on the service account's own version (§9). Default: `contractVersion`. */
   readonly serviceVersion?: string;
   /** Asked once, when a request needs it. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
@@ -46,7 +46,7 @@ export interface Service {
   close(): void;
 }
 
-const nobody: Authorization = {
+const anonymous: Authorization = {
   header: async () => undefined,
   rejected: () => false,
 };
@@ -70,7 +70,7 @@ export function connect(options: ConnectOptions): Service {
   });
   const contract = once(async () => {
     const callerAs = (who: Authorization): Caller => new Caller({ ...common, authorization: who, headers: () => ({}) });
-    return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
+    return (await import("./contract.ts")).createContract([callerAs(anonymous), callerAs(authorization)]);
   });
   const raw = once(async () => (await import("./raw.ts")).createRaw({ v1, legacy }));
   const tokens = once(async () =>

@@ -1,5 +1,5 @@
-// What this program reads of the responses of /v1 (§2), and how a published specification differs from it. What is in the
-// document is untrusted text.
+// The fields that integ reads in responses of /v1 (§2), and how a published specification differs. The document is untrusted
+// text.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-text.ts";
 
@@ -165,7 +165,7 @@ function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-/** What a value may be: all parts of `allOf` hold together, and one of several forms; nothing if anything may be. */
+/** The possible values or types: the intersection over `allOf`, the union over `anyOf`; undefined if nothing is excluded. */
 function possible<T>(
   root: JsonObject,
   schema: unknown,

@@ -1,5 +1,5 @@
-// What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
-// What is in the document is untrusted text.
+// The published specification (§4.5), the operations that integ relies on (§4, §9), and how the two differ. The document is
+// untrusted text.
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
@@ -111,7 +111,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }
 
-/** What was asked for does not count: it is supported only if it is the version that this program was written for. */
+/** integ supports one contract version, whatever version was requested. */
 function compareVersion(root: JsonObject, asked: string | undefined): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
   const subject = "contract version";

@@ -68,9 +68,8 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
 }
 
 /**
- * How the client of a receipt differs from what was asked for, field by field, in words; nothing if it does not. Every
- * receipt under a key shows the client of that request (§4.2 rule 2): one that does not is another client, or has other
- * rights.
+ * How the client of a receipt differs from its request, field by field, in words; undefined if it does not. Every receipt
+ * under a key shows the client of that request (§4.2 rule 2): a different one is another client, or has other rights.
  * @param known.id the client that earlier receipts under the key showed
  * @param known.notIds clients that the new one replaces
  */
@@ -116,7 +115,7 @@ function named(values: readonly string[]): string {
 
 /** The caller's decision table of §4.2. */
 export type CreationDecision =
-  /** `active`, secret present: store the secret; proceed. So too for a status that is not documented: what else to do, a person decides. */
+  /** `active`, secret present: store the secret; proceed. An undocumented status too: a person decides about the client. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
   /** `active`, secret absent: revoke, confirm, replace under a new key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
@@ -134,7 +133,7 @@ export type CreationDecision =
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 
-/** What the caller has to do after one attempt to create an OAuth client. */
+/** The caller's next action after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
   if (attempt.kind === "answered") return ofClient(attempt.value, attempt.body.toString());
   if (attempt.kind === "refused") return ofRefusal(attempt);
@@ -172,8 +171,8 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
 }
 
 /**
- * The ids that can be read in a response that is not a whole one, each only if it is there once: enough to show whom a
- * secret seems to belong to, no proof of it.
+ * The ids in an incomplete response, each only if it is there exactly once: a hint at the client that a secret belongs to, no
+ * proof.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {

@@ -26,7 +26,7 @@ export type OAuthClient = z.infer<typeof OAuthClient>;
 export interface OAuthClients {
   /**
    * @param bodyText what `creationBody` made
-   * @param idempotencyKey sent as it is; the same key with the same body gives the receipt of the same client
+   * @param idempotencyKey sent unchanged; the same key with the same body gives the receipt of the same client
    */
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   /** @param id platform resource id */

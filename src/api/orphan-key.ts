@@ -30,7 +30,7 @@ export interface Sought {
 }
 
 export type Search =
-  /** One key fits and no one has used it. `certain`: it carries the mark. */
+  /** One key fits and was never used. `certain`: it carries the mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** A key fits and was used: its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
@@ -57,7 +57,7 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-/** What a key says must agree with what was sent; what it does not say excludes nothing. */
+/** Every field of the key must fit the request; a missing field excludes nothing. */
 function fits(key: AccessKey, { request, madeAfter, sentUntil, skewMs, userId }: Sought): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < madeAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;

@@ -42,13 +42,13 @@ export interface WalkOptions {
 
 /**
  * Walks to the end, or as far as wanted. Short and empty pages are not the end; only `has_more` is.
- * @returns each page as soon as it is checked; its rows are readable until the next one is asked for
+ * @returns each page once it is checked; its rows are readable until the next page is requested
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or a token comes a second time;
  * what `fetchPage` throws
  */
 export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
   const abandoned = new AbortController();
-  // A request's own signal stands instead of the connection's.
+  // A request's own signal replaces the connection's.
   const onInterruption = (): void => abandoned.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -124,7 +124,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
   }
 }
 
-/** The token that came again leads to rows that were given before: it is not shown. */
+/** The repeated token is not shown: it leads to rows that were already printed. */
 function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",
@@ -138,7 +138,6 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
   });
 }
 
-/** What helps if the service itself is at fault. */
 const report = "if it happens again, report it with its request id to the service's operator.";
 
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
@@ -150,7 +149,7 @@ function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "whe
   });
 }
 
-/** So many of the last tokens are remembered one by one: a repetition among them is noticed immediately. */
+/** The number of latest tokens that are remembered: a repetition among them is noticed immediately. */
 const remembered = 10_000;
 
 /**

@@ -8,7 +8,7 @@ import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
-  /** What is searched for; sent as `query` unless `params` are given. */
+  /** The search text; sent as `query` unless `params` are given. */
   readonly text?: string;
   /** Instead of `query`: if there is one, `text` is not sent. */
   readonly params?: readonly Pair[];

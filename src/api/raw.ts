@@ -1,5 +1,5 @@
-// A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and as whom. What the
-// endpoint does is not known here; nothing of it is in the journal.
+// A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and with which
+// headers. No change of it is in the journal.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";
@@ -30,7 +30,7 @@ export interface Raw {
 
 const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Headers that say who asks; they belong to the profile. */
+/** Headers that identify the caller: the profile sets them. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
 const headerHints: Readonly<Record<string, Advice>> = {
   authorization: `Choose a profile with ${shortFlags.profile} <name>.`,
@@ -41,7 +41,7 @@ const headerHints: Readonly<Record<string, Advice>> = {
 /**
  * @returns which contract the path belongs to
  * @throws Failure `usage` for a path that is, or could be taken for, anything else than it seems: another host, another
- * path after normalizing; for a header that says who asks; and for a creation without its idempotency key
+ * path after normalizing; for a header that identifies the caller; and for a creation without its idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
@@ -92,7 +92,6 @@ function creates(path: string): boolean {
   return /^\/v1\/oauth_clients\/?(?:;.*)?$/i.test(plain);
 }
 
-/** Any success status. */
 const success = Array.from({ length: 100 }, (_, index) => 200 + index);
 
 export function createRaw(callers: { readonly v1: Caller; readonly legacy: Caller }): Raw {

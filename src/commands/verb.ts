@@ -8,8 +8,8 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   /** Returns the command it was given, with arguments and options declared on it. */
   readonly configure: (command: Command) => Command<Args, Options>;
   /**
-   * Asks a person at a terminal for the first argument if it was left out. @returns nothing if nothing is known that
-   * could be picked: the argument is missing then, as it is if no one can be asked
+   * Asks a person at a terminal for the first argument if it was left out. @returns undefined if there is nothing to pick
+   * from: the argument is missing then
    */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** It says what is missing, and asks for nothing. */

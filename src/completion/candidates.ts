@@ -1,4 +1,4 @@
-// What may be at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
+// The candidates at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
 // of them complete alike and none has to know the commands.
 import type { Flag, Node, Tree, Value } from "./tree.ts";
 import type { LiveNames } from "./values.ts";
@@ -17,7 +17,7 @@ export type Candidates = { readonly prefix: string } & (
 
 const nothing: Candidates = { kind: "values", prefix: "", list: [] };
 
-/** What the words before the cursor say of the word at it. */
+/** The context of the word at the cursor, from the words before it. */
 interface Reached {
   readonly node: Node;
   /** Arguments of the command that were given. */

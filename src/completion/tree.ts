@@ -37,7 +37,7 @@ export interface DeclaredCommand {
   readonly commands: readonly DeclaredCommand[];
 }
 
-/** What a command says beyond its declaration. */
+/** Help texts and fields of a command. */
 export interface Notes {
   /** Lines that a person can type as they are, and what they do. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
@@ -90,7 +90,7 @@ export interface Tree {
   readonly root: Node;
   /** Taken by every command, before or after its name. */
   readonly globals: readonly Flag[];
-  /** What `integ help` explains beside the commands. */
+  /** The help topics. */
   readonly topics: readonly { readonly text: string; readonly summary: string }[];
 }
 

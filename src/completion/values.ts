@@ -26,7 +26,7 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** What only a person knows. */
+/** Values that nothing on this machine lists. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id recipient spec status store text time token url uuid when";
 
@@ -47,7 +47,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
-/** What the placeholder's word alone does not say: by flag, or by command and flag or argument. */
+/** Exceptions to `byName`: by flag, or by command and flag or argument. */
 export const byPlace: Readonly<Record<string, Completion>> = {
   [flags.profile]: live("profiles"),
   [flags.secretProfile]: live("profiles"),
@@ -71,7 +71,7 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   // §2.4
   [`keys create ${flags.scope}`]: some("*", "push-ingest:*"),
   [`keys rotate ${flags.scope}`]: some("*", "push-ingest:*"),
-  // What can be read without an id (§4.3 to §4.5).
+  // Paths without an id (§4.3 to §4.5).
   "api path": some("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };
 

@@ -11,7 +11,7 @@ export function failedCall(error: unknown): { readonly code: string; readonly ca
     : undefined;
 }
 
-/** What a disk of Linux may report, and Node has no name for. */
+/** Disk errors of Linux that Node has no name for. */
 const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [112, "EHOSTDOWN"],
   [117, "EUCLEAN"],
@@ -38,7 +38,7 @@ function nameOf(code: string, error: Error): string {
   return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** What an error without a name is called within a sentence. */
+/** The words for an error without a name. */
 const unnamed = "the system reports error";
 
 /** errno name of a failed system call. */
@@ -51,12 +51,12 @@ export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** The device took or gave something else than it said. */
+/** The device wrote or read other bytes than it reported. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
 
-/** Errors that a person settles by naming another path or changing its mode. All others are faults of the disk. */
+/** Errors that another path or mode solves. All others are faults of the disk. */
 const unusablePath: ReadonlySet<string> = new Set(
   "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
 );
@@ -75,7 +75,7 @@ const causes = {
   EBADF: "not_open",
 } as const;
 
-/** What a call met, if something special can be said or done about it. */
+/** The cause of a failed call, for which a caller may have its own hint. */
 export type ErrorCause = (typeof causes)[keyof typeof causes];
 
 const causeOfCode: ReadonlyMap<string, ErrorCause> = new Map(Object.entries(causes));
@@ -114,7 +114,7 @@ export const hasNothingToSync = isOneOf("EINVAL", ...unsupported);
 const hasNoLocks = isOneOf("ENOLCK", "EINVAL", ...unsupported);
 const isLocked = isOneOf("EAGAIN", "EACCES", "EBUSY");
 
-/** What the kernel says of a lock: another process has it, or this file system has none. */
+/** The kernel's reason for refusing a lock: another process holds it, or this file system has no locks. */
 export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
   if (isLocked(error)) return "taken";
   return hasNoLocks(error) ? "unsupported" : undefined;
@@ -149,7 +149,7 @@ const errorWords: Readonly<Record<string, string>> = {
   EHWPOISON: "a part of the memory is damaged",
 };
 
-/** Why a file operation failed, as it is in a sentence. */
+/** Why a file operation failed, for the middle of a sentence. */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { hostname } from "node:os";
 import { errorCode } from "./error-words.ts";
 
-/** A process as another one can distinguish it, even after its number was given to the next. */
+/** Identifies a process, even after its number was given to another one. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Its start in clock ticks since boot; null if the system does not say. */

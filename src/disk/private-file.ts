@@ -136,7 +136,7 @@ export function listFolder(path: string): string[] {
   }
 }
 
-/** What a file of this program says; undefined if it is damaged. */
+/** The value of a JSON text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -165,7 +165,7 @@ export function readPrivateFile(path: string): string | undefined {
 
 /**
  * Makes a folder 0700 with the parents that are missing, one level at a time: Node's recursive mkdir never returns if a
- * parent exists and takes no folder (`/proc`). What is at the path already, whatever it is, is left to the caller.
+ * parent exists and takes no folder (`/proc`). The caller checks a path that exists already.
  * @param options.synced the names of the new folders outlive a power cut
  */
 export function makeFolders(path: string, { synced = true }: { readonly synced?: boolean } = {}): void {
@@ -191,7 +191,7 @@ function isThere(path: string): boolean {
 
 // Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
 
-/** Follows the links in the folder of a path, each folder once; as it is if that folder is not there. */
+/** Follows the links in the folder of a path, each folder once; a path whose folder is missing stays unchanged. */
 function realPaths(): (path: string) => string {
   const folders = new Map<string, string | undefined>();
   return (path) => {
@@ -223,12 +223,12 @@ export function isAmong(own: readonly string[], path: string): boolean {
   const real = realPath(path);
   const mine = own.map(realPath);
   if (mine.some((one) => real === one || [sep, "."].some((mark) => real.startsWith(one + mark)))) return true;
-  // A hard link, a mount or the other case of a letter gives one file two names. What is not there has none.
+  // A hard link, a mount or the other case of a letter gives one file two names.
   const identity = identityAt(real);
   return identity !== undefined && mine.some((one) => identityAt(one) === identity);
 }
 
-/** What cannot be checked cannot be written to either. */
+/** Undefined for a path that cannot be looked at: it cannot be written to either. */
 function identityAt(path: string): string | undefined {
   const stats = attempted(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
   return stats && `${stats.dev} ${stats.ino}`;

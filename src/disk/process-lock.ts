@@ -29,7 +29,7 @@ export interface OwnedLock extends HeldLock {
   isHeld(): boolean;
 }
 
-/** Either the lock, or who has it (undefined if its file does not say). */
+/** Either the lock, or its owner (undefined if the lock file names none). */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
@@ -104,8 +104,8 @@ function inspect(path: string, means: LockMeans): LockState {
 
 /**
  * Removes a lock whose owner cannot be judged from here (another machine, boot or container; one that wrote no name), since a
- * person says that it has ended. If it has not, its `isHeld` says it.
- * @returns `lives` if its owner is known to run, `free` if no one has the lock
+ * person says that it has ended. If it still runs, its `isHeld` returns false.
+ * @returns `lives` if its owner is known to run, `free` if the lock has no owner
  */
 export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -231,7 +231,7 @@ export function sweepLocks(path: string, options: { readonly held: string; reado
     try {
       sweepFile(file, options.means);
     } catch (error) {
-      if (errorCode(error) === undefined) throw error; // what cannot be removed now is looked at again by the next
+      if (errorCode(error) === undefined) throw error; // the next process tries again
     }
   }
 }
@@ -254,7 +254,7 @@ export function pauseMs(round: number): number {
  * Takes a lock, waiting for a holder that runs, and removes what ended ones left of it.
  * @param path the lock's file, `<something>.lock`; its folder exists
  * @param options.waitMs how long a running holder is waited for (default 10 s)
- * @param options.whenHeld what is thrown after that time, given who has it (undefined if its file does not say)
+ * @param options.whenHeld what is thrown after that time, given the owner (undefined if the lock file names none)
  * @throws the error of the file call if the folder cannot be used
  */
 export async function waitForLock(
@@ -262,7 +262,7 @@ export async function waitForLock(
   options: { readonly waitMs?: number | undefined; readonly whenHeld: (owner: LockOwner | undefined) => Error },
 ): Promise<HeldLock> {
   ownMeans ??= { self: identify(process.pid), kernel: loadKernelLock() };
-  // Asked of no clock before someone is in the way: Node loads ten parts for it.
+  // The clock is read only if the lock is held: Node loads ten modules for it.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const attempt = tryLock(path, ownMeans);

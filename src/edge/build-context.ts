@@ -136,7 +136,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** The disk fails, no file can be opened any more, or another version is installed meanwhile. */
+/** A module cannot be loaded: the disk fails, too many files are open, or another version was installed. */
 function notLoaded(cause: unknown): never {
   const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -145,7 +145,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** Children never see our variables, secret or not. */
+/** The environment without `INTEG_` variables. */
 function withoutOurs(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(kept) as Record<string, string>;
@@ -155,20 +155,20 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** Stops what must not be waited for any longer. */
+  /** Aborts every wait at the end of the command. */
   readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
 }
 
 export interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Asks a person which profile it is; nothing if no one can be asked. */
+  /** Asks a person to choose a profile; undefined without a terminal. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
 export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
-    // A change asks for it when its response has no secret: what cannot be loaded then leaves an outcome that is unknown.
+    // A change may need the store after its response: the failure names the module that cannot be loaded.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
     return openProfileStore({ configDir: settings.configDir }).catch(notLoaded);
   });
@@ -317,13 +317,13 @@ async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** What a crash is recovered from, and what opens the account. */
+/** Files that a recovery needs and files with credentials: no output may replace them. */
 function ownPlaces({
   journalPath,
   stateDir,
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
-  // Its usual file too if the journal is elsewhere: it may have been moved, or hold what was asked for before.
+  // The usual file too if the journal is elsewhere: it may hold earlier entries.
   const state = ["journal.ndjson", "undelivered", "sandbox.json"].map((name) => join(stateDir, name));
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];

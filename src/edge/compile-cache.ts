@@ -31,7 +31,7 @@ function cacheFolder(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: st
   return join(given && isAbsolute(given) ? given : join(home, ".cache"), "integ");
 }
 
-/** Node runs the code that it finds in the folder: no one else may be able to put it there. */
+/** Node runs the code that it finds in the folder: no other user may be able to write there. */
 function isOwn(folder: Stats): boolean {
   const isUsers = process.geteuid === undefined || folder.uid === process.geteuid();
   return folder.isDirectory() && isUsers && (process.platform === "win32" || (folder.mode & 0o022) === 0);

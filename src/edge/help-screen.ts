@@ -96,7 +96,7 @@ export interface Screen {
   readonly version: string;
 }
 
-/** What is below the help of `integ` alone. */
+/** Examples below the help of `integ` alone. */
 export const rootNotes = {
   examples: [
     { line: "integ entities list --profile sandbox", does: "try it with no account" },
@@ -105,7 +105,7 @@ export const rootNotes = {
   ],
 };
 
-/** What is below the options: examples, as they are typed, and further paragraphs. @param columns of the terminal */
+/** The text below the options: examples and further paragraphs. @param columns of the terminal */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {
   const width = Math.max(...examples.map(({ line }) => line.length));
   const isNarrow = width > 60 || examples.some(({ does }) => width + does.length + 5 > columns);

@@ -50,7 +50,7 @@ export interface ConnectionParts {
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
-  /** It changes the account, under the leases of the journal. A delivery of a secret waits for no one's lease. */
+  /** It changes the account, under the leases of the journal. The delivery of a secret needs no lease. */
   readonly isOfAccount?: boolean;
 }
 
@@ -188,7 +188,7 @@ export class OpenedJournal {
     this.#sources = sources;
   }
 
-  /** What a request for a change asks before it is sent. */
+  /** Checked before a request for a change is sent. */
   readonly leases = {
     extend: async (): Promise<void> => this.#opened?.extendLeases(),
     areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,
@@ -220,7 +220,7 @@ export class OpenedJournal {
     return initJournal(await this.#parts());
   }
 
-  /** What the profile says of the journal, if the environment does not choose another. */
+  /** The journal settings of the profile, unless the environment names the account. */
   async ofProfile(): Promise<ProfileJournal> {
     const { env, settings } = this.#sources;
     const none = { escrow: [] };

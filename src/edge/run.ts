@@ -83,7 +83,7 @@ function noCommand(words: readonly string[]): Failure {
   return new Failure("usage", message, { nextCommand });
 }
 
-/** What was left out is asked for if someone can be asked and something is known. */
+/** Asks for a missing first argument at a terminal. */
 async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
@@ -98,7 +98,7 @@ function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown 
   return new Failure(reason.kind, error.message, error.details);
 }
 
-/** Says what went wrong, on stderr, in the form that was asked for. */
+/** Reports an error on stderr, in the output format of the command. */
 async function tell(
   terminal: Terminal,
   error: unknown,
@@ -260,7 +260,7 @@ function knows(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
-/** A flag that someone expects to take a secret: one that sounds alike would keep it in the open. */
+/** The flags to use instead of a flag that would take a secret on the command line. */
 function insteadOfSecret(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
@@ -277,7 +277,7 @@ interface Typing {
 
 async function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Promise<Failure> {
   const [first = "", ...rest] = complaint.trim().split("\n");
-  // What was typed after a flag that does not exist may be a secret: it is not repeated.
+  // The value of an unknown flag may be a secret: it is not repeated.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
   const suggestion = rest
     .join(" ")
@@ -325,7 +325,7 @@ function tooMany(message: string, known: readonly string[]): string | undefined 
 
 /**
  * A value that is not one of an option's or argument's choices, in the words of the same value in a variable: the option is
- * named by its words and its placeholder (`--output <format>`: "output format") if these make a name, else as it is typed.
+ * named by its words and its placeholder (`--output <format>`: "output format") if these make a name, else by its flag.
  */
 function invalidChoice(message: string): InvalidChoice | undefined {
   const option =

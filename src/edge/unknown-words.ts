@@ -46,7 +46,7 @@ const synonyms: readonly (readonly string[])[] = [
 ];
 
 /**
- * @param command the one that did not know the first of its words
+ * @param command the command whose first word is unknown
  * @param suggestion a word that is spelled alike
  */
 export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {

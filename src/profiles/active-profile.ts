@@ -22,7 +22,7 @@ import {
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { flags, settingOf } from "../next-step.ts";
 
-/** What the embedded service gives its own two profiles. */
+/** Access of the profiles `sandbox` and `sandbox-eu` to the embedded service. */
 export interface SandboxAccess {
   readonly organizationId: string;
   readonly oauth?: OAuthSettings;
@@ -45,7 +45,7 @@ export interface ActivationTools {
 
 type Ways = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Keeps the first answer: one command run, one keychain request for each profile; a failure is tried again when asked again. */
+/** Keeps the first result, so that a profile's command or keychain is used once; after a failure the next call tries again. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   return () => {
@@ -78,7 +78,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   return secretFrom(source.command, { ...shellOptions(tools), flag, profile: profile.name });
 }
 
-/** Few profiles have a command: what runs it is loaded for them. */
+/** Loaded on first use: few profiles have a command. */
 const secretFrom: typeof secretFromCommand = async (command, options) =>
   (await import("./shell-command.ts")).secretFromCommand(command, options);
 

@@ -30,7 +30,7 @@ function parseAddress(text: string, label: string): URL {
 }
 
 /**
- * The base URL of a region as it is kept and compared: origin and path, no slash at the end.
+ * The normal form of a region's base URL: origin and path, no slash at the end.
  * @param label what a message calls it, such as `--base-url` or `INTEG_BASE_URL`
  * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
  */
@@ -41,7 +41,7 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 }
 
 /**
- * A base URL as it is typed now: the prefixes of both contracts are appended to it (§4) and do not belong to it.
+ * Checks a base URL that a person typed: it must not end in the prefix of a contract, which integ appends (§4).
  * @param typed how the flag or variable is before its value, such as `--base-url ` or `INTEG_BASE_URL=`
  * @throws Failure `usage` as `checkBaseUrl`, and if it ends in such a prefix
  */
@@ -81,7 +81,7 @@ export function checkRegionOfHost(base: string, region: string): void {
 }
 
 /**
- * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
+ * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept unchanged and it
  * may have a query (RFC 6749 §3.2).
  */
 export function checkEndpoint(text: string, label = "endpoint"): string {

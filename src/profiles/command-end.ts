@@ -35,7 +35,7 @@ export async function killCommand(
   const found = new Set([pid]);
   for (let round = 0, known = 0; round < rounds && known < found.size; round++) {
     known = found.size;
-    // What is stopped starts nothing more: once none is new, all are found.
+    // A stopped process starts no other: once a round finds no new one, all are found.
     for (const one of found) kill(one, "SIGSTOP");
     addDescendants(found, list());
   }

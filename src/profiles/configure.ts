@@ -28,7 +28,7 @@ export type NewCredential = GivenSecret &
 
 export type NewOAuthSettings = Pick<OAuthSettings, "token_endpoint" | "audience" | "issuer" | "scope" | "client_auth">;
 
-/** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
+/** Settings of a profile. In a change, an absent key keeps the old value, and null removes it. */
 export interface ProfileSettings {
   readonly region?: Region;
   readonly base_url?: string;
@@ -51,7 +51,7 @@ export interface ProfileStores {
 
 export interface Configured {
   readonly profile: Profile;
-  /** What a person must know: a credential that was dropped, a keychain that is not there. */
+  /** Notes for the person: a removed credential, a missing keychain. */
   readonly notes: readonly string[];
 }
 
@@ -87,9 +87,8 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
 }
 
 /**
- * What a change of addresses takes away: a credential whose origins are no longer those it was given for, and at another
- * base URL also what its host was trusted with: the token endpoint that gets new clients' secrets, and the way its key
- * becomes a token. What the same change gives again stays.
+ * Removes settings that belong to the old address: the credential if its origins change; at another base URL also the token
+ * endpoint, which gets new clients' secrets, and the legacy token settings. Settings that the same change gives again stay.
  */
 function withoutForeign(
   before: Profile,
@@ -270,7 +269,7 @@ export async function removeProfile({ store, credentials }: ProfileStores, name:
   return removed;
 }
 
-/** The old secret is removed when nothing names it any more. */
+/** Removes the old secret if the profile no longer names it. */
 async function forgetReplaced(
   credentials: Credentials,
   before: Profile | undefined,

@@ -24,11 +24,11 @@ export interface SavedSecret extends KeptSecret {
 
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
-/** Remembered for a day: a machine without a keychain need not be asked at every `profiles add`. */
+/** Remembered for a day, so that not every `profiles add` looks for a missing keychain. */
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** Space asked for when trying out: more than any secret needs. */
+/** Bytes that `tryOut` writes: more than any secret needs. */
 const tryOutBytes = 16 * 1024;
 
 export interface CredentialOptions {
@@ -145,7 +145,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Undefined: there is a keychain. Empty: none was asked for. Else why there is none, in words. */
+  /** @returns undefined if there is a keychain; an empty text if it is switched off; else why there is none, in words */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();

@@ -8,7 +8,7 @@ import { requireInstalled } from "../disk/installed-packages.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";
 
-/** What the keychain answered. `why` is the system's own word for the trouble. */
+/** Result of a keychain request. `why` is the system's own error message. */
 export type KeychainAnswer =
   | { readonly ok: true; readonly secret: string | null }
   | { readonly ok: false; readonly why: string };

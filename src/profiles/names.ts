@@ -34,8 +34,7 @@ export interface ProfileName {
 }
 
 /**
- * The names of the stored profiles, for completion; none if the file is not as it should be (every command that acts says
- * what is wrong with it).
+ * The names of the stored profiles, for completion; none if the file is broken (other commands report it).
  * @param configDir the configuration folder
  */
 export function readProfileNames(configDir: string): ProfileName[] {

@@ -1,4 +1,4 @@
-// The format of profiles.json: its schema, where a text breaks it, and what the file says of the journal.
+// The format of profiles.json: its schema, the place of an error, and the journal settings.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -36,7 +36,7 @@ const ClientAuth = z.enum(["client_secret_basic", "client_secret_post"], {
   error: "must be client_secret_basic or client_secret_post",
 });
 
-/** What the organization's setup gives for the token exchange (§5.2 rule 3). */
+/** Settings of the token exchange, from the organization's setup (§5.2 rule 3). */
 const oauthFields = {
   token_endpoint: Endpoint,
   audience: z.optional(z.string()),
@@ -173,7 +173,7 @@ export function formatOf(path: string): {
   };
 }
 
-/** What a profile says of the journal that its changes are kept in. */
+/** The journal settings of a profile. */
 export interface ProfileJournal {
   readonly journal?: string | undefined;
   /** Prints the journal's keys. */
@@ -183,7 +183,7 @@ export interface ProfileJournal {
 }
 
 /**
- * Under the same check as the store's: a file that cannot be read must not make another journal of the team's.
+ * Reads the journal settings with the store's checks: an unreadable file must not select another journal.
  * @param name the profile's; the default one's if there is none
  * @throws Failure `usage` if the file is broken or another user could have written it
  */

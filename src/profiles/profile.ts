@@ -1,4 +1,4 @@
-// What a profile is, without the schema library: help and completion load this.
+// Types and rules of profiles, without the schema library: help and completion load this.
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import { areSameOrigins, originOf } from "./address.ts";
@@ -56,7 +56,7 @@ export function credentialAgain({ name, credential }: Profile): NextCommand {
 /** Which part of the API a credential is for. */
 export type Contract = "v1" | "legacy";
 
-/** What a stored profile lacks to act under a contract, as far as that is known without its secret; nothing if it can. */
+/** What a stored profile lacks to act under a contract, judged without its secret; undefined if nothing. */
 export function lackOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
@@ -106,7 +106,7 @@ export interface StoredProfiles {
 /** How the profile was chosen. */
 export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
 
-/** Who we are and where, before any credential is fetched. */
+/** The chosen profile's address and identity, before any credential is read. */
 export interface ProfileFacts {
   /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
   readonly id: string;
@@ -119,11 +119,11 @@ export interface ProfileFacts {
   readonly serviceVersion?: string;
   /** The token exchange that the profile knows of, whatever its own credential is. */
   readonly oauth?: OAuthSettings;
-  /** What a person should know about the choice, for stderr. */
+  /** Notes about the choice, for stderr. */
   readonly notes: readonly string[];
 }
 
-/** Who a command acts as: the chosen profile and the way to its credentials. Nothing secret is read before it is asked for. */
+/** The chosen profile and the way to its credentials. No secret is read before `credential` or `legacy` is called. */
 export interface ActiveProfile extends ProfileFacts {
   /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;

@@ -50,7 +50,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
   });
 }
 
-/** `INTEG_ORGANIZATION_ID` serves a profile that names no organization; one that does keeps its own. */
+/** The profile's own organization, else `INTEG_ORGANIZATION_ID`. */
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
   const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
   const own = profile.organization_id?.toLowerCase();
@@ -150,10 +150,10 @@ function nothingChosen(stored: StoredProfiles): Failure {
   });
 }
 
-/** Used instead of the stored profiles if they do not count. */
+/** No stored profiles, if `needsStored` is false. */
 export const noneStored: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
-/** Whether the stored profiles have a say in the choice: reading them is a good part of a start. */
+/** True if the choice depends on the stored profiles: reading them is a large part of a start. */
 export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
   if (flagProfile === "env") return false;
   if (flagProfile === undefined && variable(env, "INTEG_BASE_URL") !== undefined) return false;
@@ -161,7 +161,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return named === undefined || !sandboxRegions.has(named);
 }
 
-/** Whether nothing says which of the stored profiles it is: a person can be asked then. */
+/** True if neither flag, environment nor default chooses one of the stored profiles: a person can be asked then. */
 export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isSaid = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
@@ -227,7 +227,7 @@ export function profileVariablesIn(env: Environment): string[] {
   );
 }
 
-/** What the environment says, secrets left where they are. */
+/** The profile `env`, without its secrets. */
 export interface EnvironmentProfile {
   readonly baseUrl: string;
   readonly region: Region;

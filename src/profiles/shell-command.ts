@@ -8,7 +8,7 @@ import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
-/** What a command prints is read up to here; more is neither a key nor a token. */
+/** Longest output that is read; more is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
 /** How long its output is waited for after it ended, if a process it left behind keeps the pipe open. */
@@ -80,8 +80,8 @@ interface Patience {
 }
 
 /**
- * Waits for the end of the child and of its streams; past the limit, or when it is called off, the child is killed with all
- * that it has started, and waited for: what is said afterwards of a secret stays true.
+ * Waits for the end of the child and of its streams; past the limit, or when it is cancelled, the child is killed with all its
+ * descendants, and waited for: afterwards no process of the command reads the secret.
  */
 function endOf(
   child: ChildProcess,

@@ -92,7 +92,7 @@ class FileProfileStore implements StoredProfiles {
     return profile;
   }
 
-  /** Changes a profile as it is at that moment; `change` sees the newest state and may throw to change nothing. */
+  /** Changes a profile under the lock; `change` gets the newest state and may throw to change nothing. */
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
@@ -130,7 +130,7 @@ class FileProfileStore implements StoredProfiles {
     ensurePrivateFolder(this.#folder);
     const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
-      // What would not be read again is never written.
+      // Never writes a file that the next read would refuse.
       const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
       this.#write(next.data);
@@ -176,7 +176,7 @@ class FileProfileStore implements StoredProfiles {
 /** The stored profiles. */
 export type ProfileStore = Pick<FileProfileStore, keyof FileProfileStore>;
 
-/** What a person typed for a setting that has a flag of its own. */
+/** The flag of a setting, for messages. */
 const flagOf: ReadonlyMap<string, string> = new Map([
   ["organization_id", flags.organizationId],
   ["legacy.url", flags.accessTokenEndpoint],

@@ -1,12 +1,12 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** What a fault asks of the service itself (the rest of a fault happens on the wire). */
+/** Effects of a fault within the service; its other effects happen on the wire. */
 export interface Wishes {
   /** The creation stays pending for so many inspections. */
   readonly pending?: number;
   /** `withheld`: the response that completes carries no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** What a creation leaves behind: a reservation that was given up, or work whose outcome no one knows. */
+  /** The result of a creation that fails: an abandoned reservation, or work with an unknown outcome. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** A pending client has its client_id already. */
   readonly clientId?: "early";
@@ -54,7 +54,7 @@ export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
 
-/** A refusal that is thrown leaves the state as it was; one that is returned keeps what the operation changed. */
+/** A thrown refusal undoes the changes of the operation; a returned one keeps them. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
 /** A header's only value. */

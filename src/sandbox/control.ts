@@ -7,7 +7,7 @@ import { byId, type OAuthClientRecord, type RegionState, type State, clientStatu
 
 const time = z.optional(z.nullable(z.int()));
 
-/** Times are epoch milliseconds. A field that is left out stays as it is. */
+/** Times are epoch milliseconds. A field that is left out keeps its value. */
 export const controlBodies = {
   fault: z.strictObject({ fault: z.string() }),
   oauthClient: z.strictObject({

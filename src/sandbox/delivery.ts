@@ -43,7 +43,7 @@ async function deliverSlowly(response: ServerResponse, given: { body: Buffer; by
   response.end();
 }
 
-/** Waits until more may be written, or no one reads any more. */
+/** Waits until the response takes more, or its connection is closed. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -91,7 +91,7 @@ export async function deliver(
   response.end(body);
 }
 
-/** Text that a terminal, a spreadsheet or a log must not take at its word. */
+/** Text with effects in a terminal, a spreadsheet or a log. */
 export const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
@@ -145,7 +145,7 @@ function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): 
   if (how === "no-data") delete list.data;
 }
 
-/** An error object that marks itself so (§7); another body as it is. */
+/** Sets `retryable` of an error object (§7); any other body stays unchanged. */
 function withRetryable(body: string, retryable: boolean): string {
   if (!body.includes('"retryable"')) return body;
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
@@ -196,7 +196,7 @@ function gzipBomb(): Buffer[] {
   return Array.from({ length: 80 }, () => member);
 }
 
-/** The body that replaces a good one. `truncated` ends in the middle, and says so to no one: its length fits. */
+/** The body that replaces a good one. `truncated` ends in the middle; its Content-Length fits. */
 export function strangeBody(kind: NonNullable<FaultEffects["body"]>, good: string): StrangeBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => StrangeBody> = {

@@ -113,7 +113,7 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
-/** A row that someone changed between two pages. */
+/** A row that was changed between two pages. */
 function updated(row: string, now: number): string {
   const entity = JSON.parse(row) as { status: string };
   const status = entity.status === "active" ? "inactive" : "active";
@@ -127,7 +127,7 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const binding = bindingOf(call, given);
   const asked = Math.min(startOf(call, binding), rows.total);
   const isLater = asked > 0;
-  // What a row that was made meanwhile does to a walk (§4.3 rule 4): the page begins with a row that was there before.
+  // As if a row had been created meanwhile (§4.3 rule 4): the page begins with the last row of the page before.
   const start = isLater && call.wishes.rows === "repeated" ? asked - 1 : asked;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;

@@ -166,7 +166,7 @@ export class Host {
   }
 
   #logLine(logged: LoggedRequest, note: string): void {
-    // What a client sent is shown with its control characters escaped: the line goes to a terminal.
+    // The line goes to a terminal: control characters of the request are escaped.
     const path = JSON.stringify(logged.path).slice(1, -1);
     this.#log?.(
       `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,

@@ -63,7 +63,7 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** A name as it is in an e-mail address. */
+/** A name in the letters of an e-mail address. */
 function plain(name: string): string {
   return name
     .toLowerCase()
@@ -103,7 +103,7 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** How many entities of a type there are; of all if none is named; 0 for a type that no one has. */
+/** The number of entities of a type; null counts all types. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;

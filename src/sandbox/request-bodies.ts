@@ -82,7 +82,7 @@ export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schem
   );
 }
 
-/** What the field must be. zod/mini has no words of its own. */
+/** The rule that a field breaks, in words: zod/mini has no messages. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -82,7 +82,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The response to what is not HTTP: no request was read, so it goes to the socket as it is. */
+/** The response to bytes that are not HTTP, in the form that is written to the socket. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);

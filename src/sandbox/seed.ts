@@ -132,7 +132,7 @@ function accessKeys(region: Region, given: { secret: string; now: number }): Acc
   ];
 }
 
-/** `boundEmail` is required of every key (§2.4); one that is bound to no user carries this. */
+/** `boundEmail` is required of every key (§2.4); a key without a user has this address. */
 export function serviceEmail(region: Region): string {
   return `integrations@${region}.sandbox.example`;
 }

@@ -43,7 +43,7 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** The service's response. Never throws: what is refused, and what breaks inside, is an error object. */
+  /** The service's response. Never throws: a refusal and a bug are error objects too. */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);
@@ -117,7 +117,7 @@ export interface Rate {
   readonly perSecond: number;
 }
 
-/** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, met by a loop that does nothing else */
+/** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, reached only by a loop without other work */
 export const everydayRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const mostBuckets = 10_000;

@@ -66,7 +66,7 @@ export interface AccessKeyRecord {
   generation: number;
 }
 
-/** Credentials made with the state; kept in clear because `sandbox status` shows them to their only user. */
+/** Credentials made with the state; stored in clear text, since `sandbox status` prints them. */
 export interface SeededCredentials {
   readonly apiKey: string;
   readonly secondApiKey: string;

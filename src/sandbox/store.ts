@@ -9,7 +9,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** What a process that was killed during a change leaves beside the file. */
+/** A process that is killed during a change leaves this file. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 
@@ -73,7 +73,7 @@ async function whileLocked<T>(path: string, work: () => T): Promise<T> {
 export class Store {
   readonly #path: string;
   readonly #fresh: () => State;
-  /** The file as it was last read or written. */
+  /** The file at the last read or write. */
   #known: { readonly text: string; readonly state: State } | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
@@ -84,12 +84,12 @@ export class Store {
     this.#fresh = fresh;
   }
 
-  /** The state as it is now. Read it before the next `await`; never change it. */
+  /** The newest state. Read it before the next `await`; never change it. */
   async current(): Promise<State> {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** The state as it is now, or as it was before a reset; after `current()` only. */
+  /** The newest state, or the last one before a reset; after `current()` only. */
   latest(): State {
     return this.#read() ?? this.#known!.state;
   }

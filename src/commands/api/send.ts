@@ -8,7 +8,7 @@ import { printList } from "../running/list-walk.ts";
 import { whereOf, read, readAnswer } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { JsonText } from "../../api/json/json-text.ts";
+import { isObject, JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../../output/visible-text.ts";
 import { quotedWord } from "../../next-step.ts";
 
@@ -93,7 +93,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Repeated after 429 alone: else whether it may be repeated is not known here, and nothing is written down. */
+/** Retried after 429 only: integ does not know whether another failed change may be repeated. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -126,7 +126,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // A table that no one asked for: the response as it came says more.
+  // The default format, table, shows less than the response itself.
   const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isAsItCame ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
@@ -144,10 +144,6 @@ function kindOf(text: string): "text" | "object" | "rows" {
   }
   if (!Array.isArray(value)) return isObject(value) ? "object" : "text";
   return value.every(isObject) ? "rows" : "text";
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 async function printArray({ output }: Context, text: string, isRead: boolean): Promise<void> {
@@ -182,7 +178,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** The path with the walk's parameters; what else was typed stays as it was typed. A limit that was typed stays too. */
+/** The path with the walk's parameters; every other parameter keeps its spelling, and a typed limit stays. */
 export function withParameters(
   path: string,
   { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
@@ -233,7 +229,7 @@ export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefin
     method,
     path: inQuery ? withQuery(path, fields) : path,
     headers: {
-      ...(body !== undefined && !hasContentType(headers) && { "content-type": "application/json" }),
+      ...(body !== undefined && !("content-type" in headers) && { "content-type": "application/json" }),
       ...headers,
     },
     body,
@@ -302,10 +298,6 @@ function headerOf(text: string): readonly [string, string] {
     });
   // Names are case-insensitive (RFC 9110 §5.1): one spelling, so that none is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
-}
-
-function hasContentType(headers: Readonly<Record<string, string>>): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
 }
 
 function withQuery(path: string, fields: readonly Field[]): string {

@@ -7,7 +7,7 @@ import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
-/** A question to the service is asked once, and waited for no longer: the person wants to know it now. */
+/** Each check sends one request and waits this long. */
 const limitMs = 5000;
 
 export const command = defineVerb({
@@ -90,7 +90,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
     const { found, failure } = await diagnosed({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // What prevents several checks is one problem, and its row alone says what to do: the others were not made.
+    // A failure that prevents several checks is reported once, with what to do; the other rows say "not checked".
     const first = failure && told.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : found));
     if (failure && !first) told.set(failure, found[0]!);
@@ -134,7 +134,7 @@ async function diagnosed(
   }
 }
 
-/** What the operating system refused, such as a write to a full disk: what the doctor is asked about, not its end. */
+/** The message of a failed system call, such as a write to a full disk: it is a finding, and does not end the doctor. */
 function systemWords(error: unknown): string | undefined {
   return error instanceof Error && "syscall" in error
     ? `The operating system refused a call: ${error.message}`

@@ -1,5 +1,4 @@
-// What a check of `integ doctor` is about and what it finds. No secret is ever in a diagnosis: it is made to be pasted into
-// a ticket.
+// The checks of `integ doctor` and their findings. No secret is in a finding: people paste it into tickets.
 import type { Service } from "../../api/connect.ts";
 import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";

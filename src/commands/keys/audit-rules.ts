@@ -1,4 +1,4 @@
-// What makes an access key a risk (§2.4, §3.2), from its row alone: findings, and what the row does not let anyone judge.
+// The rules of the audit: findings about an access key (§2.4, §3.2) from its row alone, and rules that the row does not decide.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { Ownership } from "./own-key.ts";
@@ -33,13 +33,13 @@ export interface Finding {
   readonly severity: Severity;
   readonly key_id: string | null;
   readonly key_name: string | null;
-  /** What was seen, with the dates that it rests on. */
+  /** The reason, with its dates. */
   readonly message: string;
   /** What to do about it: a command if one does it. */
   readonly remedy: NextCommand | Advice;
 }
 
-/** A rule that could not be judged for a key: said, not guessed. */
+/** A rule that could not be judged for a key. */
 export interface Unjudged {
   readonly object: "unjudged";
   readonly rule: RuleName;
@@ -49,7 +49,7 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-/** What one key came to, its worst finding first. */
+/** The result for one key, its worst finding first. */
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
@@ -84,9 +84,9 @@ interface Case extends KeyAt {
   readonly caller: Caller;
 }
 
-/** Who asks for the audit: no remedy may lock it out. */
+/** The profile that runs the audit: no remedy may lock it out. */
 export interface Caller {
-  /** As it is in a sentence. */
+  /** Its name in a message: `profile prod`. */
   readonly name: string;
   /** integ can put a new secret in the place of its own. */
   readonly takesSecret: boolean;
@@ -185,7 +185,7 @@ const firstUseMs = 86_400_000;
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   expired_active(subject) {
     const expiry = expiryOf(subject);
-    // What is not known of the expiry is said once, by `no_expiry`.
+    // `no_expiry` reports an unknown expiry.
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
@@ -216,7 +216,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
-    // Said by `never_used`.
+    // `never_used` reports a missing time.
     if (typeof used !== "number" || subject.now - used <= subject.limits.maxIdleMs) return fine;
     return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${days(subject.now - used)} ago`, "revoke");
   },
@@ -277,7 +277,7 @@ function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextComma
 /** Clocks differ by this much before a time in the future makes no sense. */
 const clockSkewMs = 5 * 60_000;
 
-/** A key as it was seen at a moment. */
+/** A key, and the moment of the audit. */
 export interface KeyAt {
   readonly key: AccessKey;
   /** Milliseconds since 1970. */

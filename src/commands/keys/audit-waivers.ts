@@ -1,4 +1,4 @@
-// Findings that someone has accepted, each accepted until a date.
+// Findings that are accepted until a date.
 import { Failure } from "../../errors.ts";
 import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts";
 

@@ -119,7 +119,7 @@ async function print(context: Context, report: Report): Promise<void> {
   await writer.end({ nextPageToken: null, hasMore: false });
 }
 
-/** What is not a finding and must be known anyway. */
+/** Notes beside the findings: waivers, keys that were not judged. */
 async function tell({ output }: Context, report: Report): Promise<void> {
   const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");

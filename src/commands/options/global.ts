@@ -252,8 +252,8 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * What was named: by `--contract-version`, else by the version that requests are pinned to (`--service-version`,
- * `INTEG_SERVICE_VERSION`). A profile's own version names none: the current document is then what is asked for.
+ * The version of the document: `--contract-version`, else the version that requests are pinned to (`--service-version`,
+ * `INTEG_SERVICE_VERSION`). A profile's own version does not count: without another version, the current document is requested.
  * @returns undefined if none is named
  * @throws Failure `usage` if two different ones are
  */

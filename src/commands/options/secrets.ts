@@ -76,7 +76,7 @@ export const addSecretOptions = sharedOptions((command) =>
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
-/** What a secret is and who issues it, as the entry says that it belongs to: never the profile that is chosen now. */
+/** Kind and issuer of the secret of an entry, whatever profile is chosen now. */
 export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
     yields: operation.startsWith("access_key.") ? "access_key" : "oauth_client",
@@ -219,7 +219,7 @@ interface AskOptions {
   readonly overlaps?: boolean;
 }
 
-/** @returns the options as they were typed, if they name a destination, nothing is sent, or no one can be asked at a screen */
+/** @returns the typed options if they name a destination, nothing is sent, or there is no terminal */
 export async function askDestination(
   { output }: Context,
   typed: SecretOptions,

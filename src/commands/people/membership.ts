@@ -1,3 +1,4 @@
+import { isObject } from "../../api/json/json-text.ts";
 import { Failure } from "../../errors.ts";
 import { columnsFor, printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
@@ -25,7 +26,3 @@ export const command = defineVerb({
     await context.output.resource(body.toString(), { columns: columnsFor([value], []), isRead: true });
   },
 });
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

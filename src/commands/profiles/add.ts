@@ -65,7 +65,7 @@ export const command = defineVerb({
   },
 });
 
-/** The name of a profile that is not there yet. @throws Failure `usage` if no one can be asked or no answer is given */
+/** Asks for the name of the new profile. @throws Failure `usage` without a terminal or an answer */
 export async function askName(context: Context): Promise<string> {
   const { checkProfileName } = await import("../../profiles/names.ts");
   const store = await context.profiles.store();

@@ -9,7 +9,7 @@ import type { Profile } from "../../profiles/profile.ts";
 /** Declares the flags of a profile. No flag takes a secret as its value. */
 export const addProfileOptions = sharedOptions((command) =>
   command
-    .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"]))
+    .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"] as const))
     .option("--base-url <url>", "The organization's regional API host, https://…")
     .option("--organization-id <uuid>", "The organization's id; the legacy contract (keys, people) needs it")
     .option("--journal <address>", "Address of a team's journal, without a password (postgresql://…); empty: none")
@@ -24,7 +24,7 @@ export const addProfileOptions = sharedOptions((command) =>
           "--basic-style <style>",
           "How HTTP Basic sends the key (one of: apikey-user, key-as-user; default: apikey-user)",
         )
-        .choices(["apikey-user", "key-as-user"]),
+        .choices(["apikey-user", "key-as-user"] as const),
     )
     .option("--client-id <id>", "Client id, to use OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "Read the client secret from standard input")
@@ -39,7 +39,7 @@ export const addProfileOptions = sharedOptions((command) =>
           "--client-auth <method>",
           "Client authentication (one of: client_secret_basic, client_secret_post; default: client_secret_basic)",
         )
-        .choices(["client_secret_basic", "client_secret_post"]),
+        .choices(["client_secret_basic", "client_secret_post"] as const),
     )
     .option(
       "--access-token-command <command>",
@@ -52,7 +52,7 @@ export const addProfileOptions = sharedOptions((command) =>
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
- * What was typed, checked, with the secret read from where the flags say. `undefined` keys were not typed.
+ * The checked settings of the typed flags, with the secret. Settings without a flag are absent.
  * @param before the profile that is changed: what a change does not name stays
  */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
@@ -69,7 +69,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   // Last: no secret is asked for or read if anything else is wrong.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
-    ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
+    ...(flags.region !== undefined && { region: flags.region }),
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
     ...(flags.organizationId !== undefined && { organization_id: flags.organizationId.toLowerCase() || null }),
     ...(flags.journal !== undefined && { journal: flags.journal || null }),
@@ -139,28 +139,24 @@ async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<Prof
   };
 }
 
-/** What is not an address at all is refused where addresses are checked. */
+/** True if the change leads to another origin, or to an invalid address, which `checkAddresses` refuses. */
 async function movesAway(from: string, to: string | undefined): Promise<boolean> {
   const { originOf } = await import("../../profiles/address.ts");
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** What is changed of a key that stays: nothing if another key is given. */
+/** Changes to a key that stays; undefined if another key is given. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
   if (apiKeyId === undefined && basicStyle === undefined) return undefined;
   return {
     ...(apiKeyId !== undefined && { key_id: apiKeyId || null }),
-    ...(basicStyle !== undefined && { basic_style: styleOf(basicStyle) }),
+    ...(basicStyle !== undefined && { basic_style: basicStyle }),
   };
 }
 
-function styleOf(typed: string): "apikey-user" | "key-as-user" {
-  return oneOf("--basic-style", typed, ["apikey-user", "key-as-user"]);
-}
-
-/** What the profile would be refused for when it is kept. */
+/** Refuses addresses that the profile could not be stored with. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, tokenScope, accessTokenEndpoint, organizationId } = flags;
   const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
@@ -208,7 +204,7 @@ async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewC
     );
   if (wantsClient(flags)) return clientOf(context, flags);
   if (!wantsKey) return undefined;
-  const basic_style = styleOf(flags.basicStyle ?? "apikey-user");
+  const basic_style = flags.basicStyle ?? "apikey-user";
   const given = await secretOf(context, { stdin: flags.apiKeyStdin, command: flags.apiKeyCommand, what: "API key" });
   const key_id = flags.apiKeyId || undefined;
   return { kind: "api_key", basic_style, ...(key_id !== undefined && { key_id }), ...given };
@@ -233,10 +229,7 @@ async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCrede
 function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<ProfileSettings["oauth"]> {
   return {
     token_endpoint: tokenEndpoint,
-    client_auth: oneOf("--client-auth", flags.clientAuth ?? "client_secret_basic", [
-      "client_secret_basic",
-      "client_secret_post",
-    ]),
+    client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
     // An empty one is none.
@@ -268,17 +261,11 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** A hidden prompt; if no one can be asked, the flags that would do. */
+/** A hidden prompt; without a terminal the failure names the flags. */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";
   return context.output.ask(what, { hidden: true, flag });
-}
-
-function oneOf<T extends string>(flag: string, value: string, known: readonly T[]): T {
-  const found = known.find((one) => one === value);
-  if (!found) throw invalidValue(flag, value, { hint: `Choose one of ${known.join(", ")}.` });
-  return found;
 }
 
 function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof ProfileFlags): void {

@@ -7,7 +7,7 @@ import { shell } from "../../next-step.ts";
 /** A person does not wait long at the end of a setup. */
 const limitMs = 5_000;
 
-/** Asks a person, if neither `--verify` nor `--no-verify` was typed; if no one can be asked, nothing is sent. */
+/** Asks a person, if neither `--verify` nor `--no-verify` was typed; without a terminal nothing is sent. */
 export async function wantsTestCall({ output }: Context, typed: boolean | undefined): Promise<boolean> {
   return typed ?? (output.interactive && (await output.confirm("Send a test request with this credential?")));
 }

@@ -1,4 +1,4 @@
-// What a profile is still needed for, said before it is removed and when it is bound elsewhere.
+// Warnings of unfinished changes before a profile is removed or gets another address.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -10,7 +10,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** Warns of changes that only this profile can finish: one that is added again under its name is another one. */
+/** Warns of changes that only this profile can finish: a new profile of the same name is another profile. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
@@ -30,7 +30,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** A journal that cannot be read keeps no one from changing a profile. */
+/** An unreadable journal is a warning: the profile is changed anyway. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

@@ -1,5 +1,5 @@
-// `integ sandbox tour`: the main job in a few screens. Nothing is faked: every step is this very program,
-// started as a person would start it, against a server of its own that breaks where the step says so.
+// `integ sandbox tour`: the main job in a few screens. Every step runs this program in a process of its own,
+// against a sandbox of the tour that fails where a step needs it.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

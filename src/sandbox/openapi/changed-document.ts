@@ -50,7 +50,7 @@ const changes: Readonly<Record<Change, (document: Tree) => void>> = {
   "other-version": (document) => void Object.assign(at(document, "info"), { "x-contract-version": "2027-01-01" }),
 };
 
-/** @param body a published specification; anything else stays as it is */
+/** @param body a published specification; anything else stays unchanged */
 export function changedDocument(body: string, change: Change): string {
   if (!body.startsWith('{"openapi"')) return body;
   const document: Tree = JSON.parse(body);
