@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { Contents, Shelf } from "../../src/journal/file/contents.ts";
-import { scanBytes } from "../../src/journal/file/scan.ts";
+import { type Damage, type Found, scanBytes } from "../../src/journal/file/scan.ts";
 import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { fileJournal } from "../support/file-journal.ts";
@@ -54,7 +54,8 @@ interface Kept {
 
 /** What is left of the journal, found in memory: thousands of states a second. */
 function survey(bytes: Buffer): Kept {
-  const scan = scanBytes(bytes, { offset: 0, line: 1 });
+  const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
+  scanBytes(bytes, { offset: 0, line: 1 }, scan);
   const contents = new Contents();
   contents.add(scan);
   const entries = [...new Shelf(contents).candidates({ all: true })];

@@ -1,8 +1,9 @@
 // What the sound records of a file are together: entries, and what contradicts, repeats or breaks the order.
+import { hash } from "node:crypto";
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
 import { contentOf, entryIn, finishedEntryIn, macOf, type RecordLine, type Signed } from "../record.ts";
-import type { Damage, Found, Scan } from "./scan.ts";
+import type { Damage, Found } from "./scan.ts";
 
 /** A sound record in the wrong place: one that was appended again, or whose order was changed. */
 export interface Misplaced {
@@ -13,23 +14,37 @@ export interface Misplaced {
 
 interface Slot {
   readonly lines: RecordLine[];
-  /** How long the text of its intent is. */
-  readonly intentLength: number;
+  /** A digest of the text of its intent. */
+  readonly intent: string;
   entry: Entry | undefined;
 }
 
 const intentEnd = '},"result":{';
 
-function intentLengthOf({ content: { bytes, end }, intentStart }: RecordLine): number {
+function intentOf({ content: { bytes, end }, intentStart }: RecordLine): string {
   const to = bytes.indexOf(intentEnd, intentStart, "latin1");
-  return (to < 0 ? end : to + intentEnd.length) - intentStart;
+  return hash("sha256", bytes.subarray(intentStart, to < 0 ? end : to), "base64");
 }
 
-/** Whether the intents of two records are the same text. */
-function hasIntent(record: RecordLine, first: RecordLine, length: number): boolean {
-  const [one, other] = [record.content.bytes, first.content.bytes];
-  const [from, start] = [record.intentStart, first.intentStart];
-  return from + length <= record.content.end && one.compare(other, start, start + length, from, from + length) === 0;
+/** Reads bytes of the file again. */
+export type ReadAgain = (offset: number, length: number) => Buffer;
+
+/** The same record without its bytes, which are read again when they are asked for. */
+function withoutBytes(record: RecordLine, { offset, text }: Found, read: ReadAgain): RecordLine {
+  const { content, intentStart, macEnd } = record;
+  const [start, length] = [text.start, text.end - text.start];
+  return {
+    ...record,
+    intentStart: intentStart - start,
+    macEnd: macEnd - start,
+    content: {
+      get bytes() {
+        return read(offset, length);
+      },
+      start: content.start - start,
+      end: content.end - start,
+    },
+  };
 }
 
 export class Contents {
@@ -50,11 +65,14 @@ export class Contents {
   #lastOffset = 0;
   readonly #slots = new Map<string, Slot>();
   #newest: string | undefined;
-  readonly #mayRepeat: boolean;
+  readonly #archive: ReadAgain | undefined;
 
-  /** @param options.mayRepeat a second copy of a record is not damage: a crash came before it was left out of the journal */
-  constructor({ mayRepeat = false }: { readonly mayRepeat?: boolean } = {}) {
-    this.#mayRepeat = mayRepeat;
+  /**
+   * @param archive of the archive, which is too long for memory: reads its records again. A second copy of a record is no damage
+   * there: a crash came before it was left out of the journal.
+   */
+  constructor(archive?: ReadAgain) {
+    this.#archive = archive;
   }
 
   get isWhole(): boolean {
@@ -62,12 +80,13 @@ export class Contents {
   }
 
   /** Takes in what was found after all that it knows. */
-  add({ found, damage }: Pick<Scan, "found" | "damage">): void {
+  add({ found, damage }: { readonly found: readonly Found[]; readonly damage: readonly Damage[] }): void {
     this.damage.push(...damage);
     for (const one of found) this.#add(one);
   }
 
-  #add({ record, offset, line, text }: Found): void {
+  #add(found: Found): void {
+    const { record, offset, line, text } = found;
     const [lastSum, lastOffset] = [this.lastSum, this.#lastOffset];
     [this.lastSum, this.#lastOffset] = [record.sum, offset];
     const isFirst = !this.isJournal;
@@ -86,19 +105,23 @@ export class Contents {
     if (!isFirst && record.after !== lastSum && !isExplained()) this.breaks.push(line);
     const { id, n } = record;
     const slot = this.#slots.get(id);
+    const intent = intentOf(record);
+    const kept = this.#archive === undefined ? record : withoutBytes(record, found, this.#archive);
     if (slot === undefined) {
-      this.#slots.set(id, { lines: [record], intentLength: intentLengthOf(record), entry: undefined });
+      this.#slots.set(id, { lines: [kept], intent, entry: undefined });
       if (this.#newest === undefined || id > this.#newest) this.#newest = id;
       return;
     }
-    const [first, last] = [slot.lines[0]!, slot.lines.at(-1)!];
-    if (!hasIntent(record, first, slot.intentLength)) {
+    if (intent !== slot.intent) {
       const bytes = text.bytes.subarray(text.start, text.end);
       this.damage.push({ offset, line, bytes, reason: `it contradicts an earlier record of entry ${id}` });
-    } else if (n > last.n) {
-      slot.lines.push(record);
+    } else if (n > slot.lines.at(-1)!.n) {
+      slot.lines.push(kept);
       slot.entry = undefined;
-    } else if (!this.#mayRepeat || !slot.lines.some((one) => one.n === n && contentOf(one) === contentOf(record)))
+    } else if (
+      this.#archive === undefined ||
+      !slot.lines.some((one) => one.n === n && contentOf(one) === contentOf(record))
+    )
       this.misplaced.push({ id, line });
   }
 
@@ -108,7 +131,9 @@ export class Contents {
 
   get(id: string): Entry | undefined {
     const slot = this.#slots.get(id);
-    return slot && (slot.entry ??= entryOf(slot.lines));
+    const entry = slot && (slot.entry ?? entryOf(slot.lines));
+    if (slot && this.#archive === undefined) slot.entry = entry;
+    return entry;
   }
 
   isUnsettled(id: string): boolean {

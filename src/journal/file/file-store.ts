@@ -80,7 +80,7 @@ export class FileStore implements Store {
     this.#waitMs = waitMs;
     this.#health = new DiskHealth(path);
     this.#journal = new RecordFile(path, { now, health: this.#health });
-    this.#archive = new RecordFile(archivePath(path), { now, health: this.#health, mayRepeat: true });
+    this.#archive = new RecordFile(archivePath(path), { now, health: this.#health, isArchive: true });
     this.#locks = new JournalLocks(path, locks);
   }
 

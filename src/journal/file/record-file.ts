@@ -7,7 +7,7 @@ import { isMissing } from "../../disk/error-words.ts";
 import { headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { type Moved } from "../entry.ts";
 import { Contents } from "./contents.ts";
-import { type Damage, type Found, type LineStart, readBytes, scanBytes } from "./scan.ts";
+import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
 import { assertOurs, checkFile, type DiskHealth, otherFormat, SetAside } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -32,6 +32,8 @@ interface Known {
   readonly contents: Contents;
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
+  /** Of the archive: what its records are read from again. */
+  readonly fd: number | undefined;
 }
 
 interface HeaderChoice {
@@ -43,25 +45,20 @@ interface HeaderChoice {
 export class RecordFile {
   readonly path: string;
   readonly #now: () => number;
-  readonly #mayRepeat: boolean;
+  readonly #isArchive: boolean;
   readonly #health: DiskHealth;
   readonly #aside: SetAside;
   #known: Known | undefined;
 
-  /** @param parts.mayRepeat see `Contents` */
   constructor(
     path: string,
-    parts: { readonly now: () => number; readonly health: DiskHealth; readonly mayRepeat?: boolean },
+    parts: { readonly now: () => number; readonly health: DiskHealth; readonly isArchive?: boolean },
   ) {
     this.path = path;
     this.#now = parts.now;
-    this.#mayRepeat = parts.mayRepeat === true;
+    this.#isArchive = parts.isArchive === true;
     this.#health = parts.health;
     this.#aside = new SetAside(path, parts.now);
-  }
-
-  #empty(): Contents {
-    return new Contents({ mayRepeat: this.#mayRepeat });
   }
 
   /** Reads what is new; a missing file has no records. Changes nothing. @throws Failure `usage` for a file of another format */
@@ -72,14 +69,19 @@ export class RecordFile {
     } catch (error) {
       if (!isMissing(error)) throw error;
       this.#known = undefined;
-      return { contents: this.#empty(), damage: [], torn: undefined, size: 0, isEmptied: false };
+      return { contents: new Contents(), damage: [], torn: undefined, size: 0, isEmptied: false };
     }
     try {
       checkFile(fd, this.path);
       return this.#refresh(fd);
     } finally {
-      fs.closeSync(fd);
+      this.#close(fd);
     }
+  }
+
+  /** What the archive's records are read from again stays open until the process ends. */
+  #close(fd: number): void {
+    if (this.#known?.fd !== fd) fs.closeSync(fd);
   }
 
   /** Reads every byte again, whatever is known. */
@@ -93,8 +95,8 @@ export class RecordFile {
     const head = readBytes(fd, 0, Math.min(headLength, size));
     const known = this.#knownIn(fd, head);
     const from = known?.anchor ?? { offset: 0, line: 1 };
-    const bytes = readBytes(fd, from.offset, size - from.offset);
-    const contents = known?.contents ?? this.#empty();
+    const again = (offset: number, length: number): Buffer => readBytes(fd, offset, length);
+    const contents = known?.contents ?? new Contents(this.#isArchive ? again : undefined);
     let isKnown = known !== undefined;
     let last: Found | undefined;
     // Damage behind the last sound record is read again next time, so it is not known for good.
@@ -109,13 +111,18 @@ export class RecordFile {
         },
       },
     };
-    scanBytes(bytes, from, scan);
-    if (!contents.isJournal && size > 0) assertOurs(bytes, this.path);
+    let { line } = from;
+    for (const { bytes, offset } of linesOf(fd, from.offset, size)) line = scanBytes(bytes, { offset, line }, scan);
+    if (!contents.isJournal && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
     if (contents.foreign !== undefined) throw otherFormat(this.path, contents.foreign);
     const anchor = last
-      ? { offset: last.offset, line: last.line, bytes: bytes.subarray(last.text.start, last.text.end) }
+      ? {
+          offset: last.offset,
+          line: last.line,
+          bytes: Buffer.from(last.text.bytes.subarray(last.text.start, last.text.end)),
+        }
       : known?.anchor;
-    this.#known = anchor && { contents, head, anchor };
+    this.#known = anchor && { contents, head, anchor, fd: this.#isArchive ? (known?.fd ?? fd) : undefined };
     return { contents, damage: behind, torn: scan.torn, size, isEmptied: size === 0 };
   }
 
@@ -157,7 +164,7 @@ export class RecordFile {
         if (appended) cutBack(appended);
         throw error;
       } finally {
-        if (fd !== undefined) fs.closeSync(fd);
+        if (fd !== undefined) this.#close(fd);
       }
     });
   }

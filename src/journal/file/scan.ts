@@ -20,25 +20,20 @@ export interface Found {
   readonly text: Slice;
 }
 
+/** Takes what is found, one by one. */
 export interface Scan {
-  readonly found: Found[];
-  readonly damage: Damage[];
+  readonly found: { push(found: Found): unknown };
+  readonly damage: { push(damage: Damage): unknown };
   /** What is after the last newline and is not a sound record: an append that a crash cut short, or one under way. */
-  readonly torn: Damage | undefined;
+  torn: Damage | undefined;
 }
 
 /**
  * Cuts bytes that begin at the start of a line into records. Blank lines are not damage: a torn end is followed by one.
  * @param from where the bytes begin in the file
+ * @returns the number of the line behind them
  */
-export function scanBytes(bytes: Buffer, from: LineStart): Scan;
-/** @param scan takes what is found one by one: of a long journal little is kept of each line */
-export function scanBytes(bytes: Buffer, from: LineStart, scan: Draft): Draft;
-export function scanBytes(
-  bytes: Buffer,
-  from: LineStart,
-  scan: Draft = { found: [] as Found[], damage: [] as Damage[], torn: undefined },
-): Draft {
+export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   let line = from.line;
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
@@ -49,20 +44,35 @@ export function scanBytes(
     else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
     start = end + 1;
   }
-  return scan;
+  return line;
 }
 
-interface Draft {
-  readonly found: { push(found: Found): unknown };
-  readonly damage: { push(damage: Damage): unknown };
-  torn: Damage | undefined;
+/** The most bytes that are read at once, unless a line is longer. */
+const pieceLength = 1024 * 1024;
+
+/** Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. */
+export function* linesOf(
+  fd: number,
+  from: number,
+  size: number,
+): Iterable<{ readonly bytes: Buffer; readonly offset: number }> {
+  for (let [offset, length] = [from, pieceLength]; offset < size; ) {
+    const wanted = Math.min(length, size - offset);
+    const bytes = readBytes(fd, offset, wanted);
+    const isLast = bytes.length < wanted || offset + wanted === size;
+    const end = isLast ? bytes.length : bytes.lastIndexOf(newline) + 1;
+    length = end > 0 ? pieceLength : 2 * length;
+    if (end > 0) yield { bytes: bytes.subarray(0, end), offset };
+    if (isLast) return;
+    offset += end;
+  }
 }
 
 /**
  * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
  * tried up to the next start, then without the one byte before that (the former newline).
  */
-function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Draft }): void {
+function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Scan }): void {
   const { base, line, ended, scan } = at;
   const { bytes } = text;
   const starts = recordStarts(text);

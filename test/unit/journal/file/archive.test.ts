@@ -1,10 +1,13 @@
 // Entries that are over move from the journal to the archive beside it, and are found there.
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { EntryProgress } from "../../../../src/journal/entry.ts";
 import type { Intent, Journal } from "../../../../src/journal/journal.ts";
 import { fileJournal } from "../../../support/file-journal.ts";
+import { longJournal, writeJournal } from "../../../support/long-journal.ts";
 import { ada, clock, folder, intent, journalPath } from "../intent.ts";
 
 const shared = clock();
@@ -201,4 +204,33 @@ test("of an entry that is in both, the journal's copy counts", async () => {
   await made(at(path), { fingerprint: "again" });
   expect(await at(path).verify()).toEqual([]);
   expect((await at(path).find(ids[0]!)).state).toBe("abandoned");
+});
+
+test("of a long archive a list, an export and a verification keep places in memory, not its records", async () => {
+  const path = journalPath();
+  const count = 300;
+  writeJournal(archiveOf(path), longJournal(count, { isSettled: true, padding: "x".repeat(100_000) }));
+  writeJournal(path, longJournal(1).slice(0, 1));
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const held = async (): Promise<number> => {
+    // A buffer's memory is given back a moment after its collection.
+    for (let round = 0; round < 3; round += 1) {
+      collect();
+      await new Promise((done) => setTimeout(done, 5));
+    }
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = await held();
+  const journal = at(path);
+  for (const walk of [() => journal.each({ all: true, archived: true }), () => journal.records()]) {
+    let entries = 0;
+    for await (const _ of walk()) {
+      entries += 1;
+      if (entries % 100 === 0) expect((await held()) - before).toBeLessThan(6_000_000);
+    }
+    expect(entries).toBe(count);
+  }
+  expect((await journal.verify()).filter(({ severity }) => severity === "problem")).toEqual([]);
+  expect((await held()) - before).toBeLessThan(6_000_000);
 });

@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
-import { readBytes, scanBytes } from "../../../../src/journal/file/scan.ts";
+import { type Damage, type Found, linesOf, readBytes, scanBytes } from "../../../../src/journal/file/scan.ts";
 import { longJournal } from "../../../support/long-journal.ts";
 import { onDisk } from "../../../support/disk-calls.ts";
 import { folder } from "../intent.ts";
@@ -122,7 +122,8 @@ describe("bytes are cut into records and damage", () => {
   ])("%s", (_what, made) => {
     const parts = made(sound.slice(1));
     const bytes = Buffer.from(parts.map(([text]) => text).join(""));
-    const scan = scanBytes(bytes, { offset: 1000, line: 7 });
+    const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
+    scanBytes(bytes, { offset: 1000, line: 7 }, scan);
     let [offset, line] = [1000, 7];
     const expected: unknown[] = [];
     for (const [text, is] of parts) {
@@ -162,4 +163,15 @@ test("bytes are read up to the end of the file, in as many reads as it takes", a
         : undefined,
   );
   expect(value).toBe("234567");
+});
+
+test("a file is read a piece at a time, and no line is cut, however long it is", () => {
+  const lines = [700_000, 500_000, 3_000_000, 10, 900_000].map((length) => "x".repeat(length));
+  for (const end of ["", "\n"]) {
+    const text = `${lines.join("\n")}${end}`;
+    const pieces = [...linesOf(opened(text), 0, text.length)];
+    expect(pieces.map(({ bytes }) => String(bytes)).join("")).toBe(text);
+    expect(pieces.slice(0, -1).every(({ bytes }) => bytes.at(-1) === 10)).toBe(true);
+    expect(pieces.length).toBeGreaterThan(2);
+  }
 });
