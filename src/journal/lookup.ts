@@ -122,6 +122,12 @@ export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
 }
 
+export function entryNotFound(typed: string): Failure {
+  return new Failure("not_found", `Journal entry ${JSON.stringify(typed)} not found.`, {
+    nextCommand: shell`integ journal list ${flags.all}`,
+  });
+}
+
 /**
  * The entry that a person means by an id or the beginning of one.
  * @throws Failure `not_found`, or `usage` if the beginning fits several entries, which it names.
@@ -134,11 +140,7 @@ export function findEntry(known: readonly Entry[], typed: string): Entry {
   const entries = fitting.slice(0, 5);
   const [first] = entries;
   if (first && fitting.length === 1) return first;
-  if (first === undefined) {
-    throw new Failure("not_found", `Journal entry ${JSON.stringify(typed)} not found.`, {
-      nextCommand: shell`integ journal list ${flags.all}`,
-    });
-  }
+  if (first === undefined) throw entryNotFound(typed);
   const named = entries.map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
   const more = fitting.length > named.length ? `, and ${fitting.length - named.length} more` : "";
   throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${named.join(", ")}${more}.`, {

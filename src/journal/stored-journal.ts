@@ -20,10 +20,19 @@ import type {
   PruneOptions,
 } from "./journal.ts";
 import type { Keys } from "./keys.ts";
-import { type EntryFilter, findEntry, fits, newEntryId, normalizeId } from "./lookup.ts";
+import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import { prunable } from "./prunable.ts";
 import { type EntryRecords, recordContent, recordHash, type Step, stepIn } from "./record.ts";
-import { Busy, type Hold, type Looked, type NewRecord, type Store, untilFree } from "./store.ts";
+import {
+  type Action,
+  Busy,
+  type Hold,
+  type Looked,
+  type NewRecord,
+  type Store,
+  type Transaction,
+  untilFree,
+} from "./store.ts";
 
 export interface JournalOptions {
   /** milliseconds since 1970 */
@@ -104,33 +113,42 @@ export class StoredJournal implements Journal {
     return this.#reading(async () => findEntry(await this.#store.beginning(normalizeId(typed)), typed));
   }
 
-  async #reading<T>(work: () => Promise<T>, meaning?: string): Promise<T> {
+  /** A whole id is not looked for first. */
+  async #idOf(typed: string): Promise<string> {
+    const id = normalizeId(typed);
+    return idPattern.test(id) ? id : (await this.find(typed)).id;
+  }
+
+  #reading<T>(work: () => Promise<T>): Promise<T> {
+    return this.#orFailure("read the journal", undefined, work);
+  }
+
+  /** @throws Failure in words for what the engine's own calls met */
+  async #orFailure<T>(action: Action, meaning: string | undefined, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      throw this.#store.failure(error, "read the journal", meaning);
+      throw this.#store.failure(error, action, meaning);
     }
   }
 
-  async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
+  /** The same of work that leads to a record: it has to be signed. */
+  async #signing<T>(action: Action, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
-    try {
-      return await this.#wait(() => this.#store.admitting(() => this.#admitNow(intent, options)));
-    } catch (error) {
-      throw this.#store.failure(error, "write to the journal", nothingSent);
-    }
+    return this.#orFailure(action, meaning, work);
   }
 
-  async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
-    this.#parts.keys.assertCanSign();
-    try {
-      return await this.#wait(async () => {
-        const key = admission.keyOf(intent, options);
-        return this.#resumeNow(await this.#store.look(intent, key), { intent, options });
-      });
-    } catch (error) {
-      throw this.#store.failure(error, "lock the journal", nothingSent);
-    }
+  admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
+    return this.#signing("write to the journal", nothingSent, () =>
+      this.#wait(() => this.#store.admitting(() => this.#admitNow(intent, options))),
+    );
+  }
+
+  resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    const key = admission.keyOf(intent, options);
+    return this.#signing("lock the journal", nothingSent, () =>
+      this.#wait(async () => this.#resumeNow(await this.#store.look(intent, key), { intent, options })),
+    );
   }
 
   #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
@@ -199,24 +217,18 @@ export class StoredJournal implements Journal {
     return { entry, content, hash: recordHash(content), mac: this.#parts.keys.sign(content) };
   }
 
-  async lease(id: string): Promise<EntryLease> {
-    this.#parts.keys.assertCanSign();
-    try {
-      const entry = await this.find(id);
-      return this.#lease(await this.#wait(() => this.#store.take(entry.id)));
-    } catch (error) {
-      throw this.#store.failure(error, "lock an entry of the journal", nothingSent);
-    }
+  lease(typed: string): Promise<EntryLease> {
+    return this.#signing("lock an entry of the journal", nothingSent, async () => {
+      const id = await this.#idOf(typed);
+      return this.#lease(await this.#wait(() => this.#store.take(id)));
+    });
   }
 
-  async tryLease(id: string): Promise<EntryLease | null> {
-    this.#parts.keys.assertCanSign();
-    try {
-      const hold = await this.#store.take((await this.find(id)).id);
+  tryLease(typed: string): Promise<EntryLease | null> {
+    return this.#signing("lock an entry of the journal", nothingSent, async () => {
+      const hold = await this.#store.take(await this.#idOf(typed));
       return hold instanceof Busy ? null : this.#lease(hold);
-    } catch (error) {
-      throw this.#store.failure(error, "lock an entry of the journal", nothingSent);
-    }
+    });
   }
 
   #lease(hold: Hold): EntryLease {
@@ -239,12 +251,8 @@ export class StoredJournal implements Journal {
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
         const record = this.#recordOf(next, { prev: hash, before: entry });
-        try {
-          await hold.append(record);
-        } catch (error) {
-          const meaning = "The journal still shows the entry as it was before this step.";
-          throw this.#store.failure(error, "update the journal", meaning);
-        }
+        const meaning = "The journal still shows the entry as it was before this step.";
+        await this.#orFailure("update the journal", meaning, () => hold.append(record));
         ({ entry, hash } = record);
         return entry;
       },
@@ -265,11 +273,7 @@ export class StoredJournal implements Journal {
 
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
     const entry = await this.find(id);
-    try {
-      await this.#store.takeAway(entry, seen);
-    } catch (error) {
-      throw this.#store.failure(error, "lock an entry of the journal", "Nothing changed.");
-    }
+    await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
   }
 
   async extendLeases(): Promise<void> {
@@ -289,10 +293,9 @@ export class StoredJournal implements Journal {
   }
 
   async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
-    this.#parts.keys.assertCanSign();
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
-    return this.#changing("Nothing was imported.", () => mergeInto(parts, coming, options));
+    return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
   }
 
   movedTo(): Promise<Moved | undefined> {
@@ -301,15 +304,7 @@ export class StoredJournal implements Journal {
 
   async markMoved(moved: Moved | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
-    return this.#changing("The journal is as it was.", () => markMoved(this.#store, moved));
-  }
-
-  async #changing<T>(meaning: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      throw this.#store.failure(error, "update the journal", meaning);
-    }
+    return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
   }
 
   async verify(): Promise<Finding[]> {
@@ -331,33 +326,28 @@ export class StoredJournal implements Journal {
 
   async trust(typed: string): Promise<void> {
     const { id } = await this.find(typed);
-    const { keys } = this.#parts;
-    keys.assertCanSign();
-    const [entry] = await this.#reading(() => this.#store.recordsOf([id]));
-    const signed = (entry?.records ?? []).map(({ content }) => ({ content, mac: keys.sign(content) }));
-    return this.#changing("The journal is as it was.", () => this.#store.transaction((tx) => tx.sign(id, signed)));
+    return this.#signing("update the journal", "The journal is as it was.", async () => {
+      const [entry] = await this.#store.recordsOf([id]);
+      const signed = (entry?.records ?? []).map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
+      return this.#store.transaction((tx) => tx.sign(id, signed));
+    });
   }
 
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }
 
-  async prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
+  prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
-    try {
-      return await this.#store.transaction(
-        async (tx) => {
-          if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
-          const leased = await tx.held();
-          const { going, live, keptLive } = prunable(await tx.entries(), { before, leased, includeLive });
-          if (!isTrial) await tx.remove(going);
-          return { removed: going.size, live, keptLive };
-        },
-        { isTrial, isOfExisting: true },
-      );
-    } catch (error) {
-      throw this.#store.failure(error, "prune the journal", "The journal was not changed.");
-    }
+    const work = async (tx: Transaction): Promise<Pruned> => {
+      if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
+      const { going, live, keptLive } = prunable(await tx.entries(), { before, leased: await tx.held(), includeLive });
+      if (!isTrial) await tx.remove(going);
+      return { removed: going.size, live, keptLive };
+    };
+    return this.#orFailure("prune the journal", "The journal was not changed.", () =>
+      this.#store.transaction(work, { isTrial, isOfExisting: true }),
+    );
   }
 
   close(): void {

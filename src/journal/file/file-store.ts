@@ -8,7 +8,7 @@ import { isActor } from "../actor.ts";
 import { movedAway } from "../admission.ts";
 import { type Entry, isSettled, type Moved } from "../entry.ts";
 import type { Condition, Holder } from "../journal.ts";
-import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
+import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
 import {
   contentOf,
@@ -244,6 +244,7 @@ export class FileStore implements Store {
 
   async take(id: string): Promise<Hold | Busy> {
     this.#assertHere(this.#read());
+    if (!this.#shelfOf([id]).has(id)) throw entryNotFound(id);
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
@@ -252,8 +253,7 @@ export class FileStore implements Store {
       this.#assertHere(journal);
       const shelf = this.#shelfOf([id]);
       const [there, last] = [shelf.get(id), shelf.lines(id).at(-1)];
-      if (there === undefined || last === undefined)
-        throw new Failure("not_found", `Journal entry "${id}" not found.`, { entry: id });
+      if (there === undefined || last === undefined) throw entryNotFound(id);
       const entry = entryIn(contentOf(last)) === undefined && isSettled(last.state) ? undefined : there;
       if (entry === undefined) throw notAnEntry(id);
       const archived = journal.has(id) ? [] : shelf.lines(id).map(signedRecord);

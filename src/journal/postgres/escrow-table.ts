@@ -16,8 +16,7 @@ export function escrowTable({
     };
   const unchanged = orFailure("The encrypted secret in the journal is as it was.");
   const write = async (text: string, values: readonly unknown[]): Promise<void> => {
-    // Harmless to repeat.
-    await session.write({ text, values, settle: (query) => query(text, values) }).catch(unchanged);
+    await session.write({ text, values }).catch(unchanged);
   };
   return {
     async ids() {

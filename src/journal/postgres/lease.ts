@@ -8,7 +8,7 @@ import { entryColumns, recordColumns } from "./columns.ts";
 import { journalFailure } from "./failures.ts";
 import { describeHolder, holderIn, leaseColumns } from "./holder.ts";
 import type { PostgresParts } from "./schema.ts";
-import { durably, type Query, type Row } from "./session.ts";
+import { durably, type Row } from "./session.ts";
 
 /** A row as it was taken. */
 export interface Taken {
@@ -126,8 +126,8 @@ export class PostgresLease implements Hold {
                   FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     const values = [this.entry.id, this.#taken.epoch, leaseMs];
     try {
-      // Harmless to repeat: the response alone says from when it counts.
-      rows = await session.write({ text, values, settle: async (query) => query(text, values) });
+      // The response alone says from when it counts.
+      rows = await session.write({ text, values });
     } catch (error) {
       throw journalFailure(error, shown, "The request was not sent.");
     }
@@ -166,7 +166,7 @@ export class PostgresLease implements Hold {
                   FROM quickly WHERE id = $1 AND epoch = $2 RETURNING id`;
     const values = [this.entry.id, this.#taken.epoch];
     try {
-      await session.write({ text, values, settle: async (query: Query) => query(text, values) });
+      await session.write({ text, values });
     } catch {
       // What cannot be given back ends by itself.
     }

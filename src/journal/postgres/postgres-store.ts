@@ -6,7 +6,7 @@ import { shell } from "../../next-step.ts";
 import { movedAway } from "../admission.ts";
 import { type Entry, type Moved } from "../entry.ts";
 import type { Condition, EscrowStore, Holder } from "../journal.ts";
-import type { EntryFilter } from "../lookup.ts";
+import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import type { EntryRecords } from "../record.ts";
 import { entryIn, type Finding } from "../record.ts";
 import {
@@ -144,21 +144,14 @@ export class PostgresStore implements Store {
     return { unfinished, ofKey: entriesIn(of("key")), newest: last && String(last.id) };
   }
 
-  /** Keys and ids are unique in the table: no lock is needed. */
-  async admitting<T>(work: () => Promise<T | Busy>): Promise<T | Busy> {
-    await this.#assertWritable();
+  /** Keys and ids are unique in the table: no lock is needed. What it inserts or takes is refused there if the entries moved. */
+  admitting<T>(work: () => Promise<T | Busy>): Promise<T | Busy> {
     return work();
   }
 
-  async #assertWritable(): Promise<void> {
-    const { isReadOnly } = await this.#parts.session.server();
+  async #assertHere(): Promise<void> {
     const moved = await this.movedTo();
     if (moved !== undefined) throw movedAway(this.path, moved);
-    if (!isReadOnly) return;
-    throw new Failure("unreachable", `The server of the journal ${this.path} is read-only.`, {
-      meaning: "Nothing was sent and nothing changed.",
-      hint: "Use the primary: several hosts with target_session_attrs=read-write find it.",
-    });
   }
 
   async insert({ entry, content, hash, mac }: NewRecord): Promise<Hold | undefined> {
@@ -207,7 +200,7 @@ export class PostgresStore implements Store {
       });
       if (rows.length === 0) {
         // Nothing was inserted: the entries are elsewhere since it was asked.
-        await this.#assertWritable();
+        await this.#assertHere();
         return undefined;
       }
     } catch (error) {
@@ -217,15 +210,16 @@ export class PostgresStore implements Store {
     return new PostgresLease(this.#parts, { entry, epoch: "1", position: 1, hash, askedAt });
   }
 
-  /** Asked before each attempt whether the entries are here: one that waits for a holder may wait while the journal is moved. */
   async take(id: string): Promise<Hold | Busy> {
-    await this.#assertWritable();
     const { session, tables } = this.#parts;
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
+    // Each attempt asks: who waits for a holder may wait while the journal is moved.
+    await this.#assertHere();
     const [row] = await session.read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id]);
+    if (row === undefined) throw entryNotFound(id);
     const busy = new Busy((waitedMs) => inUse(id, row, waitedMs));
-    if (row === undefined || !isHolderGone(row)) return busy;
+    if (!isHolderGone(row)) return busy;
     return (await this.#takeRow(id, { condition: "epoch = $4", epoch: row.epoch })) ?? busy;
   }
 

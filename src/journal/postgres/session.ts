@@ -22,9 +22,9 @@ export interface Write {
   readonly values: readonly unknown[];
   /**
    * Asked over a new connection if the response was lost: the rows that it would have had, or undefined if it took no
-   * effect, so that it may be asked for again.
+   * effect, so that it may be asked for again. A write without it is harmless to repeat.
    */
-  readonly settle: (query: Query) => Promise<readonly Row[] | undefined>;
+  readonly settle?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
 /** No statement is waited for longer, with all that it takes to find out what became of it. */
@@ -52,7 +52,7 @@ export class Session {
     return this.#inTurn(() => this.#repeated((query) => query(text, values)));
   }
 
-  write({ text, values, settle }: Write): Promise<readonly Row[]> {
+  write({ text, values, settle = async () => undefined }: Write): Promise<readonly Row[]> {
     let wasSent = false;
     return this.#inTurn(() =>
       this.#repeated(async (query) => {

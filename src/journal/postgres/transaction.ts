@@ -73,24 +73,6 @@ export class TableTransaction implements Transaction {
     return rows.flatMap((row) => entryIn(String(row.content)) ?? []);
   }
 
-  /** Rows of one column after the other: a statement has only so many values. */
-  #insert(
-    table: string,
-    rows: readonly Row[],
-    { types, tail = "" }: { readonly types: Types; readonly tail?: string },
-  ) {
-    const names = Object.keys(types);
-    const columns = names.map((name, at) => `$${at + 1}::${types[name] === "texts" ? "text" : types[name]}[]`);
-    const picked = names.map((name) =>
-      types[name] === "texts" ? `ARRAY(SELECT jsonb_array_elements_text(${name}::jsonb))` : name,
-    );
-    const list = names.join(", ");
-    return this.#query(
-      `INSERT INTO ${table} (${list}) SELECT ${picked.join(", ")} FROM unnest(${columns.join(", ")}) AS come (${list}) ${tail}`,
-      names.map((name) => rows.map((row) => (types[name] === "texts" ? JSON.stringify(row[name]) : row[name]))),
-    );
-  }
-
   async append(records: readonly NewRecord[]): Promise<void> {
     const { entries, records: table } = this.#tables;
     const newest = new Map(records.map((record) => [record.entry.id, record]));
@@ -102,11 +84,16 @@ export class TableTransaction implements Transaction {
       position: entry.sequence,
     }));
     const updated = ["state", "is_settled", "resources", "updated_at", "content", "hash", "position"];
-    const tail = `ON CONFLICT (id) DO UPDATE SET ${updated.map((name) => `${name} = excluded.${name}`).join(", ")},
-      epoch = integ_entries.epoch + 1`;
-    await this.#insert(entries, rows, { types: entryTypes, tail });
+    await this.#insert(
+      `${entries} (${entryColumnNames})`,
+      `SELECT ${entryColumnNames} FROM json_populate_recordset(NULL::${entries}, $1::json)
+       ON CONFLICT (id) DO UPDATE SET ${updated.map((name) => `${name} = excluded.${name}`).join(", ")},
+         epoch = integ_entries.epoch + 1`,
+      rows,
+    );
     await this.#insert(
       table,
+      `SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
       records.map(({ entry, content, hash, mac }) => ({
         entry: entry.id,
         position: entry.sequence,
@@ -116,8 +103,11 @@ export class TableTransaction implements Transaction {
         mac,
         ...recordColumns(stepIn(content).actor),
       })),
-      { types: recordTypes },
     );
+  }
+
+  #insert(into: string, picked: string, rows: readonly Row[]): Promise<readonly Row[]> {
+    return this.#query(`INSERT INTO ${into} ${picked}`, [JSON.stringify(rows)]);
   }
 
   async sign(id: string, records: readonly Signed[]): Promise<void> {
@@ -140,34 +130,5 @@ export class TableTransaction implements Transaction {
   }
 }
 
-type Types = Readonly<Record<string, "text" | "texts" | "boolean" | "int" | "bigint">>;
-
-const entryTypes: Types = {
-  id: "text",
-  operation: "text",
-  state: "text",
-  is_settled: "boolean",
-  profile: "text",
-  base_url: "text",
-  idempotency_key: "text",
-  fingerprint: "text",
-  parent: "text",
-  replaces: "text",
-  resources: "texts",
-  updated_at: "text",
-  content: "text",
-  hash: "text",
-  position: "int",
-};
-
-const recordTypes: Types = {
-  entry: "text",
-  position: "int",
-  epoch: "bigint",
-  content: "text",
-  hash: "text",
-  mac: "text",
-  actor_user: "text",
-  actor_host: "text",
-  actor_run: "text",
-};
+const entryColumnNames =
+  "id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent, replaces, resources, updated_at, content, hash, position";
