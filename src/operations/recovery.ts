@@ -6,13 +6,16 @@ import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived, resourcesOf
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
-import { recoverKeyCreation } from "./access-key/recover.ts";
-import { finishKeyReplacement } from "./access-key/replace.ts";
-import { finishKeyRevocation, finishClientRevocation } from "./revocation.ts";
+import { client } from "./client.ts";
+import { clientRotation } from "./client-rotation.ts";
+import { finishCreation } from "./creation.ts";
 import { refuseReplacement } from "./delivery-recovery.ts";
-import { endBefore, recoverKeyRotation } from "./access-key/rotate.ts";
-import { finishOrReplace } from "./oauth-client/replace.ts";
-import { finishClientRotation } from "./oauth-client/rotate.ts";
+import { endBefore, recoverKeyRotation } from "./in-place.ts";
+import { key } from "./key.ts";
+import { keyRotation } from "./key-rotation.ts";
+import { next } from "./next.ts";
+import { finishClientRevocation, finishKeyRevocation } from "./revocation.ts";
+import { finishRotation } from "./rotation.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
@@ -199,23 +202,22 @@ function checkBinding(entry: Entry, { account, journal }: Workbench): void {
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
   const { entry } = lease;
-  const unneeded = await whyUnneeded(bench.journal, entry);
-  if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);
+  const overrun = await overrunBy(bench, entry);
+  if (overrun !== undefined && next(entry, { isOverrun: true }) === "give way") return overrun(lease);
   switch (entry.operation) {
     case "oauth_client.create":
-      return finishOrReplace(bench, lease, options);
+      return finishCreation(client, { bench, lease }, options);
+    case "access_key.create":
+      return finishCreation(key, { bench, lease }, options);
+    case "oauth_client.rotate":
+      return finishRotation(await rotationWork(bench, lease, options), clientRotation(bench, lease));
+    case "access_key.rotate": {
+      const work = await rotationWork(bench, lease, options);
+      if (isInPlace(entry)) return recoverKeyRotation(bench, lease, work.options);
+      return finishRotation(work, keyRotation(bench, lease, options));
+    }
     case "oauth_client.revoke":
       return finishClientRevocation(bench, lease);
-    case "oauth_client.rotate":
-      return finishClientRotation(bench, lease, { ...options, destination: await ofRotation(bench, entry, options) });
-    case "access_key.create":
-      return recoverKeyCreation(bench, lease, { ...options, destination: await options.destinationOf(entry) });
-    case "access_key.rotate": {
-      const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;
-      if (later !== undefined) return endBefore(bench, lease, later);
-      const resume = isInPlace(entry) ? recoverKeyRotation : finishKeyReplacement;
-      return resume(bench, lease, { ...options, destination: await ofRotation(bench, entry, options) });
-    }
     case "access_key.revoke":
       return finishKeyRevocation(bench, lease);
     default:
@@ -223,17 +225,28 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   }
 }
 
+async function rotationWork(bench: Workbench, lease: EntryLease, options: FinishOptions) {
+  return { bench, lease, options: { ...options, destination: await ofRotation(bench, lease.entry, options) } };
+}
+
 /**
  * If a lease was lost, two processes may replace the same credential, and only one of the replacements counts; a secret that
- * was lost may have been claimed.
- * @returns why a replacement that was never sent is not to be, as it ends a sentence
+ * was lost may have been claimed; a later rotation in place makes an earlier one useless.
+ * @returns how the entry ends because other work has taken its place; nothing if none has
  */
-async function whyUnneeded(journal: Journal, { id, replaces, attempts }: Entry): Promise<string | undefined> {
+async function overrunBy(
+  bench: Workbench,
+  entry: Entry,
+): Promise<((lease: EntryLease) => Promise<unknown>) | undefined> {
+  const { id, replaces, attempts } = entry;
+  const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;
+  if (later !== undefined) return (lease) => endBefore(bench, lease, later);
   if (replaces === null || attempts > 0) return undefined;
-  const [lost] = await journal.select({ all: true, ids: [replaces] });
+  const [lost] = await bench.journal.select({ all: true, ids: [replaces] });
   const by = lost?.replaced_by ?? id;
-  if (by !== id) return `${by} already replaces ${replaces}`;
-  return lost?.state === "done" ? `the secret of ${replaces} was found` : undefined;
+  if (by !== id) return (lease) => refuseReplacement(bench, lease, `${by} already replaces ${replaces}`);
+  if (lost?.state !== "done") return undefined;
+  return (lease) => refuseReplacement(bench, lease, `the secret of ${replaces} was found`);
 }
 
 /** The creation of a rotation remembers where the secret was to go. */

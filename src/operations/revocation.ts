@@ -6,6 +6,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, detailOf, mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { delayBeforeNext, exchanged, isTooEarly, untilDue, wait, readUntilAnswered } from "./sending.ts";
+import type { Proof } from "./next.ts";
 import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/call/request.ts";
@@ -22,15 +23,6 @@ export type RevocationGrounds =
   | { readonly kind: "replaced"; readonly by: Successor }
   /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost"; readonly entry: string };
-
-/** How it was shown that a new credential works. What else an entry may say is not evidence. */
-const evidence = ["token exchange", "by the person"] as const;
-export type Proof = (typeof evidence)[number];
-
-/** The evidence that an entry has of its new credential. */
-export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
-  return evidence.find((known) => known === proven);
-}
 
 /** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
 export interface Successor {

@@ -176,9 +176,10 @@ export async function recordAfterwards(
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);
-    // What was learned stays known; only the state is what the journal says.
+    // What was learned stays known. The state, and whether a request may have arrived, is what the journal says.
     const { state: _, ...learned } = change;
-    lease.note(learned);
+    const { in_flight } = lease.entry.detail;
+    lease.note({ ...learned, detail: { ...detail, in_flight } });
     const { id, idempotency_key } = lease.entry;
     const isThere = await bench.journal.find(id).then(
       () => true,

@@ -7,11 +7,13 @@ export const defects = [
   },
   {
     name: "2 a rotation whose new client was revoked meanwhile revokes the old one",
-    changes: [["operations/overlap.ts", 'if (status === undefined || status === "active") return;', "return;"]],
+    changes: [["operations/rotation.ts", 'if (status === undefined || status === "active") return;', "return;"]],
   },
   {
     name: "3 a client that was made before, with the same key, is taken for lost",
-    changes: [["operations/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
+    changes: [
+      ["journal/entry.ts", 'return operation === "oauth_client.create" && detail.own_key !== true;', "return false;"],
+    ],
   },
   {
     name: "4 prune forgets live clients",
@@ -25,8 +27,8 @@ export const defects = [
     name: "30 what somebody revoked on purpose is made again",
     changes: [
       [
-        "operations/oauth-client/replace.ts",
-        "if (begun === undefined) await assertClientNotRevoked(bench, lease);",
+        "operations/creation.ts",
+        'if (wasLost || contract.noun === "key") await contract.assertNotRevoked(bench, lease);',
         "",
       ],
     ],
@@ -45,7 +47,7 @@ export const defects = [
     name: "50 without a token endpoint a rotation needs no proof",
     changes: [
       [
-        "operations/overlap.ts",
+        "operations/rotation.ts",
         "if (await options.mayRevokeUnproven(lease.entry))",
         "if (bench.account.proof === null || (await options.mayRevokeUnproven(lease.entry)))",
       ],
@@ -53,13 +55,13 @@ export const defects = [
   },
   {
     name: "51 a rotation typed with other flags goes on with the old ones",
-    changes: [["operations/overlap.ts", "if (others.length === 0) return;", "return;"]],
+    changes: [["operations/rotation.ts", "if (others.length === 0) return;", "return;"]],
   },
   {
     name: "52 the clock of the first command decides what was made",
     changes: [
       [
-        "operations/access-key/recover.ts",
+        "operations/orphan.ts",
         "return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;",
         "return true;",
       ],
@@ -84,10 +86,10 @@ export const defects = [
   {
     name: "59 an answer with the old id: the only one is revoked",
     changes: [
-      ["operations/overlap.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
+      ["operations/rotation.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
       [
-        "operations/oauth-client/create.ts",
-        "return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });",
+        "operations/client.ts",
+        "return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });",
         "return undefined;",
       ],
     ],
@@ -96,8 +98,8 @@ export const defects = [
     name: "60 a receipt that is not what was asked for is done",
     changes: [
       [
-        "operations/oauth-client/create.ts",
-        "return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });",
+        "operations/client.ts",
+        "return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });",
         "return undefined;",
       ],
     ],
@@ -107,14 +109,14 @@ export const defects = [
     changes: [
       [
         "operations/revocation.ts",
-        'state: mayHaveArrived ? "unknown" : "refused", last_error',
-        'state: error.kind === "outcome_unknown" ? "unknown" : "refused", last_error',
+        'const state = hasArrived ? "unknown" :',
+        'const state = error.kind === "outcome_unknown" ? "unknown" :',
       ],
     ],
   },
   {
     name: "a rotation's own key is taken for another entry's (found by this simulation)",
-    changes: [["operations/access-key/recover.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
+    changes: [["operations/orphan.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
   },
   {
     name: "a kept secret is settled under the id of what it replaces (found by this simulation)",
@@ -128,7 +130,9 @@ export const defects = [
   },
   {
     name: "a client that another machine made between two requests is taken for lost (found by this simulation)",
-    changes: [["operations/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
+    changes: [
+      ["journal/entry.ts", 'return operation === "oauth_client.create" && detail.own_key !== true;', "return false;"],
+    ],
   },
   {
     name: "a list that cannot be had now lets the only key that works be revoked (found by this simulation)",
@@ -142,15 +146,13 @@ export const defects = [
   },
   {
     name: "two replacements of one lost secret are both made (found by this simulation)",
-    changes: [
-      ["operations/recovery.ts", "if (unneeded !== undefined) return refuseReplacement(bench, lease, unneeded);", ""],
-    ],
+    changes: [["operations/recovery.ts", "if (by !== id) return (lease) =>", "if (by === null) return (lease) =>"]],
   },
   {
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
     changes: [
       [
-        "operations/access-key/recover.ts",
+        "operations/orphan.ts",
         "others.find((one) => otherPlaces(one, secrets.place).length > 0",
         "others.find((one) => otherPlaces(one, secrets.place).length < 0",
       ],
@@ -158,21 +160,17 @@ export const defects = [
   },
   {
     name: "a key that a running process is creating is taken for another entry's (found by this simulation)",
-    changes: [["operations/access-key/recover.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
+    changes: [["operations/orphan.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
   },
   {
     name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",
     changes: [
-      [
-        "operations/overlap.ts",
-        "watched.secret !== undefined && !isProvenBefore &&",
-        "watched.secret !== undefined &&",
-      ],
+      ["operations/rotation.ts", "secret !== undefined && !isProvenBefore &&", "watched.secret !== undefined &&"],
     ],
   },
   {
     name: "two rotations of a key in place at the same time both happen",
-    changes: [["operations/access-key/rotate.ts", 'const first = kind === "new" ?', "const first = false ?"]],
+    changes: [["operations/in-place.ts", 'const first = kind === "new" ?', "const first = false ?"]],
   },
   {
     name: "an earlier rotation in place is sent again after a later one",
@@ -194,27 +192,25 @@ export const defects = [
   // Promises of the order of steps (promises.ts), each broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
-    changes: [
-      ["operations/oauth-client/create.ts", "attempts: this.#entry.attempts + 1,", "attempts: this.#entry.attempts,"],
-    ],
+    changes: [["operations/client.ts", "attempts: attempts + 1,", "attempts,"]],
   },
   {
     name: "order: a key that may have been made is requested again",
-    changes: [["operations/access-key/create.ts", "in_flight: true,", "in_flight: false,"]],
+    changes: [["operations/key.ts", "in_flight: true,", "in_flight: false,"]],
   },
   {
     name: "order: the journal does not say where the secret may be kept",
-    changes: [["operations/access-key/create.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
+    changes: [["operations/key.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
   },
   {
     name: "order: a creation is sent without room to keep its secret",
-    changes: [["operations/oauth-client/create.ts", "await this.#bench.secrets.reserve(this.#entry.id);", ""]],
+    changes: [["operations/client.ts", "await bench.secrets.reserve(lease.entry.id);", ""]],
   },
   {
     name: "order: a key is requested before its destination is ready",
     changes: [
       [
-        "operations/access-key/create.ts",
+        "operations/key.ts",
         "const record = await reserveDestination(bench, lease, { destination });",
         "const record = await destination.check();",
       ],
@@ -224,7 +220,7 @@ export const defects = [
     name: "order: a stored request is sent with other bytes",
     changes: [
       [
-        "operations/oauth-client/create.ts",
+        "operations/client.ts",
         "oauthClients.create(request_text, idempotency_key!)",
         "oauthClients.create(request_text.padEnd(90 + this.#attempt), idempotency_key!)",
       ],
@@ -262,7 +258,7 @@ export const defects = [
     name: "order: the old one is revoked before the new one is shown to work",
     changes: [
       [
-        "operations/overlap.ts",
+        "operations/rotation.ts",
         "if (known !== undefined && (await contract.prove(child, known))) return",
         "if (known !== undefined) return",
       ],
@@ -271,7 +267,7 @@ export const defects = [
   {
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
-      ["operations/overlap.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
+      ["operations/rotation.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
       ["operations/revocation.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },
@@ -291,19 +287,15 @@ export const defects = [
   },
   {
     name: "order: an overlap is not waited for",
-    changes: [
-      ["operations/overlap.ts", "const isDue = lease.entry.detail.overlap_ms === 0 ||", "const isDue = true ||"],
-    ],
+    changes: [["operations/rotation.ts", "const isDue = isEnded ||", "const isDue = true ||"]],
   },
   {
     name: "order: --keep-old does not keep the old one",
-    changes: [
-      ["operations/overlap.ts", 'if (lease.entry.detail.keep_old === true) return { kind: "nothing to revoke" };', ""],
-    ],
+    changes: [["operations/next.ts", 'if (detail.keep_old === true) return "end";', ""]],
   },
   {
     name: "order: what is lost is revoked before the journal says so",
-    changes: [["operations/oauth-client/replace.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
+    changes: [["operations/client.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
   },
   {
     name: "order: a revocation is sent before it is on disk",
@@ -319,9 +311,9 @@ export const defects = [
     name: "order: the lease of a creation is not given back",
     changes: [
       [
-        "operations/access-key/create.ts",
-        "    return created;\n  } finally {\n    await lease.release();",
-        "    return created;\n  } finally {",
+        "operations/creation.ts",
+        "    return made;\n  } finally {\n    await lease.release();",
+        "    return made;\n  } finally {",
       ],
     ],
   },
@@ -354,11 +346,7 @@ export const defects = [
   {
     name: "order: a creation is sent after an interruption",
     changes: [
-      [
-        "operations/oauth-client/create.ts",
-        "if (this.#bench.clock.interruption.aborted) throw this.#bench.clock.interruption.reason;",
-        "",
-      ],
+      ["operations/client.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
     ],
   },
   {
@@ -369,12 +357,10 @@ export const defects = [
   },
   {
     name: "order: what was reserved for a replacement stays (found by this simulation)",
-    changes: [
-      ["operations/access-key/recover.ts", "await releaseReserved(bench, replacement.entry, options.destination);", ""],
-    ],
+    changes: [["operations/creation.ts", "await releaseReserved(bench, replacement.entry, destination);", ""]],
   },
   {
     name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
-    changes: [["operations/access-key/recover.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
+    changes: [["operations/orphan.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
   },
 ];

@@ -1,13 +1,12 @@
 // A history: what some people type on some machines, in which order everything happens, what fails, and what the promises
 // of docs/design say of the end. All of it follows from one number.
-import { createAccessKey } from "../../src/operations/access-key/create.ts";
-import { replaceAccessKey } from "../../src/operations/access-key/replace.ts";
+import { createAccessKey } from "../../src/operations/key.ts";
+import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeAccessKey, revokeOAuthClient } from "../../src/operations/revocation.ts";
-import { rotateAccessKey } from "../../src/operations/access-key/rotate.ts";
+import { rotateAccessKey } from "../../src/operations/in-place.ts";
 import { deliverKept } from "../../src/operations/delivery-recovery.ts";
-import { createOAuthClient } from "../../src/operations/oauth-client/create.ts";
-import { finishOrReplace } from "../../src/operations/oauth-client/replace.ts";
-import { rotateOAuthClient } from "../../src/operations/oauth-client/rotate.ts";
+import { createOAuthClient } from "../../src/operations/client.ts";
+import { rotateOAuthClient } from "../../src/operations/client-rotation.ts";
 import { recover } from "../../src/operations/recovery.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import type { Failure } from "../../src/errors.ts";
@@ -227,10 +226,7 @@ class History {
         waitMs: 60_000,
         destination,
         // As `--yes` goes on where the secret was lost.
-        conclude: async (end, lease) =>
-          end.kind === "secret_lost" && keepOld
-            ? finishOrReplace(bench, lease, { ...agreeing, destinationOf: async () => destination })
-            : end.kind,
+        mayReplace: async (entry) => keepOld && agreeing.mayReplace(entry),
       });
     }
     if (wish.noun === "client") {

@@ -46,10 +46,9 @@ export async function deliveriesOf(journal: Journal, entry: Entry): Promise<Deli
 }
 
 async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
-  const creation = entry.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   if (entry.operation !== "oauth_client.rotate" && entry.operation !== "access_key.rotate") return undefined;
-  const { currentChild } = await import("../../operations/overlap.ts");
-  return currentChild(journal, entry, creation);
+  const { currentChild } = await import("../../operations/rotation.ts");
+  return currentChild(journal, entry);
 }
 
 /** Each of several has its own state; a single one has that of the work. */

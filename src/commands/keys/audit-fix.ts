@@ -1,7 +1,7 @@
 // `keys audit --fix`: keys that nothing uses are revoked; those that are too old or about to expire are replaced if the journal
 // has the destination of their secret. One plan, which is asked about; the rest is left to a person.
 import { JsonText } from "../../api/json/json-text.ts";
-import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/access-key/replace.ts";
+import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { keyRevocationIntent, revokeAccessKey } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";

@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../operations/access-key/create.ts";
+import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../operations/key.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
@@ -52,7 +52,7 @@ export const command = defineVerb({
     await (await context.profiles.active()).legacy();
     const bench = await workbenchOf(context);
     if (options.dryRun) {
-      const intent = keyCreationIntent(bench, creation, creation.marked ? "-(a random mark)" : "");
+      const intent = keyCreationIntent(bench, creation, { mark: creation.marked ? "-(a random mark)" : "" });
       const { keyBody } = await import("../running/dry-changes.ts");
       const request_text = keyBody(creation, options.expiresIn);
       return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
@@ -61,7 +61,7 @@ export const command = defineVerb({
     noteDefaults(context, options);
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
-    if (!destination.isStdout) {
+    if (receipt !== undefined && !destination.isStdout) {
       await showMade(() => context.output.resource(receipt, deliveredKeyView));
       tellDelivered(context, destination);
     }

@@ -33,7 +33,7 @@ export async function isMarked(
   { nameMarker, name }: { readonly nameMarker?: boolean | undefined; readonly name: string },
 ): Promise<boolean> {
   if (nameMarker !== undefined || !(await journal()).isShared) return nameMarker === true;
-  const { leavesSpaceForMark } = await import("../../operations/access-key/create.ts");
+  const { leavesSpaceForMark } = await import("../../operations/key.ts");
   if (leavesSpaceForMark(name)) return true;
   output.note("The name is too long for a random mark, and is sent as given.");
   return false;

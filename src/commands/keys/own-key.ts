@@ -1,7 +1,7 @@
 // Which access key the caller itself authenticates with: rotated without its profile, or revoked, it locks the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
-import { isCredentialRefused } from "../../operations/access-key/rotate.ts";
+import { isCredentialRefused } from "../../operations/in-place.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";

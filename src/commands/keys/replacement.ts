@@ -1,8 +1,8 @@
 // A new key like an old one. What neither the list nor the flags say of it is asked for: nothing is widened silently.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
-import type { KeyCreation } from "../../operations/access-key/create.ts";
-import type { KeyReplacementRequest } from "../../operations/access-key/replace.ts";
+import type { KeyCreation } from "../../operations/key.ts";
+import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
 import { clockSkewMs, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
@@ -64,7 +64,7 @@ export async function rotateByReplacement(
   if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
     output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in gives it a life of its own.`);
   await mentionUnsettled(context);
-  const { replaceAccessKey } = await import("../../operations/access-key/replace.ts");
+  const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const shown = new ShownMeanwhile();
   const replaced = await replaceAccessKey(bench, request, {
     destination,

@@ -141,7 +141,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   output.note(
     "The old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
-  const { rotateAccessKey } = await import("../../operations/access-key/rotate.ts");
+  const { rotateAccessKey } = await import("../../operations/in-place.ts");
   const request = { id, updateProfile: takesOwn };
   const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) {

@@ -1,7 +1,7 @@
 // `oauth-clients audit --fix`: clients that work for no one are revoked, those that are too old are rotated to the destination
 // that the journal has of their secret. What has no known destination is left to a person.
 import { JsonText } from "../../api/json/json-text.ts";
-import { rotateOAuthClient } from "../../operations/oauth-client/rotate.ts";
+import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { clientRevocationIntent, revokeOAuthClient } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";

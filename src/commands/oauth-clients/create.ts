@@ -1,12 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { creationIntent, createOAuthClient, type CreationEnd } from "../../operations/oauth-client/create.ts";
-// Immediately: a process that can open no more files after the request must still end as it should.
-import { replaceLostSecret } from "../../operations/oauth-client/replace.ts";
-import { secretLost } from "../../operations/secret-delivery.ts";
-import type { Workbench } from "../../operations/workbench.ts";
+import { creationIntent, createOAuthClient } from "../../operations/client.ts";
+import type { Entry } from "../../journal/entry.ts";
 import type { Context } from "../../context.ts";
-import type { EntryLease } from "../../journal/journal.ts";
-import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/global.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
@@ -69,38 +64,24 @@ export const command = defineVerb({
       `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
     );
     await mentionUnsettled(context);
-    const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
-    await createOAuthClient(bench, request, {
-      ...chosen,
-      conclude: (end, lease) =>
-        conclude(context, end, { bench, lease, chosen, replace: options.replaceLostSecret === true }),
+    const { kind, entry, receipt } = await createOAuthClient(bench, request, {
+      destination,
+      waitMs,
+      key: options.idempotencyKey,
+      fresh: options.new === true,
+      mayReplace: (lost) => mayReplace(context, { question: questionOf(lost), entry: lost }, options.replaceLostSecret),
     });
+    if (kind === "delivered_before")
+      context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
+    if (receipt === undefined || (kind === "delivered" && destination.isStdout)) return;
+    await showReceipt(context, receipt, { withSecret: false });
+    const place = kind === "delivered" ? whereSecretIs(entry) : await whereSecretWent(context, entry);
+    if (place) context.output.note(place);
   },
 });
 
-interface Conclusion {
-  readonly bench: Workbench;
-  readonly lease: EntryLease;
-  readonly chosen: { destination: Destination; waitMs: number };
-  readonly replace: boolean;
-}
-
-async function conclude(context: Context, end: CreationEnd, at: Conclusion): Promise<void> {
-  if (end.kind === "secret_lost") {
-    const { profile, region, resource_id } = end.entry;
-    const question = `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
-    if (!(await mayReplace(context, { question, entry: end.entry }, at.replace)))
-      throw secretLost(end.entry, { requestId: end.requestId, here: at.bench.secrets.place });
-    const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
-    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced);
-    return conclude(context, replaced, at);
-  }
-  if (end.kind === "delivered_before")
-    context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
-  if (end.kind === "delivered" && at.chosen.destination.isStdout) return;
-  await showReceipt(context, end.receipt, { withSecret: false });
-  const place = end.kind === "delivered" ? whereSecretIs(end.entry) : await whereSecretWent(context, end.entry);
-  if (place) context.output.note(place);
+function questionOf({ profile, region, resource_id }: Entry): string {
+  return `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
 }
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { rotateOAuthClient } from "../../operations/oauth-client/rotate.ts";
-import type { Rotated } from "../../operations/overlap.ts";
+import { rotateOAuthClient } from "../../operations/client-rotation.ts";
+import type { Rotated } from "../../operations/rotation.ts";
 import { serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

@@ -1,17 +1,11 @@
 // One item of a plan carried out: an entry of the journal and a change that exists already. Nothing of it is kept elsewhere.
-import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/access-key/create.ts";
-import {
-  keyReplacementIntent,
-  type KeyReplacementRequest,
-  replaceAccessKey,
-} from "../../operations/access-key/replace.ts";
+import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
+import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { deliverKept } from "../../operations/delivery-recovery.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
-import { creationIntent, createOAuthClient, type CreationEnd } from "../../operations/oauth-client/create.ts";
-import { replaceLostSecret } from "../../operations/oauth-client/replace.ts";
-import { clientRotationIntent, rotateOAuthClient } from "../../operations/oauth-client/rotate.ts";
+import { creationIntent, createOAuthClient } from "../../operations/client.ts";
+import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { asEntryStands, resumeWork, rootOf } from "../../operations/recovery.ts";
-import { secretLost } from "../../operations/secret-delivery.ts";
 import {
   type DiskHealth,
   isInterruption,
@@ -203,15 +197,8 @@ export function clientRequest({ serviceAccount, scopes }: ClientItem): {
 
 async function createClient(work: ItemWork, item: ClientItem): Promise<void> {
   const { bench, options } = work;
-  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs };
-  const conclude = async (end: CreationEnd, lease: EntryLease): Promise<void> => {
-    if (end.kind !== "secret_lost") return;
-    if (!(await mayReplace(end.entry))) throw secretLost(end.entry, { here: bench.secrets.place });
-    // One replacement a run: a service that withholds that one's secret too would be asked for ever.
-    const replaced = await replaceLostSecret(bench, lease, chosen);
-    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced);
-  };
-  await createOAuthClient(bench, clientRequest(item), { ...chosen, conclude });
+  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs, mayReplace };
+  await createOAuthClient(bench, clientRequest(item), chosen);
 }
 
 export function clientRotation(item: ClientItem, { id }: SeenCredential): Parameters<typeof rotateOAuthClient>[1] {
@@ -356,5 +343,5 @@ function intentOf({ decision: { item, step }, bench }: ItemWork): Intent {
       : creationIntent(bench, clientRequest(item));
   return step.do === "replace"
     ? keyReplacementIntent(bench, keyReplacement(bench, item, step.old))
-    : keyCreationIntent(bench, keyCreation(bench, item), "");
+    : keyCreationIntent(bench, keyCreation(bench, item), { mark: "" });
 }

@@ -1,10 +1,10 @@
 // The steps of each change of the account, as its real run goes through them if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
-import { type KeyCreation, keyCreationIntent } from "../../operations/access-key/create.ts";
-import type { KeyReplacementRequest } from "../../operations/access-key/replace.ts";
+import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
+import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
 import { keyRevocationIntent, clientRevocationIntent } from "../../operations/revocation.ts";
-import { creationIntent } from "../../operations/oauth-client/create.ts";
-import type { ClientRotationRequest, OldClient } from "../../operations/oauth-client/rotate.ts";
+import { creationIntent } from "../../operations/client.ts";
+import type { ClientRotationRequest, OldClient } from "../../operations/client-rotation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import { dueAt, type Entry, isSettled, mayHaveArrived, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
@@ -52,9 +52,13 @@ export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
 ): DryStep {
-  return requestStep("create the key", keyCreationIntent(bench, creation, creation.marked ? notFixed.mark : ""), {
-    body: keyBody(creation, expiresIn),
-  });
+  return requestStep(
+    "create the key",
+    keyCreationIntent(bench, creation, { mark: creation.marked ? notFixed.mark : "" }),
+    {
+      body: keyBody(creation, expiresIn),
+    },
+  );
 }
 
 /** The body with what is not fixed yet in parentheses. */

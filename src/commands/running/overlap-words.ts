@@ -1,5 +1,5 @@
 // What a rotation says of the old credential: before, during its overlap, and in its result. Each says what happens.
-import { isWaitedFor } from "../../operations/overlap.ts";
+import { isWaitedFor } from "../../operations/rotation.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 
 /** The end of the question before a rotation: `revoke oc_1 once the new one works`. */

@@ -1,8 +1,8 @@
 // Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
 // the place of is never sent again.
 import { describe, expect, it } from "vitest";
-import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
-import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { refuseSecond, type Workbench } from "../../../src/operations/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";

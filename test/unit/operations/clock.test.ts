@@ -1,7 +1,7 @@
 // The clock of this machine may be wrong, or set to another time at any moment: how long is waited does not depend on it.
 import { mayBeMadeElsewhere } from "../../../src/journal/entry.ts";
 import { describe, expect, it } from "vitest";
-import { createAccessKey } from "../../../src/operations/access-key/create.ts";
+import { createAccessKey } from "../../../src/operations/key.ts";
 import { AWorld } from "./a-world.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 import type { Fate } from "./an-account.ts";

@@ -3,7 +3,7 @@
 // line for each in ends.txt; `npm run docs` prints them again.
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { AWorld, DestinationKind, Ended, Setting } from "./a-world.ts";
+import type { AWorld, DestinationKind, Setting } from "./a-world.ts";
 import type { Fate, Request } from "./an-account.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 
@@ -111,10 +111,6 @@ async function recovered(world: AWorld): Promise<string[]> {
   return ends;
 }
 
-/** A creation that lost its secret ends without a failure here: its command goes on from there. */
-const kindOf = ({ kind, value }: Ended<unknown>): string =>
-  kind === "done" && value === "secret_lost" ? "secret_lost" : kind;
-
 async function lineOf(operation: Operation, { name, setting }: Cell): Promise<string> {
   const [world, other] = [worldFor(operation, structuredClone(setting)), worldFor(operation, structuredClone(setting))];
   const first = await ask(world, operation);
@@ -125,7 +121,7 @@ async function lineOf(operation: Operation, { name, setting }: Cell): Promise<st
   const again = await ask(other, operation);
   const broken = [...world.broken, ...other.broken].map((what) => ` | BROKEN: ${what}`);
   const after = ends.length === 0 ? "" : ` | recovered ${ends.join(", then ")}: ${standing(world)}`;
-  return `${name}: ${kindOf(first)}: ${left}${after} | again ${kindOf(again)}: ${standing(other)}${broken.join("")}`;
+  return `${name}: ${first.kind}: ${left}${after} | again ${again.kind}: ${standing(other)}${broken.join("")}`;
 }
 
 /** A fate of a request that the operation does not send is as if there were none. */

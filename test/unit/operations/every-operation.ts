@@ -1,10 +1,10 @@
 // Every operation as a person asks for it, in a world where it can be done: for tables over all of them.
-import { createAccessKey } from "../../../src/operations/access-key/create.ts";
-import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
+import { createAccessKey } from "../../../src/operations/key.ts";
+import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
-import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
-import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
-import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
+import { createOAuthClient } from "../../../src/operations/client.ts";
+import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
@@ -39,7 +39,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     work: (bench, world, { key }) => {
       const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
       const options = { key, waitMs: 60_000, destination: world.destination() };
-      return createOAuthClient(bench, request, { ...options, conclude: async ({ kind }) => kind });
+      return createOAuthClient(bench, request, { ...options, mayReplace: async () => false });
     },
   },
   "a client's rotation": {

@@ -1,7 +1,7 @@
 // A creation that is refused because the service account has all clients that it can have: what could be revoked is named, as
 // far as the journal knows of it and the service shows it.
 import { expect, it } from "vitest";
-import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
+import { createOAuthClient } from "../../../src/operations/client.ts";
 import { AWorld, type Ended } from "./a-world.ts";
 
 const full = { refused: 409, code: "invalid_request" } as const;
@@ -9,7 +9,7 @@ const full = { refused: 409, code: "invalid_request" } as const;
 function create(world: AWorld, scope: string, account = "sa_1"): Promise<Ended<unknown>> {
   const request = { service_account_id: account, scopes: [scope] };
   const options = { waitMs: 0, destination: world.single("stdout") };
-  return world.run((bench) => createOAuthClient(bench, request, { ...options, conclude: async ({ kind }) => kind }));
+  return world.run((bench) => createOAuthClient(bench, request, { ...options, mayReplace: async () => false }));
 }
 
 /** A world whose journal knows clients of that account. */

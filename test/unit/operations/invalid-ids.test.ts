@@ -1,7 +1,7 @@
 // An id that no request can carry is refused before anything is written: an entry of it could never be finished.
 import { describe, expect, it } from "vitest";
 import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
-import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld } from "./a-world.ts";
 

@@ -1,6 +1,6 @@
 // The rotation that clients and keys share: which overlap is waited for, and how one that was typed otherwise is refused.
 import { describe, expect, it } from "vitest";
-import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/overlap.ts";
+import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
@@ -66,11 +66,8 @@ describe("a rotation that is typed otherwise", () => {
     const world = new AWorld();
     const { kind, failure } = await world.run(async (bench) => {
       const lease = await rotation(bench, child);
-      const differences = pairs.map(([begun, typed]) => ({ flag: "--f", begun, typed }));
-      await refuseBegunOtherwise(
-        { bench, lease, creation: "oauth_client.create" },
-        { place, differences, wayOut: "go" },
-      );
+      const differences = () => pairs.map(([begun, typed]) => ({ flag: "--f", begun, typed }));
+      await refuseBegunOtherwise({ bench, lease, place, asked: { differences, wayOut: () => "go" } });
     });
     if (words === undefined) expect(kind).toBe("done");
     else

@@ -1,14 +1,12 @@
 // An answer is compared with what was asked for before it counts: operation × field × what the answer says instead. Whatever
 // differs, nothing is revoked, a secret that came is delivered or kept, and a second recovery changes nothing.
 import { describe, expect, it } from "vitest";
-import { createAccessKey } from "../../../src/operations/access-key/create.ts";
-import { replaceAccessKey } from "../../../src/operations/access-key/replace.ts";
-import { rotateAccessKey } from "../../../src/operations/access-key/rotate.ts";
-import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
-import { replaceLostSecret } from "../../../src/operations/oauth-client/replace.ts";
-import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
+import { createAccessKey } from "../../../src/operations/key.ts";
+import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
+import { createOAuthClient } from "../../../src/operations/client.ts";
+import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
-import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld, type DestinationKind } from "./a-world.ts";
 
@@ -23,7 +21,7 @@ const clientWork: Record<string, Work> = {
     createOAuthClient(bench, client, {
       destination: world.destination(),
       waitMs: 0,
-      conclude: async ({ kind }) => kind,
+      mayReplace: async () => false,
     }),
   "oauth-clients rotate": (bench, world) =>
     rotateOAuthClient(
@@ -174,9 +172,8 @@ describe("a receipt of a revocation that is not what was asked for", () => {
       const world = new AWorld({ fates: { create: ["silent"] }, retryForMs: 0 });
       world.account.revocationLies = lies;
       const ended = await world.run((bench) => {
-        const options = { destination: world.destination(), waitMs: 0 };
-        const conclude = async (_end: unknown, lease: EntryLease) => replaceLostSecret(bench, lease, options);
-        return createOAuthClient(bench, client, { ...options, conclude });
+        const options = { destination: world.destination(), waitMs: 0, mayReplace: yes };
+        return createOAuthClient(bench, client, options);
       });
       expect(ended.kind).toBe("outcome_unknown");
       expect(world.account.requests.filter((request) => request === "create")).toHaveLength(1);
@@ -221,9 +218,9 @@ describe("a receipt that is not what was asked for", () => {
       const options = { destination: world.destination(), waitMs: 0 };
       return createOAuthClient(bench, client, {
         ...options,
-        conclude: async (_end, lease) => {
+        mayReplace: async () => {
           world.account.lies = lies;
-          return replaceLostSecret(bench, lease, options);
+          return true;
         },
       });
     });

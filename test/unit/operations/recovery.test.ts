@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
-import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
-import { rotateOAuthClient } from "../../../src/operations/oauth-client/rotate.ts";
+import { createOAuthClient } from "../../../src/operations/client.ts";
+import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
@@ -14,7 +14,7 @@ function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
   const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
   const act = (): Promise<Ended<unknown>> =>
     world.run((bench) =>
-      createOAuthClient(bench, request, { destination: world.destination(), waitMs: 0, conclude: async () => {} }),
+      createOAuthClient(bench, request, { destination: world.destination(), waitMs: 0, mayReplace: async () => false }),
     );
   return { world, act };
 }
@@ -32,7 +32,7 @@ describe("a recovery to another destination", () => {
         const options = { destination: world.destination(), waitMs: 0, mayReplace, mayRevokeUnproven: mayReplace };
         const old = { id: "oc_old", ...request, status: "active" };
         return name === "create"
-          ? createOAuthClient(bench, request, { ...options, conclude: async () => {} })
+          ? createOAuthClient(bench, request, { ...options, mayReplace: async () => false })
           : rotateOAuthClient(bench, { old, request: { overlapMs: 0, keepOld: false } }, options);
       });
       if (ended.kind !== "crash") break;
@@ -237,7 +237,7 @@ describe("a secret that is kept on another machine", () => {
       createOAuthClient(bench, request, {
         destination: world.destination("command"),
         waitMs: 0,
-        conclude: async () => {},
+        mayReplace: async () => false,
       }),
     );
     const [kept] = world.kept;

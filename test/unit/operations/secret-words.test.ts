@@ -12,8 +12,8 @@ import {
   undelivered,
 } from "../../../src/operations/secret-delivery.ts";
 import { isPartlyDelivered, reserveBeforeRevocation } from "../../../src/operations/delivery-recovery.ts";
-import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/access-key/create.ts";
-import { clientReceipt } from "../../../src/operations/oauth-client/replace.ts";
+import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/key.ts";
+import { clientReceipt } from "../../../src/operations/client.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";

@@ -1,7 +1,7 @@
 // Two creations of one request at one moment: each says at its end which other there is, and both name the same one to revoke.
 import { expect, describe, it } from "vitest";
-import { createAccessKey } from "../../../src/operations/access-key/create.ts";
-import { createOAuthClient } from "../../../src/operations/oauth-client/create.ts";
+import { createAccessKey } from "../../../src/operations/key.ts";
+import { createOAuthClient } from "../../../src/operations/client.ts";
 import { newEntryId } from "../../../src/journal/lookup.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld } from "./a-world.ts";
@@ -35,7 +35,7 @@ async function created(
       : createOAuthClient(bench, request, {
           destination: { ...destination, deliver },
           waitMs: 0,
-          conclude: async (end) => end.kind,
+          mayReplace: async () => false,
         });
   });
   expect(ended.kind).toBe("done");

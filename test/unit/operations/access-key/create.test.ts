@@ -1,11 +1,6 @@
 // A key's creation is sent once: what it leaves behind is looked for on this machine, then in the list.
 import { describe, expect, it } from "vitest";
-import {
-  createAccessKey,
-  keyCreationIntent,
-  keyReceipt,
-  markedName,
-} from "../../../../src/operations/access-key/create.ts";
+import { createAccessKey, keyCreationIntent, keyReceipt, markedName } from "../../../../src/operations/key.ts";
 import { Failure, type FailureKind } from "../../../../src/errors.ts";
 import { dueAt, type EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
@@ -268,13 +263,15 @@ describe("the intent", () => {
   it("is the same for the same key: scopes as a set, an expiry as it was asked for, the mark left out", async () => {
     await new AWorld().run(async (bench) => {
       const of = (scopes: string[], expiresAt: string, mark: string) =>
-        keyCreationIntent(bench, { request: { name: "n", scopes, expiresAt }, expiry: "in 1 ms", marked: true }, mark);
+        keyCreationIntent(
+          bench,
+          { request: { name: "n", scopes, expiresAt }, expiry: "in 1 ms", marked: true },
+          { mark },
+        );
       const one = of(["*", "push-ingest:*"], "2027-01-01T00:00:00Z", "-a");
       expect(one.fingerprint).toBe(of(["push-ingest:*", "*", "*"], "2027-01-02T00:00:00Z", "-b").fingerprint);
       expect(JSON.parse(one.request_text)).toMatchObject({ name: "n-a" });
-      expect(keyCreationIntent(bench, { request: { name: "n" }, marked: false }, "").fingerprint).not.toBe(
-        one.fingerprint,
-      );
+      expect(keyCreationIntent(bench, { request: { name: "n" }, marked: false }).fingerprint).not.toBe(one.fingerprint);
     });
   });
 

@@ -1,7 +1,7 @@
 // The key that a profile authenticates with, rotated in place: what is proven before the profile takes the new secret, and
 // what can be said of a rotation whose outcome is unknown.
 import { describe, expect, it } from "vitest";
-import { isCredentialRefused, rotateAccessKey } from "../../../../src/operations/access-key/rotate.ts";
+import { isCredentialRefused, rotateAccessKey } from "../../../../src/operations/in-place.ts";
 import type { Workbench } from "../../../../src/operations/workbench.ts";
 import { Failure } from "../../../../src/errors.ts";
 import type { Fate, Request } from "../an-account.ts";

@@ -1,10 +1,10 @@
 // A key whose creation has no known outcome: which key of the list it is taken for, when none is taken, and what a person
 // is told of it.
 import { describe, expect, it } from "vitest";
-import { createAccessKey } from "../../../../src/operations/access-key/create.ts";
+import { key, createAccessKey } from "../../../../src/operations/key.ts";
 import type { Recovered, RecoveryOptions } from "../../../../src/operations/recovery.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
-import { recoverKeyCreation } from "../../../../src/operations/access-key/recover.ts";
+import { finishCreation } from "../../../../src/operations/creation.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate, Made } from "../an-account.ts";
 
@@ -408,9 +408,9 @@ describe("a lost creation of a key is recovered:", () => {
     await world.run((bench) => createAccessKey(bench, request, { destination: world.destination() }));
     const [lost] = world.entries;
     edit(world, lost!, () => ({ state: "unusable" }));
-    const options = { mayReplace: async () => true, waitMs: 0 };
+    const options = { mayReplace: async () => true, waitMs: 0, destinationOf: async () => world.destination() };
     const end = await world.run(async (bench) =>
-      recoverKeyCreation(bench, await bench.journal.lease(lost!.id), { ...options, destination: world.destination() }),
+      finishCreation(key, { bench, lease: await bench.journal.lease(lost!.id) }, options),
     );
     expect([end.kind, world.account.requests]).toEqual(["unusable", ["create"]]);
   });

@@ -1,8 +1,8 @@
 // Keys that get a new secret: in place, where a lost answer can leave none that works, and by replacement, where one of the
 // two works at every moment.
 import { describe, expect, it } from "vitest";
-import { replaceAccessKey } from "../../../../src/operations/access-key/replace.ts";
-import { rotateAccessKey } from "../../../../src/operations/access-key/rotate.ts";
+import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
+import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
 import type { AccessKeyRequest } from "../../../../src/api/access-keys.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";

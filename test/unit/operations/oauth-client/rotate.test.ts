@@ -1,7 +1,7 @@
 // A rotation of a client: at every moment one of the two works, whatever fails and wherever the process ends.
 import { describe, expect, it } from "vitest";
-import { rotateOAuthClient } from "../../../../src/operations/oauth-client/rotate.ts";
-import type { Rotated } from "../../../../src/operations/overlap.ts";
+import { rotateOAuthClient } from "../../../../src/operations/client-rotation.ts";
+import type { Rotated } from "../../../../src/operations/rotation.ts";
 import type { Account, Workbench } from "../../../../src/operations/workbench.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../../src/journal/entry.ts";

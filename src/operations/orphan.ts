@@ -1,23 +1,13 @@
-// Settling a creation of an access key whose outcome is unknown: the secret looked for on this machine first, then the key
-// in the list (which key it can be, and when its absence is certain: api/orphan-key.ts); an orphan is revoked and another made in
-// its place, or stays with its secret lost, as the person says.
-import { type AccessKey, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
-import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../../api/orphan-key.ts";
-import type { Rows } from "../../api/json/unknown-list.ts";
-import { Failure } from "../../errors.ts";
-import { type Entry, isSettled, mayHaveArrived } from "../../journal/entry.ts";
-import type { EntryLease } from "../../journal/journal.ts";
-import type { Destination } from "../../secrets/destination.ts";
-import {
-  begunReplacement,
-  cameToNothing,
-  settleReplaced,
-  finishKeyDelivery,
-  reserveBeforeRevocation,
-  resumeDelivery,
-} from "../delivery-recovery.ts";
-import { assertQuiet, readUntilAnswered, wait } from "../sending.ts";
-import { assertAsAsked, releaseReserved, secretLost } from "../secret-delivery.ts";
+// Which key a creation made whose outcome is unknown: it is looked for in the list (which key it can be, and when its absence is
+// certain: api/orphan-key.ts), and revoked if its secret is lost.
+import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
+import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
+import type { Rows } from "../api/json/unknown-list.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, mayHaveArrived } from "../journal/entry.ts";
+import type { EntryLease } from "../journal/journal.ts";
+import type { CreationWork, Made } from "./creation.ts";
+import { readUntilAnswered, wait } from "./sending.ts";
 import {
   beganAt,
   clockSkewMs,
@@ -27,66 +17,25 @@ import {
   recordAfterwards,
   type Workbench,
   serviceTime,
-} from "../workbench.ts";
-import { isWorkedOn } from "../../journal/rotations.ts";
-import { admitKeyCreation, creationsOfSameName, requestIn, sendKeyCreation } from "./create.ts";
-import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
-import { type Advice, type NextStep, shell } from "../../next-step.ts";
+} from "./workbench.ts";
+import { isWorkedOn } from "../journal/rotations.ts";
+import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "./revocation.ts";
+import { type Advice, type NextStep, shell } from "../next-step.ts";
 
-export interface KeyRecoveryOptions {
-  readonly destination: Destination;
-  /** Asked before an orphan is revoked and another key made; no means that nothing is revoked. */
-  readonly mayReplace: (entry: Entry) => Promise<boolean>;
-  /** How long may be waited before the list is believed, milliseconds; 0: not at all. */
-  readonly waitMs: number;
-  readonly prove?: (secret: string) => Promise<void>;
+export function requestIn({ request_text }: Entry): AccessKeyRequest {
+  return JSON.parse(request_text) as AccessKeyRequest;
 }
 
-/** How a creation ended: with its secret at its destination, or certainly with nothing created. */
-export interface KeyEnd {
-  readonly kind: "delivered" | "nothing_made";
-  readonly entry: Entry;
-}
-
-/**
- * Completes an unfinished creation.
- * @throws Failure: `outcome_unknown` if it is not known, `secret_lost` if the person did not say yes, `undelivered` if
- * the secret is kept here
- */
-export async function recoverKeyCreation(
-  bench: Workbench,
-  lease: EntryLease,
-  options: KeyRecoveryOptions,
-): Promise<KeyEnd> {
-  assertAsAsked(lease.entry);
-  assertUsable(lease.entry);
-  assertQuiet(lease);
-  const work = { bench, lease, destination: options.destination };
-  if (await resumeDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
-  if (lease.entry.state !== "secret_lost") {
-    if (!mayHaveArrived(lease.entry)) {
-      checkAccessKey(requestIn(lease.entry), bench.clock.now());
-      return { kind: "delivered", entry: (await sendKeyCreation(work, options.prove)).entry };
-    }
-    const end = await settleSearch(bench, lease, await searchOrphan(bench, lease.entry, options.waitMs));
-    if (end) return end;
-    // A profile that took the key's secret before a crash names the key.
-    if (await finishKeyDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
-  }
-  return replaceOrphan(bench, lease, options);
-}
-
-/** @throws Failure `unusable` for a key that someone else revoked: no other is created in its place */
-function assertUsable(entry: Entry): void {
-  if (entry.state !== "unusable") return;
-  throw new Failure("unusable", `The key ${entry.resource_id} must not be used.`, {
-    ...detailsOf(entry),
-    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
-  });
+/** Other unfinished creations of the same name that may have arrived: a key may be theirs. */
+async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
+  const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
+    id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
+  const others = (await journal.unsettled()).filter((other) => isSame(other) && mayHaveArrived(other));
+  return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
-async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Promise<Search> {
+export async function searchOrphan({ bench, lease: { entry }, waitMs }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry, rows);
   const first = findOrphan(rows, sought, serviceTime(bench));
@@ -168,7 +117,7 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
 }
 
 /** The result of the search, in the journal. @returns nothing if there is an orphan to be replaced */
-async function settleSearch(bench: Workbench, lease: EntryLease, search: Search): Promise<KeyEnd | undefined> {
+export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Made | undefined> {
   const { entry } = lease;
   switch (search.kind) {
     case "several":
@@ -252,7 +201,7 @@ async function otherMaker(bench: Workbench, entry: Entry, key: string): Promise<
   };
 }
 
-async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<KeyEnd> {
+async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<Made> {
   const { id, detail } = lease.entry;
   if (doubts.length > 0)
     throw cannotTell(lease.entry, `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`, {
@@ -275,58 +224,10 @@ function cannotTell(entry: Entry, message: string, step: NextStep & { readonly m
   return new Failure(kind, message, { ...details, nextCommand: undefined, ...step, recovers: undefined });
 }
 
-/**
- * Revokes the orphan, sees it revoked, and makes another key like it. The new entry is on disk before the orphan is revoked, and
- * the lost one is settled before the new request leaves: from then on the new entry stands for the work.
- */
-async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
-  const begun = await begunReplacement(bench.journal, lost.entry);
-  if (!begun) await assertKeyNotRevoked(bench, lost);
-  if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry, { here: bench.secrets.place });
-  const destination = { ...(await options.destination.check()) };
-  checkAccessKey(requestIn(lost.entry), bench.clock.now());
-  const replacement = begun
-    ? await bench.journal.lease(begun.id)
-    : await admitKeyReplacement(bench, lost.entry, destination);
-  if (cameToNothing(replacement.entry)) {
-    // Another process ended it while this one waited for its lease.
-    await replacement.release();
-    return replaceOrphan(bench, lost, options);
-  }
-  try {
-    if (replacement.entry.attempts === 0) await reserveBeforeRevocation(bench, replacement, options.destination);
-    await revokeOrphan(bench, lost).catch(async (error: unknown) => {
-      await releaseReserved(bench, replacement.entry, options.destination);
-      throw error;
-    });
-    await settleReplaced(bench, lost, replacement.entry);
-    if (isSettled(replacement.entry.state)) return { kind: "delivered", entry: replacement.entry };
-    return await recoverKeyCreation(bench, replacement, options);
-  } finally {
-    await replacement.release();
-  }
-}
-
-function admitKeyReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
-  const request = requestIn(lost);
-  const { base_name, marked, expiry } = lost.detail;
-  const creation = {
-    request: { ...request, name: base_name ?? request.name },
-    marked: marked === true,
-    expiry: expiry ?? undefined,
-  };
-  return admitKeyCreation(bench, creation, {
-    fresh: true,
-    begun: lost,
-    parent: lost.parent,
-    replaces: lost.id,
-    destination,
-  });
-}
-
-async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
-  const { id: entry, resource_id: id } = lost.entry;
-  if (!id) throw new Failure("failed", `The entry ${entry} does not name its key.`, detailsOf(lost.entry));
+/** Revokes a key whose secret is lost, unless it was used. */
+export async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
+  const { id: entry, resource_id } = lost.entry;
+  const id = resource_id ?? "";
   await refuseIfUsed(bench, lost.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
   await untilKeyRevoked(bench, id, {
@@ -338,7 +239,7 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
 }
 
 /** @throws Failure `unusable` if someone has revoked the key since its secret was lost: that was on purpose */
-async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
+export async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
   const { resource_id: id, detail } = lost.entry;
   if (id === null || detail.revoking === true) return;
   const status = await statusBeforeRevocation(bench, { id, service: bench.account.service });

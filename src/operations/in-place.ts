@@ -1,17 +1,17 @@
 // The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives,
 // so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost response is
-// followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
-import { rotatedKeyDifferences } from "../../api/access-keys.ts";
-import type { Attempt } from "../../api/call/attempt.ts";
-import { segment } from "../../api/call/request.ts";
-import { Failure } from "../../errors.ts";
-import { type Entry, mayHaveArrived, rotatedBy } from "../../journal/entry.ts";
-import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
-import type { Destination } from "../../secrets/destination.ts";
-import { resumeDelivery } from "../delivery-recovery.ts";
-import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../../journal/rotations.ts";
-import { assertQuiet } from "../sending.ts";
-import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
+// followed by another rotation only if the person asks for one. Rotation that cannot lock out: key-rotation.ts.
+import { rotatedKeyDifferences } from "../api/access-keys.ts";
+import type { Attempt } from "../api/call/attempt.ts";
+import { segment } from "../api/call/request.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
+import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
+import type { Destination } from "../secrets/destination.ts";
+import { resumeDelivery } from "./delivery-recovery.ts";
+import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
+import { assertQuiet } from "./sending.ts";
+import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "./secret-delivery.ts";
 import {
   detailsOf,
   madeFor,
@@ -23,9 +23,10 @@ import {
   refuseSecond,
   type Workbench,
   withReason,
-} from "../workbench.ts";
-import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
-import { flags, shortFlags } from "../../next-step.ts";
+} from "./workbench.ts";
+import { next } from "./next.ts";
+import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./key.ts";
+import { flags, shortFlags } from "../next-step.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -135,7 +136,8 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
     const differs = rotatedKeyDifferences(key);
     const prove = differs === undefined ? ownProof(bench, lease.entry, key.id) : refuseForProfile(lease.entry, differs);
     try {
-      return await takeSecret(work, { ...answer, value: { ...value, key } }, { prove, detail: { differs } });
+      const receipt = await takeSecret(work, { ...answer, value: { ...value, key } }, { prove, detail: { differs } });
+      return { entry: lease.entry, receipt };
     } finally {
       // @assumed §4.4 does not show the response to a rotation: the key may get another id with its new secret
       if (key.id !== id)
@@ -200,8 +202,8 @@ export async function recoverKeyRotation(
   assertQuiet(lease);
   const work = { bench, lease, destination };
   if (await resumeDelivery(work, ownProof(bench, lease.entry))) return { entry: lease.entry };
+  if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
-  if (!isLost && !mayHaveArrived(lease.entry)) return rotateNow(work);
   if (!(await mayReplace(lease.entry)))
     throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
   await destination.check();

@@ -1,7 +1,7 @@
-// The creation of an access key (§2.4, §4.4), from the intent on disk to the secret at its destination, and the sending
-// that it shares with the rotation in place. The legacy contract has no idempotency key: what may have arrived is never
-// sent again from here (recover.ts settles it); 429 and what was proven not to have left are.
-import { flags } from "../../next-step.ts";
+// What the contract of access keys (§2.4, §4.4) makes of a creation, and the sending that it shares with the rotation in place.
+// It has no idempotency key: what may have arrived is never sent again, and is looked for (orphan.ts); 429 and what was proven
+// not to have left are.
+import { flags } from "../next-step.ts";
 import {
   type AccessKey,
   accessKeyBody,
@@ -9,14 +9,23 @@ import {
   checkAccessKey,
   keyDifferences,
   type SecretAnswer,
-} from "../../api/access-keys.ts";
-import { type Answered, type Attempt, failureOf } from "../../api/call/attempt.ts";
-import { differencesIn } from "../../api/oauth-client-creation.ts";
-import { Failure } from "../../errors.ts";
-import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../../journal/entry.ts";
-import type { EntryLease, Intent } from "../../journal/journal.ts";
-import type { Destination } from "../../secrets/destination.ts";
+} from "../api/access-keys.ts";
+import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
+import { differencesIn } from "../api/oauth-client-creation.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
+import type { Intent } from "../journal/journal.ts";
+import type { Destination } from "../secrets/destination.ts";
 import {
+  type CreationContract,
+  type CreationOptions,
+  type CreationWork,
+  finishAdmitted,
+  type Made,
+} from "./creation.ts";
+import { assertKeyNotRevoked, requestIn, revokeOrphan, searchOrphan, settleSearch } from "./orphan.ts";
+import {
+  assertQuiet,
   isTooEarly,
   untilDue,
   attemptedHere,
@@ -26,9 +35,8 @@ import {
   wait,
   beginning,
   tellAlongside,
-  tellSimultaneous,
-} from "../sending.ts";
-import { formerIds, learnedOfKept } from "../delivery-recovery.ts";
+} from "./sending.ts";
+import { finishKeyDelivery, formerIds, learnedOfKept, resumeDelivery } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -39,7 +47,7 @@ import {
   secretLost,
   undelivered,
   releaseReserved,
-} from "../secret-delivery.ts";
+} from "./secret-delivery.ts";
 import {
   detailsOf,
   lastErrorOf,
@@ -49,7 +57,7 @@ import {
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
-} from "../workbench.ts";
+} from "./workbench.ts";
 
 /** Characters of a key's name (§8). */
 const longestName = 255;
@@ -62,16 +70,10 @@ export interface KeyCreation {
   readonly marked: boolean;
 }
 
-export interface KeyCreationOptions {
+export interface KeyCreationOptions extends Partial<Pick<CreationOptions, "waitMs" | "mayReplace">> {
   readonly destination: Destination;
   /** `--new`: leave an unfinished creation of the same request alone. */
   readonly fresh?: boolean;
-}
-
-export interface KeyCreated {
-  readonly entry: Entry;
-  /** The API's object with the secret in it. */
-  readonly receipt: string;
 }
 
 /** Appended to a name by `--name-marker`: unguessable, so that no one else's key has it. */
@@ -98,15 +100,19 @@ export function markedName(name: string, mark: string): string {
   );
 }
 
-/** The intent of a creation as the journal admits it. @param mark `""` for none */
-export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark: string): Intent {
+/** The intent of a creation as the journal admits it. @param about.mark `""` for none @param about.begun the entry whose work it is a step of */
+export function keyCreationIntent(
+  bench: Workbench,
+  creation: KeyCreation,
+  { mark = creation.marked ? newMark() : "", begun }: { readonly mark?: string; readonly begun?: Entry } = {},
+): Intent {
   const { request, marked } = creation;
   const sent = { ...request, name: markedName(request.name, mark) };
   const scopes = request.scopes === undefined ? null : [...new Set(request.scopes)].sort();
   const expiry = creation.expiry ?? request.expiresAt ?? null;
   const { keyId } = bench.account;
   return {
-    ...madeFor(bench.account),
+    ...(begun ? madeAs(begun) : madeFor(bench.account)),
     operation: "access_key.create",
     method: "POST",
     path: "/api/v1/access-keys",
@@ -124,41 +130,16 @@ export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark:
 export async function createAccessKey(
   bench: Workbench,
   creation: KeyCreation,
-  options: KeyCreationOptions,
-): Promise<KeyCreated> {
+  { destination, fresh, waitMs = 0, mayReplace = () => Promise.resolve(false) }: KeyCreationOptions,
+): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
-  const destination = { ...(await options.destination.check()) };
   const since = beginning(bench);
-  const lease = await admitKeyCreation(bench, creation, { fresh: options.fresh, destination });
-  try {
-    const created = await sendKeyCreation({ bench, lease, destination: options.destination });
-    await tellSimultaneous(bench, lease.entry, since);
-    return created;
-  } finally {
-    await lease.release();
-  }
-}
-
-export interface KeyAdmission extends Pick<Intent, "destination" | "parent" | "replaces"> {
-  /** The entry whose work it is a step of: what that was made for holds, whatever is active now. */
-  readonly begun?: Entry;
-  /** Leave an unfinished creation of the same request alone. */
-  readonly fresh?: boolean;
-}
-
-/** Puts the intent on disk, or takes the unfinished one of the same request that was certainly never sent. */
-export async function admitKeyCreation(
-  bench: Workbench,
-  creation: KeyCreation,
-  { fresh, begun, ...about }: KeyAdmission,
-): Promise<EntryLease> {
-  const wanted = keyCreationIntent(bench, creation, creation.marked ? newMark() : "");
-  const intent = { ...wanted, ...(begun && madeAs(begun)), ...about };
+  const intent = { ...keyCreationIntent(bench, creation), destination: { ...(await destination.check()) } };
   const admission = await bench.journal.admit(intent, { fresh });
   const { kind, lease } = admission;
-  tellAlongside(bench, admission);
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
+    tellAlongside(bench, admission);
     // Its outcome is unknown: a second key is not created automatically.
     throw new Failure(
       "outcome_unknown",
@@ -172,7 +153,45 @@ export async function admitKeyCreation(
   }
   if (kind === "resumed")
     bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
-  return lease;
+  const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
+  return finishAdmitted(key, { bench, admission, since }, { destinationOf, waitMs, mayReplace });
+}
+
+export const key: CreationContract = {
+  noun: "key",
+  operation: "access_key.create",
+  assertReady: (lease) => {
+    assertUsable(lease.entry);
+    assertQuiet(lease);
+  },
+  takeUp: (work) => resumeDelivery(work, work.prove),
+  send: sendKeyCreation,
+  look: async (work) => {
+    const end = await settleSearch(work, await searchOrphan(work));
+    if (end !== undefined) return end;
+    // A profile that took the key's secret before a crash names the key.
+    return (await finishKeyDelivery(work, work.prove)) ? { kind: "delivered", entry: work.lease.entry } : undefined;
+  },
+  assertNotRevoked: assertKeyNotRevoked,
+  revokeLost: revokeOrphan,
+  again: (bench, lost) => {
+    const request = requestIn(lost);
+    checkAccessKey(request, bench.clock.now());
+    const { base_name, marked, expiry } = lost.detail;
+    const creation = { request: { ...request, name: base_name ?? request.name }, marked: marked === true };
+    return keyCreationIntent(bench, { ...creation, expiry: expiry ?? undefined }, { begun: lost });
+  },
+  settlesFirst: true,
+  receiptNow: () => Promise.resolve(undefined),
+};
+
+/** @throws Failure `unusable` for a key that someone else revoked: no other is created in its place */
+function assertUsable(entry: Entry): void {
+  if (entry.state !== "unusable") return;
+  throw new Failure("unusable", `The key ${entry.resource_id} must not be used.`, {
+    ...detailsOf(entry),
+    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+  });
 }
 
 /** How earlier requests of an entry ended, of which none changed anything. */
@@ -180,15 +199,10 @@ export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
-/**
- * Sends the creation of an entry that was never sent, and delivers its secret.
- * @param prove proves the secret before it is delivered: for one that replaces a credential in use
- */
-export async function sendKeyCreation(
-  work: SecretDelivery,
-  prove?: (secret: string) => Promise<void>,
-): Promise<KeyCreated> {
-  const { bench, lease, destination } = work;
+/** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
+async function sendKeyCreation(work: CreationWork): Promise<Made> {
+  const { bench, lease, destination, prove } = work;
+  checkAccessKey(requestIn(lease.entry), bench.clock.now());
   try {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
@@ -197,12 +211,15 @@ export async function sendKeyCreation(
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
       ifUnknown: "The key may or may not exist, and its secret is not here.",
     });
-    const { key } = answer.value;
+    const { key: made } = answer.value;
     const request = requestIn(lease.entry);
     const late = lifetimeDifference(lease.entry, request.expiresAt);
-    const differs = differencesIn([keyDifferences(key, request, former), late]);
-    const detail = { created_by: key.createdByUserId ?? null, differs };
-    return await takeSecret(work, answer, { prove, detail });
+    const differs = differencesIn([keyDifferences(made, request, former), late]);
+    const receipt = await takeSecret(work, answer, {
+      prove,
+      detail: { created_by: made.createdByUserId ?? null, differs },
+    });
+    return { kind: "delivered", entry: lease.entry, receipt };
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
@@ -217,18 +234,6 @@ export interface SendOptions {
   readonly ifUnknown: string;
   /** How an earlier request of the entry left it: what this one is refused does not undo that. */
   readonly before?: "unknown" | "secret_lost" | undefined;
-}
-
-export function requestIn({ request_text }: Entry): AccessKeyRequest {
-  return JSON.parse(request_text) as AccessKeyRequest;
-}
-
-/** Other unfinished creations of the same name that may have arrived: a key may be theirs. */
-export async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
-  const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
-    id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
-  const others = (await journal.unsettled()).filter((other) => isSame(other) && mayHaveArrived(other));
-  return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
 /**
@@ -326,6 +331,7 @@ async function answerLost(
 
 /**
  * Delivers the secret of a response.
+ * @returns the receipt with the secret
  * @param options.detail `differs`: the response shows another key than was asked for
  * @throws Failure `secret_lost` for a response without one: there is none to be had (§2.4); `unusable` for another key, after
  * its secret was delivered
@@ -333,8 +339,8 @@ async function answerLost(
 export async function takeSecret(
   work: SecretDelivery,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
-  { prove, detail }: { readonly prove?: (secret: string) => Promise<void>; readonly detail?: Entry["detail"] } = {},
-): Promise<KeyCreated> {
+  { prove, detail }: { readonly prove?: CreationOptions["prove"]; readonly detail?: Entry["detail"] } = {},
+): Promise<string> {
   const { bench, lease } = work;
   if (secret === undefined) {
     const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
@@ -347,7 +353,7 @@ export async function takeSecret(
   const receipt = keyReceipt({ text: body.toString(), key, secret });
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   await deliverSecret(work, { secret, kind: "access_key", id: key.id ?? "", receipt }, { prove, learned, requestId });
-  return { entry: lease.entry, receipt };
+  return receipt;
 }
 
 /**

@@ -1,0 +1,129 @@
+// What the client's contract makes of a rotation: another client of the same service account, proven by a token exchange.
+import { Failure } from "../errors.ts";
+import { detailOf, type Entry } from "../journal/entry.ts";
+import type { EntryLease, Intent } from "../journal/journal.ts";
+import { rotationsOf } from "../journal/rotations.ts";
+import { flags, shell } from "../next-step.ts";
+import { client, creationIntent } from "./client.ts";
+import { untilClientRevoked } from "./revocation.ts";
+import { overlapDifferences, rotate, type Rotated, type RotationContract, type RotationOptions } from "./rotation.ts";
+import { readUntilAnswered } from "./sending.ts";
+import { detailsOf, isInterruption, madeFor, recordAfterwards, type Workbench, withReason } from "./workbench.ts";
+
+export interface ClientRotationRequest {
+  /** How long both clients stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly keepOld: boolean;
+}
+
+/** The old client as far as a rotation needs it. */
+export interface OldClient {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly status: string;
+}
+
+export interface ClientRotation {
+  /** With the scopes that the new client is to have. */
+  readonly old: OldClient;
+  readonly request: ClientRotationRequest;
+}
+
+/** Begins a rotation, or resumes the unfinished one of the same client. */
+export function rotateOAuthClient(
+  bench: Workbench,
+  { old, request }: ClientRotation,
+  options: RotationOptions,
+): Promise<Rotated> {
+  const asked = {
+    intent: clientRotationIntent(bench, { old, request }),
+    contract: (lease: EntryLease) => clientRotation(bench, lease),
+    differences: (entry: Entry) => overlapDifferences(entry, request),
+    wayOut: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
+    wasActive: old.status === "active",
+    checkOld: async (lease: EntryLease) => {
+      if (old.status !== "active") throw await notActive(bench, lease, old);
+    },
+  };
+  return rotate(bench, asked, options);
+}
+
+/** The intent of a rotation as the journal admits it. */
+export function clientRotationIntent(bench: Workbench, { old, request }: ClientRotation): Intent {
+  return {
+    ...madeFor(bench.account),
+    operation: "oauth_client.rotate",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
+    fingerprint: JSON.stringify([old.id]),
+    idempotent: false,
+    detail: {
+      old_client: old.id,
+      overlap_ms: request.overlapMs,
+      keep_old: request.keepOld,
+      proof: bench.account.proof,
+    },
+  };
+}
+
+export function clientRotation(bench: Workbench, lease: EntryLease): RotationContract {
+  const { proveClient, service } = bench.account;
+  const { old_client: oldId, proof } = detailOf(lease.entry, "oauth_client.rotate");
+  // An entry that does not say: then the account is asked, and what it cannot do does not mean "none is due".
+  const due = proof === undefined ? bench.account.proof : proof;
+  return {
+    creation: client,
+    oldId,
+    intent: () => {
+      const { service_account_id, scopes } = JSON.parse(lease.entry.request_text) as OldClient;
+      return creationIntent(bench, { service_account_id, scopes }, lease.entry);
+    },
+    learned: (newId) => ({ resource_id: newId }),
+    prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
+      if (due === null) return false;
+      await proveClient({ clientId, secret }, due).catch((error: unknown) => {
+        throw notProven(child, error);
+      });
+      return true;
+    },
+    whyUnproven: (hasSecret) =>
+      due === null
+        ? "cannot be proven: the profile that started the rotation has no token endpoint"
+        : hasSecret
+          ? "could not be proven"
+          : "could not be proven: its secret was delivered before a crash",
+    statusOf: async (id) =>
+      (await readUntilAnswered(bench, () => service.oauthClients.get(id), { what: "get the OAuth client" })).status,
+    again: shell`integ oauth-clients rotate ${oldId}`,
+    revokes: shell`integ oauth-clients revoke ${oldId}`,
+    revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
+  };
+}
+
+function notProven(child: Entry, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const kind = isInterruption(error) ? error.kind : "pending";
+  return new Failure(kind, withReason(`The new client ${child.resource_id} could not be proven`, error), {
+    ...error.details,
+    meaning: "The old client was not revoked; the new one's secret was delivered.",
+  });
+}
+
+/** A client that is revoked, disabled or expired: nothing of it can be passed on. */
+async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
+  await recordAfterwards(bench, lease, { state: "refused" });
+  const done = (await rotationsOf(bench.journal, lease.entry)).filter(({ state }) => state === "done");
+  const successor = done.find(({ resource_id }) => resource_id !== null)?.resource_id;
+  const message = `The client ${old.id} is ${old.status}: `;
+  if (successor)
+    return new Failure("unusable", `${message}it was rotated, and ${successor} followed.`, {
+      ...detailsOf(lease.entry),
+      nextCommand: shell`integ oauth-clients rotate ${successor}`,
+    });
+  return new Failure("unusable", `${message}it cannot be rotated.`, {
+    ...detailsOf(lease.entry),
+    nextCommand: shell`integ oauth-clients create ${flags.serviceAccount} ${old.service_account_id} ${old.scopes.flatMap((scope) => [flags.scope, scope])}`,
+  });
+}

@@ -1,0 +1,228 @@
+// The creation of a client or key, from any point that it had reached: what is on this machine is delivered, the request sent,
+// what it made looked for, and a lost secret replaced if that is agreed to (§4.2: "revoke the client, confirm, create a
+// replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
+import { Failure } from "../errors.ts";
+import { type Entry, isSettled, revokedFirst } from "../journal/entry.ts";
+import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { Destination } from "../secrets/destination.ts";
+import { begunReplacement, cameToNothing, reserveBeforeRevocation, settleReplaced } from "./delivery-recovery.ts";
+import { next } from "./next.ts";
+import { assertAsAsked, releaseReserved, type SecretDelivery, secretLost, undelivered } from "./secret-delivery.ts";
+import { tellAlongside, tellSimultaneous } from "./sending.ts";
+import { detailsOf, recoveryIn, saysNothingWasDone, withReason, type Workbench } from "./workbench.ts";
+
+export interface CreationOptions {
+  /** Where the secret of an entry goes. */
+  readonly destinationOf: (entry: Entry) => Promise<Destination>;
+  /** Asked once for each lost secret; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** How long a pending client, or a list that may be too early, is waited for, milliseconds; 0: not at all. */
+  readonly waitMs: number;
+  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
+  readonly prove?: ((secret: string) => Promise<void>) | undefined;
+  /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
+  readonly key?: string | undefined;
+}
+
+/** A creation under way. */
+export interface CreationWork extends SecretDelivery, Omit<CreationOptions, "destinationOf" | "mayReplace"> {}
+
+/** How a creation ended. */
+export interface Made {
+  /**
+   * `delivered_before`: by an earlier process; the receipt shows the client as it is now. `nothing_made`: certainly none
+   * exists. After a lost secret other work follows.
+   */
+  readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
+  readonly entry: Entry;
+  /** The API's object: with the secret if it came in this process. */
+  readonly receipt?: string | undefined;
+  /** Of the response that showed the client without its secret. */
+  readonly requestId?: string | undefined;
+}
+
+/** What one contract makes of the steps of a creation. */
+export interface CreationContract {
+  readonly noun: "client" | "key";
+  readonly operation: "oauth_client.create" | "access_key.create";
+  /** @throws Failure if nothing may be sent or asked for the entry now */
+  assertReady(lease: EntryLease): void;
+  /** Finishes the delivery of a secret that an earlier process left on this machine. @returns true if it is delivered */
+  takeUp(work: CreationWork, begun: Entry | undefined): Promise<boolean>;
+  /** Sends the stored request until it is known what became of it, and delivers the secret. */
+  send(work: CreationWork): Promise<Made>;
+  /** Looks for what a request without a key made. @returns nothing if that is found, and its secret is lost */
+  look(work: CreationWork): Promise<Made | undefined>;
+  /** @throws Failure if someone else has revoked the lost one: that was on purpose */
+  assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<void>;
+  /** Revokes what the lost entry made, and sees it revoked. */
+  revokeLost(bench: Workbench, lost: EntryLease): Promise<void>;
+  /** The same request once more, as an intent of its own. @throws Failure `usage` if it cannot be sent any more */
+  again(bench: Workbench, lost: Entry): Intent;
+  /** Whether the replacement stands for the work before it is sent: without a key, what may have arrived is looked for alone. */
+  readonly settlesFirst: boolean;
+  /** The receipt of what was delivered before, as the service shows it now. */
+  receiptNow(bench: Workbench, entry: Entry): Promise<string | undefined>;
+}
+
+/**
+ * Completes a creation that this process admitted, and lets its entry go.
+ * @param about.since when it began, as `beginning` gave it
+ */
+export async function finishAdmitted(
+  contract: CreationContract,
+  { bench, admission, since }: { readonly bench: Workbench; readonly admission: Admission; readonly since: string },
+  options: CreationOptions,
+): Promise<Made> {
+  const { kind, lease } = admission;
+  try {
+    tellAlongside(bench, admission);
+    const made = await finishCreation(contract, { bench, lease }, options);
+    // After an older entry of a team others may have come that ended long ago.
+    if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
+    return made;
+  } finally {
+    await lease.release();
+  }
+}
+
+/**
+ * Completes a creation from the point that it had reached.
+ * @returns the end of the entry, or of the one that replaces it
+ * @throws Failure `secret_lost` if no one agreed to a replacement
+ */
+export async function finishCreation(
+  contract: CreationContract,
+  { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
+  options: CreationOptions,
+): Promise<Made> {
+  const { destinationOf, mayReplace: _, ...about } = options;
+  const wasSent = lease.entry.attempts > 0;
+  const begun = wasSent ? await begunReplacement(bench.journal, lease.entry) : undefined;
+  const work = { bench, lease, destination: await destinationOf(begun ?? lease.entry), ...about };
+  let end: Made | undefined;
+  const wasLost = lease.entry.state === "secret_lost";
+  if (options.key === undefined) {
+    assertAsAsked(lease.entry);
+    contract.assertReady(lease);
+    const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
+    if (wasSent && (begun === undefined || isUnsent) && (await contract.takeUp(work, begun)))
+      return { kind: "delivered_before", entry: lease.entry };
+  } else end = await contract.send(work);
+  for (; end === undefined || end.kind === "secret_lost"; ) {
+    const step = end === undefined ? next(lease.entry) : "replace";
+    if (step === "end") return ended(contract, work);
+    if (step === "replace") return replaceLost(contract, { work, options, end, begun, wasLost });
+    end = step === "look" ? await contract.look(work) : await contract.send(work);
+  }
+  return end;
+}
+
+/** Another process ended it while this one waited for its lease. */
+async function ended(contract: CreationContract, { bench, lease: { entry } }: CreationWork): Promise<Made> {
+  if (entry.state !== "done") return { kind: "nothing_made", entry };
+  return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
+}
+
+interface Lost {
+  readonly work: CreationWork;
+  readonly options: CreationOptions;
+  readonly end: Made | undefined;
+  readonly begun: Entry | undefined;
+  /** An earlier process called it lost: someone may have acted since. */
+  readonly wasLost: boolean;
+}
+
+/**
+ * Revokes what the lost entry made, sees it revoked, and makes another like it under a new key. The new entry is on disk before
+ * anything is revoked; a replacement that was started is resumed, and was agreed to then.
+ */
+async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
+  const { work, options, end, begun, wasLost } = lost;
+  const { bench, lease } = work;
+  if (begun === undefined) {
+    if (wasLost || contract.noun === "key") await contract.assertNotRevoked(bench, lease);
+    if (!(await options.mayReplace(lease.entry)))
+      throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
+  }
+  const { id, resource_id } = lease.entry;
+  if (!resource_id)
+    throw new Failure("failed", `The entry ${id} does not name its ${contract.noun}.`, detailsOf(lease.entry));
+  try {
+    return await replaceNow(contract, lost);
+  } catch (error) {
+    if (!(error instanceof Failure) || !saysNothingWasDone(error) || lease.entry.state !== "secret_lost") throw error;
+    // What stopped the replacement is not all that a person has to know.
+    const { message, details } = secretLost(lease.entry);
+    throw new Failure("secret_lost", withReason(`${message} It could not be replaced`, error), {
+      ...details,
+      ...recoveryIn(error.details),
+      cause: error,
+    });
+  }
+}
+
+async function replaceNow(contract: CreationContract, { work, options, begun }: Lost): Promise<Made> {
+  const { bench, lease, destination } = work;
+  const replacement = begun ? await bench.journal.lease(begun.id) : await admitReplacement(contract, work);
+  try {
+    // Another process ended it while this one waited for its lease.
+    if (cameToNothing(replacement.entry)) return await finishCreation(contract, work, options);
+    const { attempts, state } = replacement.entry;
+    const isOver = isSettled(state) || state === "undelivered";
+    if (!isOver && attempts === 0) await reserveBeforeRevocation(bench, replacement, destination);
+    await revokeBefore(contract, { bench, lost: lease }).catch(async (error: unknown) => {
+      await releaseReserved(bench, replacement.entry, destination);
+      throw error;
+    });
+    if (contract.settlesFirst || isOver) await settleReplaced(bench, lease, replacement.entry);
+    if (state === "undelivered")
+      throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
+    if (isOver) return await concluded(contract, bench, replacement.entry);
+    // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
+    const mayReplace = begun ? options.mayReplace : () => Promise.resolve(false);
+    const again = { ...options, key: undefined, mayReplace, destinationOf: () => Promise.resolve(destination) };
+    const made = await finishCreation(contract, { bench, lease: replacement }, again);
+    if (!contract.settlesFirst) await settleReplaced(bench, lease, replacement.entry);
+    return made;
+  } catch (error) {
+    const isStanding = replacement.entry.state === "undelivered" || replacement.entry.state === "secret_lost";
+    if (isStanding && lease.entry.state !== "replaced") await settleReplaced(bench, lease, replacement.entry);
+    throw error;
+  } finally {
+    await replacement.release();
+  }
+}
+
+async function admitReplacement(
+  contract: CreationContract,
+  { bench, lease: { entry }, destination }: CreationWork,
+): Promise<EntryLease> {
+  const place = { ...(await destination.check()) };
+  const intent = { ...contract.again(bench, entry), destination: place, parent: entry.parent, replaces: entry.id };
+  return (await bench.journal.admit(intent, { fresh: true })).lease;
+}
+
+/** A replacement is sent only after what it replaces was seen revoked. */
+async function revokeBefore(
+  contract: CreationContract,
+  { bench, lost }: { readonly bench: Workbench; readonly lost: EntryLease },
+): Promise<void> {
+  const { id } = lost.entry;
+  const others = await bench.journal.select({ all: true, replaces: id });
+  if (others.some((entry) => revokedFirst(entry) === id)) return;
+  await contract.revokeLost(bench, lost);
+}
+
+/** A replacement that was finished before: nothing is sent for it again. */
+async function concluded(contract: CreationContract, bench: Workbench, begun: Entry): Promise<Made> {
+  const entry = await lastReplacement(bench.journal, begun);
+  return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
+}
+
+/** What is at the end of a row of replacements. */
+async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
+  if (entry.replaced_by === null) return entry;
+  const [by] = await journal.select({ all: true, ids: [entry.replaced_by] });
+  return by ? lastReplacement(journal, by) : entry;
+}

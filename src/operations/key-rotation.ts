@@ -1,0 +1,171 @@
+// What the contract of access keys makes of a rotation by replacement: a key like the old one, proven by an exchange of its
+// secret. The API's own rotation: in-place.ts.
+import type { AccessKeyRequest } from "../api/access-keys.ts";
+import type { Service } from "../api/connect.ts";
+import { Failure } from "../errors.ts";
+import type { Entry } from "../journal/entry.ts";
+import type { EntryLease, Intent } from "../journal/journal.ts";
+import { flags, shell } from "../next-step.ts";
+import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
+import { statusBeforeRevocation, type Successor, untilKeyRevoked } from "./revocation.ts";
+import {
+  type Difference,
+  overlapDifferences,
+  proven,
+  rotate,
+  type Rotated,
+  type RotationContract,
+  type RotationOptions,
+} from "./rotation.ts";
+import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
+
+export interface KeyReplacementRequest {
+  /** Resource id of the key to be replaced. */
+  readonly oldId: string;
+  /** Who created the old key, if it is bound to that user: a key bound to someone else is not the same. */
+  readonly boundTo?: string;
+  readonly creation: KeyCreation;
+  /** How long both keys stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly updateProfile: boolean;
+}
+
+export interface KeyReplacementOptions extends RotationOptions {
+  /** The service as the profile is after its credential was replaced. */
+  readonly reconnect?: () => Promise<Service>;
+}
+
+/** Begins a replacement, or resumes the unfinished one of the same key. */
+export function replaceAccessKey(
+  bench: Workbench,
+  request: KeyReplacementRequest,
+  options: KeyReplacementOptions,
+): Promise<Rotated> {
+  const asked = {
+    intent: keyReplacementIntent(bench, request),
+    contract: (lease: EntryLease) => keyRotation(bench, lease, options),
+    differences: (entry: Entry) => differencesOf(entry, request),
+    wayOut: () => `${flags.new} starts another`,
+    wasActive: true,
+  };
+  return rotate(bench, asked, options);
+}
+
+/** The intent of a replacement as the journal admits it. */
+export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRequest): Intent {
+  const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
+  return {
+    ...madeFor(bench.account),
+    operation: "access_key.rotate",
+    method: "POST",
+    path: "/api/v1/access-keys",
+    request_text: JSON.stringify({ id: oldId, ...creation.request }),
+    fingerprint: JSON.stringify(["replacement", oldId]),
+    idempotent: false,
+    detail: {
+      mode: "replacement",
+      old_key: oldId,
+      bound_to: boundTo,
+      overlap_ms: overlapMs,
+      marked: creation.marked,
+      expiry: creation.expiry ?? null,
+      update_profile: updateProfile,
+      exchange: bench.account.keyExchange,
+    },
+  };
+}
+
+/** What the replacement was started with, beside what is typed now. */
+function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: KeyReplacementRequest): Difference[] {
+  const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
+  const now = creation.request;
+  const { expiry, marked, update_profile } = entry.detail;
+  const list = (scopes: readonly string[] = []): string => [...new Set(scopes)].sort().join(" ");
+  const life = (fingerprint: string | null | undefined, request: AccessKeyRequest): string =>
+    fingerprint ?? request.expiresAt ?? "never";
+  return [
+    ...overlapDifferences(entry, { overlapMs }),
+    { flag: flags.name, begun: begun.name, typed: now.name },
+    { flag: flags.type, begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
+    { flag: flags.scope, begun: list(begun.scopes), typed: list(now.scopes) },
+    // An entry of an earlier version does not say how its expiry was asked for.
+    ...(expiry === undefined
+      ? []
+      : [{ flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) }]),
+    { flag: flags.nameMarker, begun: String(marked === true), typed: String(creation.marked) },
+    { flag: flags.updateProfile, begun: String(update_profile === true), typed: String(updateProfile) },
+  ];
+}
+
+export function keyRotation(
+  bench: Workbench,
+  lease: EntryLease,
+  { mayRevokeUnproven, reconnect }: Pick<KeyReplacementOptions, "mayRevokeUnproven" | "reconnect">,
+): RotationContract {
+  const { old_key: oldId = "", marked, update_profile, exchange } = lease.entry.detail;
+  return {
+    creation: key,
+    oldId,
+    intent: () => {
+      const { id: _, ...request } = JSON.parse(lease.entry.request_text) as AccessKeyRequest & { id: string };
+      return keyCreationIntent(bench, { request, marked: marked === true }, { begun: lease.entry });
+    },
+    proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
+    learned: (newId) => ({ resource_id: newId, detail: { ...lease.entry.detail, new_key: newId } }),
+    checkNew: (child) => checkIdentity(lease.entry, child, mayRevokeUnproven),
+    prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
+    whyUnproven: (hasSecret) =>
+      hasSecret
+        ? exchange?.kind === "command"
+          ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
+          : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
+        : "cannot be proven: its secret was delivered before a crash",
+    statusOf: (id) => statusBeforeRevocation(bench, { id, service: bench.account.service }),
+    again: shell`integ keys rotate ${oldId} ${flags.byReplacement}`,
+    revokes: shell`integ keys revoke ${oldId}`,
+    revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect }),
+  };
+}
+
+async function revokeOldKey(
+  bench: Workbench,
+  lease: EntryLease,
+  { oldId, by, reconnect }: { oldId: string; by: Successor; reconnect: KeyReplacementOptions["reconnect"] },
+): Promise<void> {
+  await untilKeyRevoked(bench, oldId, {
+    grounds: { kind: "replaced", by },
+    lease,
+    mayHaveArrived: lease.entry.detail.revoking === true,
+    service: lease.entry.detail.update_profile === true ? await reconnect?.() : undefined,
+    mark: async () => {
+      // From the first request on the old key may be revoked, whatever the responses are.
+      if (lease.entry.detail.revoking === true) return;
+      await lease.record({ state: "pending", detail: { ...lease.entry.detail, revoking: true } });
+    },
+  });
+}
+
+/** Before the profile gives up the credential that works, the new one has to work. */
+function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
+  return async (secret) => {
+    if (!(await proveSecret(bench, lease.entry, secret)))
+      throw new Failure(
+        "auth",
+        "The profile has no way to exchange the new secret for a token, so it cannot be proven.",
+      );
+    // The secret is on its way to its destination: a journal that fails now must not stop it there.
+    await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
+  };
+}
+
+/** A user-bound key is tied to its creator (§2.4): for another person's key that is not a replacement. */
+async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entry) => Promise<boolean>): Promise<void> {
+  const { bound_to: before } = entry.detail;
+  const { created_by: now } = child.detail;
+  if (typeof before !== "string" || typeof now !== "string" || before === now) return;
+  if (await mayRevoke(entry)) return;
+  throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
+    meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.yes}.`,
+    ...recoveryStep(entry.id, [flags.yes]),
+  });
+}

@@ -1,0 +1,65 @@
+// What the work of an entry does next: a function of what the journal has of it and of what was seen besides. It reads nothing,
+// so that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
+import { type Entry, isInPlace, isSettled, mayHaveArrived } from "../journal/entry.ts";
+
+export type Step =
+  /** Nothing is left to do. */
+  | "end"
+  /** Other work has taken its place: it ends, and nothing is sent. */
+  | "give way"
+  /** A person or the profile takes the secret that is kept. */
+  | "deliver"
+  /** The stored request leaves, under its key if the contract has one. */
+  | "send"
+  /** The contract has no key, and the request may have arrived: what it made is looked for. */
+  | "look"
+  /** The secret is lost: the client or key is revoked and another made, or a key rotated in place again, if that is agreed to. */
+  | "replace"
+  | "make the new one"
+  | "prove the new one"
+  | "wait"
+  | "revoke the old one";
+
+/** What is known besides the entry itself. */
+export interface Facts {
+  /** Other work stands in its place: a later rotation, another replacement, a secret that was found. */
+  readonly isOverrun?: boolean;
+  /** Of a rotation: its newest creation that did not fail. */
+  readonly child?: Pick<Entry, "state"> | undefined;
+  /** Whether an overlap is over, or is ended now. */
+  readonly isDue?: boolean;
+  /** Whether the old one was revoked by someone else. */
+  readonly isOldRevoked?: boolean;
+}
+
+/** How it was shown that a new credential works. What else an entry may say is not evidence. */
+const evidence = ["token exchange", "by the person"] as const;
+export type Proof = (typeof evidence)[number];
+
+/** The evidence that an entry has of its new credential. */
+export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
+  return evidence.find((known) => known === proven);
+}
+
+type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
+
+/** @param facts as far as they matter in the entry's state */
+export function next(entry: Known, facts: Facts = {}): Step {
+  const { operation, state } = entry;
+  if (isSettled(state)) return "end";
+  if (facts.isOverrun === true) return "give way";
+  if (operation === "oauth_client.revoke" || operation === "access_key.revoke") return "send";
+  if (operation.endsWith(".rotate") && !isInPlace(entry)) return ofRotation(entry, facts);
+  if (state === "undelivered") return "deliver";
+  if (state === "secret_lost") return "replace";
+  if (entry.idempotency_key !== null || !mayHaveArrived(entry)) return "send";
+  return isInPlace(entry) ? "replace" : "look";
+}
+
+function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevoked = false }: Facts): Step {
+  if (state !== "waiting" && child?.state !== "done") return "make the new one";
+  if (detail.keep_old === true) return "end";
+  if (proofIn(detail) === undefined) return "prove the new one";
+  if (isOldRevoked) return "end";
+  return isDue ? "revoke the old one" : "wait";
+}

@@ -1,0 +1,493 @@
+// The rotation of a client or key by replacement: another one is made and its secret delivered and proven, both work for a
+// time, then the old one is revoked. One entry with the creation as its child; every step is on disk, so that any crash is
+// finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
+import { Failure } from "../errors.ts";
+import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
+import { rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
+import { flags, type NextCommand } from "../next-step.ts";
+import {
+  describeDestination,
+  type Destination,
+  type DestinationRecord,
+  missingPlaces,
+  namesOf,
+  type OneTimeSecret,
+  WatchedDestination,
+} from "../secrets/destination.ts";
+import { type CreationContract, type CreationOptions, finishCreation } from "./creation.ts";
+import { rereadSecret } from "./delivery-recovery.ts";
+import { next, type Proof, proofIn } from "./next.ts";
+import { assertProfileHasIt, type Successor } from "./revocation.ts";
+import { assertAsAsked, releaseReserved } from "./secret-delivery.ts";
+import { admitTo, wait } from "./sending.ts";
+import {
+  detailsOf,
+  isInterruption,
+  recordAfterwards,
+  recoveryAfter,
+  recoveryStep,
+  refuseSecond,
+  saysNothingWasDone,
+  serviceTime,
+  type Workbench,
+  withReason,
+} from "./workbench.ts";
+
+/** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
+const longestWaitMs = 15 * 60_000;
+
+/** Whether the command itself waits until the overlap ends. */
+export function isWaitedFor(overlapMs: number): boolean {
+  return overlapMs <= longestWaitMs;
+}
+
+export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace"> {
+  readonly destination: Destination;
+  /** Asked before the old one is revoked although the new one was not proven. */
+  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+  /** `--new`: leave an unfinished rotation of the same key alone. */
+  readonly fresh?: boolean | undefined;
+  /**
+   * Given the receipt once the secret is delivered and a proof was tried, before any overlap is waited for.
+   * @param dueAt when the old one is to be revoked, ISO 8601 UTC; undefined if no overlap runs
+   */
+  readonly delivered?: (receipt: string, dueAt: string | undefined) => Promise<void>;
+  /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
+  readonly overlap?: "leave" | "end";
+}
+
+export interface RotationWork {
+  readonly bench: Workbench;
+  readonly lease: EntryLease;
+  readonly options: RotationOptions;
+}
+
+/** What one contract makes of the steps of a rotation. */
+export interface RotationContract {
+  readonly creation: CreationContract;
+  readonly oldId: string;
+  /** The intent of the new one's creation, without its place. */
+  intent(): Intent;
+  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
+  readonly proveFirst?: ((secret: string) => Promise<void>) | undefined;
+  /** What the rotation's entry keeps of the new one. */
+  learned(newId: string): Partial<EntryProgress>;
+  /** Whether the new one may take the old one's place at all. @throws Failure if not */
+  checkNew?(child: Entry): Promise<void>;
+  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or without a response */
+  prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
+  /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
+  whyUnproven(hasSecret: boolean): string;
+  /** The status of one of the two now; nothing if the service does not say. */
+  statusOf(id: string): Promise<string | undefined>;
+  /** The command that begins another rotation. */
+  readonly again: NextCommand;
+  /** The command that revokes the old one. */
+  readonly revokes: NextCommand;
+  revokeOld(by: Successor): Promise<unknown>;
+}
+
+export interface Rotated {
+  readonly oldId: string;
+  readonly newId: string;
+  readonly oldRevoked: boolean;
+  /** When the old one is to be revoked, if the overlap was left to run: the rotation is `waiting`. */
+  readonly dueAt?: string;
+  /** Id of the rotation's entry. */
+  readonly entry: string;
+  /** The new one's receipt with its secret; nothing if an earlier process had shown it. */
+  readonly receipt: string | undefined;
+}
+
+/** A rotation as it is asked for. */
+export interface AskedRotation {
+  readonly intent: Intent;
+  readonly contract: (lease: EntryLease) => RotationContract;
+  /** What an unfinished one was started with, beside what is typed now. */
+  readonly differences: (entry: Entry) => readonly Difference[];
+  /** How another one is begun instead, in words. */
+  readonly wayOut: (entry: Entry) => string;
+  /** Whether the old one was seen active before. */
+  readonly wasActive: boolean;
+  /** @throws Failure if nothing of the old one can be passed on */
+  readonly checkOld?: (lease: EntryLease) => Promise<void>;
+}
+
+/** Begins a rotation, or resumes the unfinished one of the same client or key. */
+export async function rotate(bench: Workbench, asked: AskedRotation, options: RotationOptions): Promise<Rotated> {
+  const { intent, wasActive, checkOld } = asked;
+  const { destination, fresh } = options;
+  const noun = intent.operation === "oauth_client.rotate" ? "client" : "key";
+  const settledBefore = await settledRotations(bench.journal, intent);
+  const admission = await admitTo(bench, intent, {
+    destination,
+    choice: { fresh },
+    isThere: async ({ entry }) => (await currentChild(bench.journal, entry))?.state === "done",
+  });
+  const { kind, lease, place } = admission;
+  try {
+    if (kind === "resumed") {
+      bench.tell.note(`Resuming the unfinished ${noun === "key" ? "replacement" : "rotation"} ${lease.entry.id}.`);
+      await refuseBegunOtherwise({ bench, lease, asked, place });
+    } else {
+      const about = { clock: bench.clock, wasActive, settledBefore, fresh };
+      const first = await rotationAhead(bench.journal, lease.entry, about);
+      if (first !== undefined) throw await refuseSecond(bench, lease, { noun, first });
+      await checkOld?.(lease);
+    }
+    return await finishRotation({ bench, lease, options }, asked.contract(lease));
+  } finally {
+    await lease.release();
+  }
+}
+
+/** A flag that was typed, and what the rotation was started with. */
+export interface Difference {
+  readonly flag: string;
+  readonly begun: string;
+  readonly typed: string;
+}
+
+/** What two commands say of the overlap. */
+export function overlapDifferences(
+  { detail }: Entry,
+  { overlapMs, keepOld = false }: { readonly overlapMs: number; readonly keepOld?: boolean },
+): Difference[] {
+  const begun = { overlapMs: detail.overlap_ms ?? 0, keepOld: detail.keep_old === true };
+  return [
+    { flag: flags.overlap, begun: `${begun.overlapMs / 1000}s`, typed: `${overlapMs / 1000}s` },
+    { flag: flags.keepOld, begun: begun.keepOld ? "given" : "not given", typed: keepOld ? "given" : "not given" },
+  ];
+}
+
+/**
+ * Continues a rotation only as it was started: what was typed otherwise would be passed over in silence, and a narrower
+ * scope or a shorter life be taken for granted.
+ * @param about.place where the command wants the secret; nothing if that cannot take one
+ * @throws Failure `usage`, naming both values; nothing was sent
+ */
+export async function refuseBegunOtherwise({
+  bench,
+  lease: { entry },
+  asked,
+  place,
+}: {
+  readonly bench: Workbench;
+  readonly lease: EntryLease;
+  readonly asked: Pick<AskedRotation, "differences" | "wayOut">;
+  readonly place: DestinationRecord | undefined;
+}): Promise<void> {
+  const all = [...asked.differences(entry)];
+  const child = await currentChild(bench.journal, entry);
+  // Until the secret is delivered it goes where it is wanted now. The default, stdout, does not conflict with an earlier destination.
+  if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
+    all.push({ flag: "the destination of the secret", begun: namesOf(child.destination), typed: namesOf(place) });
+  const others = all.filter(({ begun, typed }) => begun !== typed);
+  if (others.length === 0) return;
+  const named = others.map(({ flag, begun, typed }) => `${flag} was ${begun}, and is ${typed} now`);
+  const message = `The unfinished rotation ${entry.id} was started with other options: ${named.join("; ")}.`;
+  throw new Failure("usage", message, {
+    meaning: `Nothing was sent. It continues as it was started; ${asked.wayOut(entry)}.`,
+    ...recoveryStep(entry.id),
+  });
+}
+
+const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
+
+/**
+ * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced: until
+ * then the lost one leads to it, and if its secret was found, it is the one that counts.
+ */
+export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
+  const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
+  const children = await journal.select({ all: true, parent: rotation.id, operation });
+  const counts = (id: string | null): boolean =>
+    children.some((entry) => entry.id === id && (!isSettled(entry.state) || entry.state === "done"));
+  return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
+}
+
+/** What the new one's creation is by now, even if the journal could not be told. */
+const delivered = { state: "done" } as const;
+
+/** What is known of the new one. */
+interface NewOne {
+  readonly child: Entry;
+  readonly id: string;
+  /** Its secret, if that came in this process. */
+  readonly secret: OneTimeSecret | undefined;
+  /** An earlier process proved it. */
+  readonly isProvenBefore: boolean;
+}
+
+/** Resumes a rotation at the step that it had reached, and completes it. */
+export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
+  const { bench, lease, options } = work;
+  const watched = new WatchedDestination(options.destination);
+  const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
+  let isDelivered = false;
+  try {
+    const { entry: child, receipt: shown } = await makeNewOne(work, contract, watched);
+    isDelivered = true;
+    const id = child.resource_id ?? "";
+    assertAnother(contract, id);
+    // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
+    await lease.record(contract.learned(id));
+    const dueAt = await untilOver(work, contract, { child, id, secret: watched.secret, isProvenBefore }, shown);
+    const rotated = { oldId: contract.oldId, newId: id, receipt: watched.secret?.receipt, entry: lease.entry.id };
+    if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
+    await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    // No one needs to recognise the delivered secret any more.
+    await releaseReserved(bench, { ...child, parent: null });
+    return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
+  } catch (error) {
+    throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
+  }
+}
+
+/**
+ * From the delivery of the new one's secret to the end of the old one.
+ * @param shown the new one's receipt, as a person is to see it before anything is waited for, whatever the rest comes to
+ * @returns when the old one is to be revoked, if the overlap is left to run
+ */
+async function untilOver(
+  work: RotationWork,
+  contract: RotationContract,
+  made: NewOne,
+  shown: string | undefined,
+): Promise<string | undefined> {
+  const { bench, lease, options } = work;
+  let isShown = shown === undefined;
+  const show = async (dueAt?: string): Promise<void> => {
+    if (!isShown) await options.delivered?.(shown!, dueAt);
+    isShown = true;
+  };
+  let isEnded = options.overlap === "end";
+  let isOldRevoked: boolean | undefined = made.secret === undefined ? undefined : false;
+  try {
+    if (lease.entry.state !== "waiting" && lease.entry.detail.keep_old !== true) await contract.checkNew?.(made.child);
+    for (;;) {
+      const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
+      const isDue = isEnded || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
+      const step = next(lease.entry, { child: delivered, isDue, isOldRevoked });
+      if (step === "prove the new one") await prove(work, contract, made);
+      else if (step === "end") return await show().then(() => undefined);
+      else if (isOldRevoked === undefined) isOldRevoked = await settledMeanwhile(work, contract, made.id);
+      else if (step === "wait") {
+        if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
+        await show(dueAt);
+        if (!(await isOverAfterWait(work, contract, dueAt))) return dueAt;
+        isEnded = true;
+      } else {
+        await show();
+        const by = await successorOf(work, contract, made);
+        // From here on the old one may be revoked, whatever the response is.
+        if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
+        await contract.revokeOld(by);
+        return undefined;
+      }
+    }
+  } catch (error) {
+    await show();
+    throw error;
+  }
+}
+
+/** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
+async function makeNewOne(
+  { bench, lease, options }: RotationWork,
+  contract: RotationContract,
+  destination: Destination,
+) {
+  const { creation, proveFirst: prove } = contract;
+  const { waitMs, mayReplace } = options;
+  for (;;) {
+    const found = await currentChild(bench.journal, lease.entry);
+    if (found?.state === "done") return { entry: found, receipt: await creation.receiptNow(bench, found) };
+    if (found?.state === "unusable") throw newUnusable(contract, found);
+    const child = found
+      ? await bench.journal.lease(found.id)
+      : await admitNewOne(bench, { lease, contract, destination });
+    try {
+      const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
+      const made = await finishCreation(
+        creation,
+        { bench, lease: child },
+        { destinationOf, waitMs, mayReplace, prove },
+      );
+      const { entry, receipt } = made;
+      if (made.kind !== "nothing_made") return { entry, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
+    } catch (error) {
+      throw error instanceof Failure ? inRotation(contract, error) : error;
+    } finally {
+      await child.release();
+    }
+  }
+}
+
+async function admitNewOne(
+  bench: Workbench,
+  about: { readonly lease: EntryLease; readonly contract: RotationContract; readonly destination: Destination },
+): Promise<EntryLease> {
+  const place = { ...(await about.destination.check()) };
+  const intent = { ...about.contract.intent(), parent: about.lease.entry.id, destination: place };
+  return (await bench.journal.admit(intent, { fresh: true })).lease;
+}
+
+/** What was called unusable once is not used (§4.2), whatever the service shows later: the old one stays. */
+function newUnusable({ creation: { noun } }: RotationContract, child: Entry): Failure {
+  assertAsAsked(child);
+  const message = `The service called the new ${noun} ${child.resource_id} unusable: the old ${noun} is not revoked.`;
+  return new Failure("unusable", message, {
+    ...detailsOf(child),
+    meaning: `This rotation ends here, and the old ${noun} stays as it is.`,
+  });
+}
+
+/** What a failed creation means for the rotation that it belongs to: the old one is not revoked. */
+function inRotation({ creation: { noun } }: RotationContract, error: Failure): Failure {
+  if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
+  const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
+  return new Failure(error.kind, error.message, { ...error.details, meaning });
+}
+
+/** Waits for an overlap that is short, if it is to be waited for. @returns false if it is left to run */
+async function isOverAfterWait({ bench, options }: RotationWork, { creation }: RotationContract, dueAt: string) {
+  const leftMs = Date.parse(dueAt) - serviceTime(bench);
+  if (options.overlap === "leave" || !isWaitedFor(leftMs)) return false;
+  await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
+  return true;
+}
+
+/** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
+function assertAnother({ creation: { noun }, oldId }: RotationContract, newId: string): void {
+  if (newId !== "" && newId !== oldId) return;
+  const shown = newId === "" ? "without an id" : "with the id of the old one";
+  throw new Failure(
+    "unusable",
+    `The service responded to the creation of a new ${noun} ${shown}: nothing was revoked.`,
+    {
+      meaning: `The ${noun} ${oldId} stays as it is. A secret that arrived was delivered.`,
+      hint: "Report the request id to the service's operator before you rotate again.",
+    },
+  );
+}
+
+/** Shows that the new one works, before the old one is revoked. */
+async function prove({ bench, lease, options }: RotationWork, contract: RotationContract, made: NewOne): Promise<void> {
+  const { child, id, secret } = made;
+  const { noun } = contract.creation;
+  const mark = async (how: Proof): Promise<void> => {
+    // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
+    if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined) await contract.statusOf(id);
+    await lease.record(proven(bench, lease.entry, how));
+  };
+  // An earlier process may have left it readable.
+  const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
+  const known = secret ?? (text === undefined ? undefined : { secret: text });
+  if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
+  if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
+  throw new Failure("pending", `The new ${noun} ${id} ${contract.whyUnproven(known !== undefined)}.`, {
+    meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.yes}.`,
+    ...recoveryStep(lease.entry.id, [flags.yes]),
+  });
+}
+
+/** What the journal keeps of a proof: how it was made, and until when both are to work. */
+export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
+  const until = new Date(serviceTime(bench) + (detail.overlap_ms ?? 0)).toISOString();
+  return { detail: { ...detail, proven: how, overlap_until: until } };
+}
+
+/**
+ * An overlap is continued hours later, and someone may have acted meanwhile.
+ * @returns true if the old one was revoked by hand: nothing is left to do
+ * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
+ */
+async function settledMeanwhile(work: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
+  const { overlap_ms: overlapMs = 0 } = work.lease.entry.detail;
+  if (overlapMs === 0) return false;
+  await assertWorks(work, contract, newId);
+  return (await contract.statusOf(contract.oldId)) === "revoked";
+}
+
+/**
+ * What is known of the new one when the old one is to be revoked. A proof speaks of its own moment: since then someone may have
+ * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
+ * say does not prevent it.
+ * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
+ */
+async function successorOf(work: RotationWork, contract: RotationContract, made: NewOne): Promise<Successor> {
+  const { child, id, secret, isProvenBefore } = made;
+  assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.creation.noun, newId: id, child });
+  const { detail } = work.lease.entry;
+  const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
+  const isJustMade = secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
+  if (!isJustMade) await assertWorks(work, contract, id);
+  return { id, proof: proofIn(detail), seen: isJustMade ? "just made" : "looked at", missing };
+}
+
+/** @throws Failure `unusable` if the service says that the new one does not work */
+async function assertWorks({ bench }: RotationWork, contract: RotationContract, newId: string): Promise<void> {
+  const { oldId, again, revokes } = contract;
+  const { noun } = contract.creation;
+  const status = await contract.statusOf(newId);
+  if (status === undefined || status === "active") return;
+  const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
+  const after = await rotatedTo(bench.journal, newId);
+  // What a later rotation put in its place works: another new one would be one too many.
+  const meaning = after
+    ? `It was rotated, and ${after} followed. If nothing uses ${oldId} any more, revoke it.`
+    : `Another rotation makes another new ${noun}.`;
+  throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
+    meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
+    nextCommand: after ? revokes : again,
+  });
+}
+
+/** A journal that cannot be read says nothing new: the outcome of the work does not change. */
+async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<Entry["state"]> {
+  try {
+    return (await currentChild(journal, rotation))?.state ?? "refused";
+  } catch (error) {
+    if (error instanceof Failure) return rotation.state;
+    throw error;
+  }
+}
+
+/** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
+async function unfinished(
+  { bench, lease }: RotationWork,
+  { creation: { noun } }: RotationContract,
+  { error, isDelivered: isKnown }: { readonly error: Failure; readonly isDelivered: boolean },
+): Promise<Failure> {
+  const childState = await stateOfChild(bench, lease.entry);
+  const isDelivered = isKnown || childState === "done";
+  const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
+  const state = isKnown && error.kind === "unusable" ? "unusable" : isDelivered ? asItStands : childState;
+  await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
+  const { entry } = lease;
+  const { hint, nextCommand, recovers } = error.details;
+  // What a step of it says of itself leads to the step; the rotation is resumed by its own id. What has to be looked at in the
+  // list of keys comes first.
+  const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
+  const own = isSettled(state) || isNamed ? null : nextStep(entry);
+  // A credential that is missing or refused comes first: the recovery alone would end the same way again.
+  const step =
+    error.kind === "auth" ? recoveryAfter(error, entry.id) : { hint: undefined, nextCommand: own ?? undefined };
+  const neither = `Neither ${noun} was revoked.`;
+  const left =
+    isInterruption(error) && isDelivered
+      ? neither
+      : noun === "key" && state === "pending"
+        ? "The old key was not revoked."
+        : undefined;
+  const details = detailsOf(entry, {
+    ...error.details,
+    meaning: error.details.meaning ?? left,
+    ...(own === null ? { hint, nextCommand } : step),
+  });
+  if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
+  const message = withReason(`The new ${noun}'s secret is delivered; the old ${noun} is not revoked yet`, error);
+  return new Failure("pending", message, { ...details, meaning: neither, cause: error });
+}

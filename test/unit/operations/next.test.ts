@@ -1,0 +1,146 @@
+// What the work of an entry does next, in every state and with every fact that matters there; beside it what `journal list` shows
+// as the next command, and how a command ends that leaves the entry so.
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import {
+  type Entry,
+  type EntryState,
+  nextStep,
+  type Operation,
+  settledStates,
+  unsettledStates,
+} from "../../../src/journal/entry.ts";
+import { type Facts, next } from "../../../src/operations/next.ts";
+import { asEntryStands } from "../../../src/operations/recovery.ts";
+
+const entry = (operation: Operation, changes: Partial<Entry> = {}): Entry =>
+  ({
+    id: "e1",
+    operation,
+    state: "open",
+    attempts: 0,
+    idempotency_key: operation === "oauth_client.create" ? "key" : null,
+    detail: {},
+    ...changes,
+  }) as Entry;
+
+const [sent, inFlight] = [{ attempts: 1 }, { attempts: 1, detail: { in_flight: true } }];
+
+/** State, what it has, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation. */
+const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string, string])[] = [
+  ["open", "never sent", {}, "send", "send", "send", "send"],
+  ["open", "too early (429)", sent, "send", "send", "send", "send"],
+  ["open", "sent, and nothing heard", inFlight, "send", "look", "replace", "send"],
+  ["unknown", "may have arrived", inFlight, "send", "look", "replace", "send"],
+  ["pending", "not completed yet", sent, "send", "send", "send", "send"],
+  ["undelivered", "its secret is kept", sent, "deliver", "deliver", "deliver", "send"],
+  ["secret_lost", "its secret is lost", sent, "replace", "replace", "replace", "send"],
+];
+
+describe("the next step of what is sent once", () => {
+  it.each(rows)("%s, %s", (state, _what, changes, ofClient, ofKey, inPlace, revocation) => {
+    const of = (operation: Operation, more: Entry["detail"] = {}): string =>
+      next(entry(operation, { state, ...changes, detail: { ...changes.detail, ...more } }));
+    expect(of("oauth_client.create")).toBe(ofClient);
+    expect(of("access_key.create")).toBe(ofKey);
+    expect(of("access_key.rotate", { mode: "in_place" })).toBe(inPlace);
+    expect([of("oauth_client.revoke"), of("access_key.revoke")]).toEqual([revocation, revocation]);
+  });
+});
+
+/** Proven, kept, due, revoked by someone, and the step once the new one is delivered. */
+const rotations: readonly (readonly [
+  proven: string | undefined,
+  keepOld: boolean,
+  isDue: boolean,
+  gone: boolean,
+  step: string,
+])[] = [
+  [undefined, false, false, false, "prove the new one"],
+  [undefined, false, true, false, "prove the new one"],
+  [undefined, false, true, true, "prove the new one"],
+  [undefined, false, false, true, "prove the new one"],
+  ["what nobody knows", false, true, false, "prove the new one"],
+  ["token exchange", false, false, false, "wait"],
+  ["token exchange", false, true, false, "revoke the old one"],
+  ["by the person", false, true, false, "revoke the old one"],
+  ["token exchange", false, false, true, "end"],
+  ["token exchange", false, true, true, "end"],
+  ...[undefined, "token exchange"].flatMap((proven) =>
+    [true, false].flatMap((due) => [true, false].map((gone) => [proven, true, due, gone, "end"] as const)),
+  ),
+];
+
+describe("the next step of a rotation by replacement", () => {
+  const operations = [
+    ["oauth_client.rotate", {}],
+    ["access_key.rotate", { mode: "replacement" }],
+  ] as const;
+  const of = (state: EntryState, detail: Entry["detail"], facts: Facts): readonly string[] =>
+    operations.map(([operation, more]) =>
+      next(entry(operation, { state, detail: { ...more, ...detail } as never }), facts),
+    );
+
+  it.each([undefined, ...unsettledStates, ...settledStates.filter((state) => state !== "done")])(
+    "is to make the new one while that is %s, whatever else is known",
+    (state) => {
+      for (const isDue of [true, false])
+        for (const proven of [undefined, "token exchange"])
+          for (const keep_old of [true, false])
+            expect(of("pending", { proven, keep_old }, { child: state && { state }, isDue })).toEqual(
+              Array(2).fill("make the new one"),
+            );
+    },
+  );
+
+  it.each(rotations)("proven: %s, kept: %s, due: %s, revoked by someone: %s", (proven, keep_old, isDue, gone, step) => {
+    const facts = { child: { state: "done" }, isDue, isOldRevoked: gone } as const;
+    for (const state of ["open", "pending", "waiting", "undelivered", "unknown"] as const)
+      expect(of(state, { proven, keep_old }, facts)).toEqual([step, step]);
+  });
+});
+
+const everyKind: readonly (readonly [Operation, Entry["detail"]])[] = [
+  ["oauth_client.create", {}],
+  ["access_key.create", {}],
+  ["oauth_client.rotate", {}],
+  ["access_key.rotate", { mode: "in_place" }],
+  ["access_key.rotate", { mode: "replacement" }],
+  ["oauth_client.revoke", {}],
+  ["access_key.revoke", {}],
+] as never;
+
+describe.each(everyKind)("%s %j", (operation, detail) => {
+  it.each(settledStates)("that is %s has nothing left to do, and is never given up", (state) => {
+    for (const isOverrun of [true, false]) expect(next(entry(operation, { state, detail }), { isOverrun })).toBe("end");
+    expect(nextStep({ id: "e1", state })).toBeNull();
+  });
+
+  it.each(unsettledStates)("that is %s gives way to work that has taken its place", (state) => {
+    expect(next(entry(operation, { state, detail }), { isOverrun: true })).toBe("give way");
+  });
+});
+
+/** The state, its next command, and how a command ends that was refused, that could not reach the service, and that Ctrl-C ended. */
+const shown: readonly (readonly [EntryState, Partial<Entry>, string | null, string])[] = [
+  ["open", {}, "recover e1", "outcome_unknown outcome_unknown interrupted"],
+  ["open", sent, "recover e1", "auth unreachable interrupted"],
+  ["open", inFlight, "recover e1", "outcome_unknown outcome_unknown outcome_unknown"],
+  ["unknown", inFlight, "recover e1", "outcome_unknown outcome_unknown outcome_unknown"],
+  ["pending", sent, "recover e1", "auth unreachable interrupted"],
+  ["waiting", {}, "recover e1", "auth unreachable interrupted"],
+  ["secret_lost", sent, "recover e1 --replace-lost-secret", "auth secret_lost interrupted"],
+  ["undelivered", sent, "claim e1", "auth unreachable interrupted"],
+];
+
+it.each(shown)(
+  "%s %j is shown with its next command, and decides how a command ends",
+  (state, changes, command, kinds) => {
+    const one = entry("oauth_client.create", { state, ...changes });
+    expect(nextStep(one)).toBe(`integ journal ${command}`);
+    const ends = (["auth", "unreachable", "interrupted"] as const).map(
+      (kind) => asEntryStands(one, new Failure(kind, "x.")).kind,
+    );
+    expect(ends.join(" ")).toBe(kinds);
+  },
+);
