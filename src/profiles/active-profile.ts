@@ -7,13 +7,11 @@ import {
   type ActiveProfile,
   type Credential,
   credentialAgain,
-  type Contract,
   lackOf,
   type LegacyAccess,
   type LegacyCredential,
   type OAuthSettings,
   noCredential,
-  noLegacy,
   originsOf,
   type Profile,
   secretSourceOf,
@@ -95,15 +93,10 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
   };
 }
 
-function assertHas(profile: Profile, contract: Contract): void {
-  const lack = lackOf(profile, contract);
-  if (lack !== undefined) throw lack;
-}
-
 async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {
   const { credential } = profile;
-  assertHas(profile, "v1");
-  if (credential === null) throw noCredential(profile.name);
+  const lack = lackOf(profile, "v1");
+  if (lack !== undefined || credential === null) throw lack;
   const secret = await secretOf(profile, credential, tools);
   return credential.kind === "api_key"
     ? { kind: "api_key", key: secret, style: credential.basic_style }
@@ -112,8 +105,8 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
-  assertHas(profile, "legacy");
-  if (legacy === undefined) throw noLegacy(name);
+  const lack = lackOf(profile, "legacy");
+  if (lack !== undefined || legacy === undefined) throw lack;
   const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
   if (legacy.kind === "access_token_endpoint") {
     if (secret === undefined) {

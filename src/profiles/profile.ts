@@ -81,7 +81,7 @@ export function noCredential(name: string): Failure {
   return new Failure("auth", `Profile ${name} has no credential for /v1.`, step);
 }
 
-export function noLegacy(name: string): Failure {
+function noLegacy(name: string): Failure {
   return new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
     meaning: "The API document does not show that exchange: name a command or an endpoint.",
     ...settingOf(name, flags.accessTokenCommand),
