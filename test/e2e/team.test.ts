@@ -376,7 +376,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect([trusted.code, trusted.stderr]).toEqual([0, expect.not.stringContaining("untrusted")]);
     expect((await ada.integ([...create().slice(0, -1), "t"])).code).toBe(0);
     const other = await ada.integ(["journal", "list", "--all"], { env: { INTEG_JOURNAL_KEY: "other".repeat(8) } });
-    expect(other.stderr).toContain("is untrusted");
+    expect(other.stderr).toContain("are untrusted");
   });
 
   it("a profile names its journal, without a password", async () => {
