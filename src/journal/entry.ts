@@ -58,7 +58,7 @@ export function isPutOff({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
-/** The client of a key that was given by hand may have been made elsewhere: whoever made it has its secret. */
+/** The client of a key that was given by hand may have been made elsewhere: its creator has its secret. */
 export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }

@@ -22,7 +22,7 @@ export type Step =
 
 /** What is known besides the entry itself. */
 export interface Facts {
-  /** Other work stands in its place: a later rotation, another replacement, a secret that was found. */
+  /** Other work replaces it: a later rotation, another replacement, a secret that was found. */
   readonly isOverrun?: boolean;
   /** Of a rotation: its newest creation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;

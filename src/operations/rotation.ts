@@ -106,7 +106,7 @@ export interface AskedRotation {
   readonly contract: (lease: EntryLease) => RotationContract;
   /** What an unfinished one was started with, beside what is typed now. */
   readonly differences: (entry: Entry) => readonly Difference[];
-  /** How another one is begun instead, in words. */
+  /** How another one is started instead, in words. */
   readonly wayOut: (entry: Entry) => string;
   /** Whether the old one was seen active before. */
   readonly wasActive: boolean;
@@ -207,7 +207,7 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
 }
 
-/** What the new one's creation is by now, even if the journal could not be told. */
+/** What the new one's creation is by now, even if the journal could not be updated. */
 const delivered = { state: "done" } as const;
 
 /** What is known of the new one. */

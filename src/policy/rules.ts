@@ -73,7 +73,7 @@ class Rules {
     if (id === "")
       this.#say(
         ["version"],
-        `the file has no id, which tells its credentials from those of another policy. Allowed: a line such as id: ${newPolicyId()}`,
+        `the file has no id, which distinguishes its credentials from those of another policy. Allowed: a line such as id: ${newPolicyId()}`,
       );
     return {
       id,

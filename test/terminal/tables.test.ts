@@ -72,6 +72,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal prune": { words: ["--older-than", "0s", "--dry-run"], copied: ["what"] },
   "journal move": { words: ["--to", "elsewhere.ndjson", "--dry-run"], copied: ["what"] },
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
+  schema: { words: [], copied: ["name"] },
   status: { words: [], copied: ["name", "next_step"] },
   plan: { words: [], copied: ["name"], notShown: ["resource_id"] },
   apply: [
@@ -111,7 +112,6 @@ const others: Readonly<Record<string, string>> = {
   "sandbox status": "prints lines to paste, at any width the same",
   "sandbox tour": "prints commands and what they print",
   "spec show": "prints a document",
-  schema: "prints a document",
   completion: "prints a script",
 };
 
@@ -244,6 +244,7 @@ function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): str
     "request_ids",
     "parent",
     "profile_id",
+    "policy_id",
     ...("rule" in row ? ["id"] : []),
   ];
   return Object.entries(row)

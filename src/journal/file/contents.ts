@@ -68,7 +68,7 @@ export class Contents {
   readonly #archive: ReadAgain | undefined;
 
   /**
-   * @param archive of the archive, which is too long for memory: reads its records again. A second copy of a record is no damage
+   * @param archive of the archive, which is too long for memory: reads its records again. A second copy of a record is not damage
    * there: a crash came before it was left out of the journal.
    */
   constructor(archive?: ReadAgain) {

@@ -47,7 +47,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** The most bytes that are read at once, unless a line is longer. */
+/** The most bytes that one read returns, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /** Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. */

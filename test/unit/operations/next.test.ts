@@ -77,9 +77,7 @@ describe("the next step of a rotation by replacement", () => {
     ["access_key.rotate", { mode: "replacement" }],
   ] as const;
   const of = (state: EntryState, detail: Entry["detail"], facts: Facts): readonly string[] =>
-    operations.map(([operation, more]) =>
-      next(entry(operation, { state, detail: { ...more, ...detail } as never }), facts),
-    );
+    operations.map(([operation, more]) => next(entry(operation, { state, detail: { ...more, ...detail } }), facts));
 
   it.each([undefined, ...unsettledStates, ...settledStates.filter((state) => state !== "done")])(
     "is to make the new one while that is %s, whatever else is known",
