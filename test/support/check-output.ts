@@ -33,8 +33,9 @@ function namesOf(
   if (words.includes("--dry-run")) return { rows: ["step"] };
   const command = `${knownWords(words).join(" ")}${words.includes("--fix") ? " --fix" : ""}`;
   const printed = Object.entries(outputs).filter(([, { printedBy }]) => printedBy.includes(command));
+  const rows = printed.filter(([, of]) => !of.isDocument);
   return {
-    rows: printed.flatMap(([name, of]) => (of.isDocument || (of.isOfService && !isChecked) ? [] : [name])),
+    rows: isChecked || !rows.every(([, of]) => of.isOfService) ? rows.map(([name]) => name) : [],
     document: printed.find(([, of]) => of.isDocument)?.[0],
   };
 }

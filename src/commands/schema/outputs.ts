@@ -115,7 +115,16 @@ export const outputs: Readonly<Record<string, Output>> = {
       scopes: z.array(text),
       secret: textOrNull.optional().describe("null: it went to a destination"),
     },
-    ["keys list", "keys get", "keys create", "keys rotate", "keys revoke", "keys audit --fix", "journal claim"],
+    [
+      "keys list",
+      "keys get",
+      "keys create",
+      "keys rotate",
+      "keys revoke",
+      "keys audit --fix",
+      "journal claim",
+      "journal recover",
+    ],
   ),
   applied_item: {
     schema: z.looseObject({
@@ -289,7 +298,11 @@ export const outputs: Readonly<Record<string, Output>> = {
       created_at: time,
       client_secret: textOrNull.optional().describe("null: it went to a destination"),
     },
-    [...["list", "get", "create", "rotate", "revoke"].map((verb) => `oauth-clients ${verb}`), "journal claim"],
+    [
+      ...["list", "get", "create", "rotate", "revoke"].map((verb) => `oauth-clients ${verb}`),
+      "journal claim",
+      "journal recover",
+    ],
   ),
   person: ofService({ id: text, displayName: text, email: text, status: text }, ["people search"]),
   plan: {
