@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
@@ -72,6 +72,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await service.stop();
     await server.remove();
   });
+  // A service account has no more than 20 clients.
+  beforeEach(() => new Account(service).clear());
 
   it("is made once, however often and at once it is asked for; its address is shown without a password", async () => {
     const home = new Home({ INTEG_JOURNAL: server.address("made").replace("@", `:${role.password}@`) });
