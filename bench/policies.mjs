@@ -26,12 +26,13 @@ export async function planned({ workplace, plan }) {
     account: `sa_${templateNumber + index}`,
     scopes: ["entity:read"],
   }));
-  workplace.run(["adopt", "oauth-client", `oac_${templateNumber}_0`, "--name", items[0].name], env);
-  addCopies(workplace, { env, count: items.length - 1 });
   const words = (file) => ["plan", "--json", "--file", file];
   const [few, many] = [items.slice(0, 1), items].map((some) =>
     policyFile(workplace, { name: `planned-${some.length}/integ.yaml`, items: some }),
   );
+  const adopted = ["adopt", "oauth-client", `oac_${templateNumber}_0`, "--name", items[0].name];
+  workplace.run([...adopted, "--file", many], env);
+  addCopies(workplace, { env, count: items.length - 1 });
   const actions = new Set(JSON.parse(workplace.run(words(many), env)).data.map(({ action }) => action));
   if (actions.size !== 1 || !actions.has("none"))
     throw new Error(`a plan without changes has ${[...actions].join(", ")}`);
