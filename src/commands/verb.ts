@@ -2,6 +2,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
+import type { Format } from "../output/formats/format.ts";
 
 /** What a command is: `run` receives the arguments and options that `configure` declares. */
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
@@ -12,6 +13,8 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
    * from: the argument is missing then
    */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
+  /** Formats that few commands have, and this one has. */
+  readonly formats?: readonly Format[];
   /** It says what is missing, and asks for nothing. */
   readonly neverAsks?: true;
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;

@@ -60,6 +60,8 @@ const output: Text = [
       ["ndjson", "One row on each line, written as its page arrives."],
       ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
       ["yaml", "The same data as json."],
+      ["markdown", "A table, for a pull request, an issue or the summary of a job."],
+      ["sarif", "Findings of an audit as SARIF 2.1.0, for code scanning."],
     ],
   },
   "--fields id,email prints only these fields, in this order, in every format; a name with dots (a.b) selects a nested field.",

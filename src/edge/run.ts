@@ -34,6 +34,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     }
     const chosen = chooseGlobals(typed.globals, process.env);
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
+    if (globals.format === "sarif" && !typed.verb.formats?.includes("sarif")) throw hasNoSarif(typed.name);
     let tellWait = (): void => {};
     const interruption = listenForInterruption(process, () => tellWait());
     const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
@@ -54,6 +55,12 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   } catch (error) {
     return await tell(terminal, error, { format, typed: words });
   }
+}
+
+function hasNoSarif(name: string): Failure {
+  return new Failure("usage", `integ ${name} has no findings to print as sarif.`, {
+    hint: "Use sarif with integ keys audit or integ oauth-clients audit.",
+  });
 }
 
 function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal {

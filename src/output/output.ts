@@ -53,6 +53,11 @@ export interface Output extends Questions {
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
+  /**
+   * Adds a list to the summary of the job that GitHub Actions shows; elsewhere nothing. A file that cannot be written is a warning.
+   * @param rows JSON objects
+   */
+  summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
   /** Begins a list that receipts come before. */
   report(view: ListView): Report;
   /**
@@ -90,6 +95,8 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   ndjson: async () => (await import("./formats/json.ts")).ndjson,
   csv: async () => (await import("./formats/csv.ts")).csv,
   yaml: async () => (await import("./formats/yaml.ts")).yaml,
+  markdown: async () => (await import("./formats/markdown.ts")).markdown,
+  sarif: async () => (await import("./formats/sarif.ts")).sarif,
 };
 
 /** What asks is loaded when there is something to ask. */
@@ -140,7 +147,7 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text" | "newFile"> {
+): Pick<Output, "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "newFile"> {
   const { terminal, format } = options;
   const target = stdoutTarget(options, { note, tellMissing: warn });
   const show = async (
@@ -170,6 +177,7 @@ function createPrinting(
       to
         ? new LazyList(view, { format: to.format, target: fileTarget(target, to), isRead: true })
         : new LazyList(view, { format, target, tellEmpty: note, isRead: true }),
+    summary: summaryOf(terminal, { target, warn }),
     report(view) {
       const list = new LazyList(view, { format, target, tellEmpty: note });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
@@ -183,6 +191,26 @@ function createPrinting(
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
+  };
+}
+
+function summaryOf(
+  { env }: OutputOptions["terminal"],
+  { target, warn }: { readonly target: ListTarget; readonly warn: Output["warn"] },
+): Output["summary"] {
+  return async (title, view, rows) => {
+    if (env.GITHUB_ACTIONS !== "true" || !env.GITHUB_STEP_SUMMARY) return;
+    let text = `### ${title}\n\n`;
+    const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
+    const { list } = await formatters.markdown();
+    const writer = list(view, { ...target, fields: undefined, sink });
+    await writer.page(rows.map((row) => JsonText.of(row)));
+    await writer.end({ nextPageToken: null, hasMore: false });
+    try {
+      (await import("node:fs")).appendFileSync(env.GITHUB_STEP_SUMMARY, `${text}\n`);
+    } catch (error) {
+      warn(`The summary of this step was not written: ${(error as Error).message}.`);
+    }
   };
 }
 

@@ -48,7 +48,11 @@ export async function surfaceOf(wholeTree: () => Promise<WholeTree>): Promise<Su
 
 export const environment: readonly Variable[] = [
   { name: "INTEG_PROFILE", meaning: "Profile to act as", flag: "--profile" },
-  { name: "INTEG_OUTPUT", meaning: "Output format: table, json, ndjson, csv or yaml", flag: "--output" },
+  {
+    name: "INTEG_OUTPUT",
+    meaning: "Output format: table, json, ndjson, csv, yaml, markdown or sarif",
+    flag: "--output",
+  },
   {
     name: "INTEG_SERVICE_VERSION",
     meaning: "Contract version to pin, a date, or none to send no version",
@@ -122,6 +126,7 @@ export const environment: readonly Variable[] = [
     name: "GITHUB_ACTIONS",
     meaning: "Set by GitHub Actions: a secret for standard output is masked in the log first",
   },
+  { name: "GITHUB_STEP_SUMMARY", meaning: "Set by GitHub Actions: plan and apply add their table to this file" },
   ...agentVariables.map((name) => ({ name, meaning: "Set by a coding agent: agent mode, as with INTEG_AGENT=1" })),
   { name: "CI_JOB_URL", meaning: "Set by GitLab: the address of the run that the journal records with a change" },
   { name: "CI_PIPELINE_URL", meaning: "The same, if CI_JOB_URL is not set" },

@@ -15,6 +15,7 @@ import type { ListView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
+  formats: ["sarif"],
   fields: findingColumns.map(({ path }) => path),
   configure: (command) =>
     command

@@ -16,6 +16,7 @@ const columns = [
 ] as const;
 
 export const command = defineVerb({
+  formats: ["sarif"],
   fields: columns.map(({ path }) => path),
   configure: (command) =>
     command

@@ -83,14 +83,11 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   });
-  const { list } = output.report({
-    columns: [...appliedColumns],
-    singular: "item",
-    plural: "items",
-    empty,
-  });
+  const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty };
+  const { list } = output.report(view);
   await list.page(pageOf(rows));
   await list.end({ nextPageToken: null, hasMore: false });
+  await output.summary("integ apply", view, rows);
 }
 
 export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {

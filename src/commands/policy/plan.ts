@@ -10,7 +10,7 @@ import { readTextFile } from "./text-file.ts";
 import { actingFor, assertNames, missingForItems, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
-import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
+import { assertSlots, planColumns, printPlanRows, summarizePlan, tellPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
 import { stepForAllHeld } from "./held.ts";
 
@@ -48,6 +48,7 @@ export const command = defineVerb({
     const isDocument = context.output.format === "json" || context.output.format === "yaml";
     if (isDocument && context.output.fields === undefined) await context.output.document(document);
     else await printPlanRows(context, document.data);
+    await summarizePlan(context, document.data);
     tellPlanNotes(context, plan, file);
     assertSlots(plan);
     if (isSomethingDue(plan))

@@ -21,13 +21,16 @@ export const planColumns: readonly Column[] = [
   { path: "state", heading: "state", kind: "status" },
 ];
 
+const planView = { columns: planColumns, singular: "item", plural: "items", empty: "The policy has no items." };
+
+/** For the summary of a job. */
+export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
+  const texts = rows.map((row) => JSON.stringify(row));
+  return output.summary("integ plan", planView, texts);
+}
+
 export async function printPlanRows(context: Context, rows: readonly PlanRow[]): Promise<void> {
-  const list = context.output.list({
-    columns: planColumns,
-    singular: "item",
-    plural: "items",
-    empty: "The policy has no items.",
-  });
+  const list = context.output.list(planView);
   await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
   await list.end({ nextPageToken: null, hasMore: false });
 }

@@ -1,0 +1,63 @@
+// Markdown of GitHub: a table for a list or a resource. What a text could mean in Markdown or HTML is escaped.
+import { JsonText } from "../../api/json/json-text.ts";
+import { valuesAt } from "../fields.ts";
+import type { RowPage } from "../row-page.ts";
+import { type CellColumn, cellColumns, cellOf, keysOf, personCell } from "./cells.ts";
+import type { Formatter, ListTarget, ListView } from "./format.ts";
+
+export const markdown: Formatter = {
+  resource(text, { view, target }) {
+    const row = JsonText.of(text);
+    const columns = columnsOf([row], view, target);
+    const lines = cells(row, columns).map((cell, index) => `| ${escaped(columns[index]!.heading)} | ${cell} |\n`);
+    return `| field | value |\n| --- | --- |\n${lines.join("")}`;
+  },
+  list(view, target) {
+    let columns: readonly CellColumn[] | undefined;
+    const begin = (page: RowPage): string => {
+      if (columns !== undefined) return "";
+      columns = columnsOf(page, view, target);
+      return `${line(columns.map(({ heading }) => escaped(heading)))}${line(columns.map(() => "---"))}`;
+    };
+    return {
+      async page(page) {
+        if (page.length === 0) return;
+        const head = begin(page);
+        await target.sink.write(head + page.map((row) => line(cells(row, columns ?? []))).join(""));
+      },
+      async end() {
+        if (columns === undefined && view.columns.length > 0) await target.sink.write(begin([]));
+      },
+    };
+  },
+};
+
+function columnsOf(page: RowPage, view: Pick<ListView, "columns">, { fields }: ListTarget): readonly CellColumn[] {
+  const columns = cellColumns(view.columns, fields);
+  if (columns.length > 0) return columns;
+  return keysOf(page).map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
+}
+
+function cells(row: JsonText, columns: readonly CellColumn[]): string[] {
+  const fields = columns.map(({ field }) => field);
+  const asIs = (iso: string): string => iso;
+  return valuesAt(row.parts(), fields).map((value, index) => {
+    const text = personCell(cellOf(value), { kind: columns[index]!.kind, time: asIs });
+    return columns[index]!.kind === "command" && text !== "-" ? code(text) : escaped(text);
+  });
+}
+
+function line(texts: readonly string[]): string {
+  return `| ${texts.join(" | ")} |\n`;
+}
+
+const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>@]/g, (sign) => entities[sign]!).replaceAll(/[\\`*_[\]|~!#]/g, String.raw`\$&`);
+}
+
+/** HTML's own element: a backtick cannot end it. */
+function code(text: string): string {
+  return `<code>${escaped(text)}</code>`;
+}

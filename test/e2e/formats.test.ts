@@ -1,0 +1,137 @@
+// Formats that other tools read: Markdown in pull requests and in the summary of a job, SARIF in code scanning.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { markdown } from "../../src/output/formats/markdown.ts";
+import type { ListTarget } from "../../src/output/formats/format.ts";
+import { pageOf } from "../../src/output/row-page.ts";
+import { Home, root } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const { access_token, token_endpoint } = service.us;
+  const made = new Home({
+    ...service.env,
+    INTEG_ACCESS_TOKEN: access_token,
+    INTEG_TOKEN_ENDPOINT: token_endpoint,
+    ...env,
+  });
+  onTestFinished(() => made.remove());
+  const account = service.us.service_account_id;
+  const item = `  a:\n    service_account: ${account}\n    scopes: [entity:read]\n    secret: { file: a.secret }\n`;
+  writeFileSync(
+    made.path("integ.yaml"),
+    `version: 1\nid: pol_04dea76e76f3a978\nunmanaged: ignore\noauth_clients:\n${item}`,
+  );
+  return made;
+}
+
+/** The published schema. */
+const schema = JSON.parse(readFileSync(join(root, "test/contract/sarif-2.1.0-schema.txt"), "utf8")) as object;
+const isSarif = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+
+interface Sarif {
+  readonly version: string;
+  readonly runs: readonly {
+    readonly tool: { readonly driver: { readonly name: string; readonly rules: readonly { readonly id: string }[] } };
+    readonly results: readonly {
+      readonly ruleId: string;
+      readonly level: string;
+      readonly message: { readonly text: string };
+      readonly partialFingerprints: Readonly<Record<string, string>>;
+    }[];
+  }[];
+}
+
+describe("sarif", () => {
+  it("has a result for each finding, with the same fingerprint every time", async () => {
+    const at = home();
+    const audit = async (): Promise<Sarif["runs"][0]> => {
+      const { stdout, code } = await at.integ(["keys", "audit", "-o", "sarif"]);
+      expect(code).toBe(10);
+      const { version, runs } = JSON.parse(stdout) as Sarif;
+      expect(version).toBe("2.1.0");
+      expect(isSarif(JSON.parse(stdout)), JSON.stringify(isSarif.errors)).toBe(true);
+      return runs[0]!;
+    };
+    const [first, again] = [await audit(), await audit()];
+    const { data } = JSON.parse((await at.integ(["keys", "audit", "--json"])).stdout) as { data: { id: string }[] };
+    const prints = first.results.map(({ partialFingerprints }) => partialFingerprints["findingId/v1"]);
+    expect(prints).toEqual(data.map(({ id }) => id));
+    expect(again.results.map((result) => result.partialFingerprints["findingId/v1"])).toEqual(prints);
+    const rules = new Set(first.tool.driver.rules.map(({ id }) => id));
+    for (const { ruleId, level, message } of first.results) {
+      expect([rules.has(ruleId), ["error", "warning", "note"].includes(level), message.text]).toEqual([
+        true,
+        true,
+        expect.stringMatching(/\w/),
+      ]);
+    }
+  });
+
+  it("is of audits alone, and refused before anything is sent", async () => {
+    const ended = await home().integ(["keys", "list", "-o", "sarif"]);
+    expect([ended.code, ended.stdout]).toEqual([2, ""]);
+    expect(ended.stderr).toContain("integ keys audit");
+  });
+});
+
+describe("markdown", () => {
+  it("is a table of a plan", async () => {
+    const { stdout, stderr } = await home().integ(["plan", "-o", "markdown"]);
+    expect(stdout, stderr).toMatch(
+      /^\| name \| kind \| action \|.*\n\| --- \| --- \|.*\n\| a \| oauth\\_client \| create \|/,
+    );
+  });
+
+  it("shows a hostile text as it is", async () => {
+    let text = "";
+    const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
+    const view = { columns: [{ path: "name", heading: "name" }], singular: "row", plural: "rows" };
+    const list = markdown.list(view, { sink } as unknown as ListTarget);
+    await list.page(pageOf([JSON.stringify({ name: "a|b\n<img src=x onerror=y> [l](javascript:z) `c` @all **d**" })]));
+    expect(text.split("\n")).toHaveLength(4);
+    expect(text).toContain(String.raw`a\|b`);
+    for (const part of ["<img", "[l]", " `c`", "@all", "**d**"]) expect(text).not.toContain(part);
+  });
+});
+
+describe("the summary of a job", () => {
+  const actions = (at: Home, name = "summary.md"): Record<string, string> => ({
+    GITHUB_ACTIONS: "true",
+    GITHUB_STEP_SUMMARY: at.path(name),
+  });
+
+  it("has what plan and apply show, one behind the other", async () => {
+    const at = home();
+    await at.integ(["plan", "--json"], { env: actions(at) });
+    const applied = await at.integ(["apply", "--yes"], { env: actions(at) });
+    expect(applied.code, applied.stderr).toBe(0);
+    const summary = readFileSync(at.path("summary.md"), "utf8");
+    expect(summary).toMatch(
+      /^### integ plan\n\n\| name .*\n.*\n\| a \|[\s\S]*\n### integ apply\n\n\| name .*\n.*\n\| a \|.*done/,
+    );
+    expect(summary).not.toContain(readFileSync(at.path("a.secret"), "utf8"));
+  });
+
+  it("that cannot be written is a warning: the outcome stays", async () => {
+    const at = home();
+    const applied = await at.integ(["apply", "--yes"], { env: actions(at, "no-folder/summary.md") });
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(applied.stderr).toContain("Warning: The summary of this step was not written");
+    expect(applied.stdout).toContain("done");
+  });
+
+  it("is of GitHub Actions alone", async () => {
+    const at = home();
+    await at.integ(["plan"], { env: { GITHUB_STEP_SUMMARY: at.path("summary.md") } });
+    expect(() => readFileSync(at.path("summary.md"))).toThrow(/ENOENT/);
+  });
+});
