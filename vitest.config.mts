@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = {
-  setupFiles: "test/support/record-here.ts",
+  setupFiles: ["test/support/record-here.ts", "test/support/fixed-seed.ts"],
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: "forks" as const,
@@ -76,12 +76,24 @@ const onEveryEngine = [
   "policy-apply",
 ];
 
+/** Units that start processes, or send a message with a cut at each byte: too slow for the inner loop. */
+const withProcesses = [
+  "api/{http/{responses,transport-breaks,transport-tls},call/salvage}",
+  "completion/scripts",
+  "disk/{lock-races,process-lock}",
+  "journal/{file/{failing-disk,lock-waits},postgres/tls}",
+  "profiles/{credentials,shell-command,store}",
+  "sandbox/{faults,fuzz,store}",
+  "secrets/{command,failing-disk,refusals,registry,secret-format,stdout,vault-fields,vault-store}",
+].map((names) => `test/unit/${names}.test.ts`);
+
 /**
  * What `npm test` leaves to `npm run test:all`: a tool of test/support/tools.json or a pseudo-terminal does most of it, or it
  * takes longer than the rest together.
  */
 const withTools = [
   "test/{crash,integration,terminal}/**/*.test.ts",
+  "test/unit/secrets/{kubernetes-store,github-store}.test.ts",
   ...[
     "{team,team-*}",
     "{hosted-ci,policy,secret-stores}-doc",
@@ -106,8 +118,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: "unit",
-          setupFiles: [shared.setupFiles, "test/support/fixed-seed.ts"],
           include: ["test/unit/**/*.test.ts", "test/*.test.ts"],
+          exclude: [...withProcesses, ...withTools],
           globalSetup: ["test/support/recorded-answers.ts"],
         },
       },
@@ -115,7 +127,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: "program",
-          include: ["test/{contract,e2e,model}/**/*.test.ts"],
+          include: ["test/{contract,e2e,model}/**/*.test.ts", ...withProcesses],
           exclude: withTools,
           globalSetup: ofPrograms,
         },
@@ -128,7 +140,7 @@ export default defineConfig({
           ...shared,
           name: "team",
           include: onEveryEngine.map((name) => `test/e2e/${name}.test.ts`),
-          setupFiles: [shared.setupFiles, "test/support/on-postgres.ts"],
+          setupFiles: [...shared.setupFiles, "test/support/on-postgres.ts"],
           globalSetup: [
             "test/support/build.ts",
             "test/support/recorded-answers.ts",
