@@ -139,6 +139,7 @@ describe("off a terminal", () => {
       expect(agreed.code, agreed.stderr).toBe(0);
       const repair = /Repair it: integ (.+) < (\S+)$/m.exec(agreed.stderr);
       expect(repair, agreed.stderr).not.toBeNull();
+      expect(repair![1]!.endsWith(`--api-key-id ${own.id}`)).toBe(how.length === 0);
       expect((await at.integ(["keys", "list"])).code).toBe(3);
       const repaired = await at.integ(repair![1]!.split(" "), { input: readFileSync(at.path(repair![2]!), "utf8") });
       expect(repaired.code, repaired.stderr).toBe(0);

@@ -184,6 +184,13 @@ describe("keys list and revoke", () => {
     expect(await entries(at)).toMatchObject([{ operation: "access_key.revoke", state: "done" }, { state: "done" }]);
   });
 
+  it("revoke takes the profile's own key last: nothing else is possible after it", async () => {
+    const { at, own } = await desk.withProfile();
+    const { id } = await desk.makeKey({ name: "other" });
+    expect((await at.integ(["keys", "revoke", own.id, id, "--yes"])).code).toBe(0);
+    expect(await entries(at)).toMatchObject([{ resource_id: own.id }, { resource_id: id }]);
+  });
+
   it.each([
     ["before it is handled", "drop=before times=1"],
     ["after it took effect", "drop=after times=1"],
