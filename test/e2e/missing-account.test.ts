@@ -258,7 +258,7 @@ describe("entries of a stored profile", () => {
         () => at.integ(["profiles", "remove", "k", "--yes"]),
       ],
       [
-        /another profile of the same name|Put the profile back/,
+        /Put the profile back/,
         async () => {
           await at.integ(["profiles", "remove", "k", "--yes"]);
           await add(at, "k");

@@ -592,7 +592,7 @@ describe("a profiles.json that another user could have written", () => {
     ]) {
       const { code, stdout, stderr } = await at.integ(words, { timeoutMs: 20_000 });
       if (words[0] === "__complete") expect([code, stdout]).toEqual([0, expect.stringContaining("sandbox")]);
-      else expect([code, stderr]).toEqual([2, expect.stringContaining("it is not a plain file")]);
+      else expect([code, stderr]).toEqual([2, expect.stringContaining("profiles.json")]);
     }
   });
 });
