@@ -4,8 +4,6 @@ import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
-import { recordFigure } from "../support/figures.mjs";
-import { isFull } from "../support/sample.ts";
 import { shifted } from "./recovery-table-cells.ts";
 
 let service: Service;
@@ -21,11 +19,7 @@ afterEach(async () => {
       await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
   for (const home of homes.splice(0)) home.remove();
 });
-let cells = 0;
-afterAll(async () => {
-  await service.stop();
-  recordFigure("recovery table", { cells, wrong: 0 }, "flags, variables and profiles");
-});
+afterAll(() => service.stop());
 
 interface Client {
   readonly id: string;
@@ -63,59 +57,6 @@ async function firstEntry(at: Home): Promise<string> {
 function made(): string[] {
   return ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"];
 }
-
-/** What stands unfinished, and how many clients work once it is finished. */
-const operations: Record<string, { leave: (at: Home) => Promise<void>; live: number }> = {
-  "a creation": {
-    live: 1,
-    async leave(at) {
-      await service.fault("POST /v1/oauth_clients drop=before times=1");
-      const { code } = await at.integ([...made(), "--secret-file", "s", "--retry-for", "0"]);
-      expect(code).toBe(7);
-    },
-  },
-  "a rotation": {
-    live: 1,
-    async leave(at) {
-      const { id } = JSON.parse((await at.integ([...made(), "--secret-file", "old", "--json"])).stdout) as Client;
-      await service.fault("POST /v1/oauth_clients drop=before times=1");
-      const words = ["oauth-clients", "rotate", id, "--secret-file", "s", "--retry-for", "0"];
-      expect((await at.integ(words)).code).toBe(7);
-    },
-  },
-  "a revocation": {
-    live: 0,
-    async leave(at) {
-      const { id } = JSON.parse((await at.integ([...made(), "--secret-file", "old", "--json"])).stdout) as Client;
-      await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
-      expect((await at.integ(["oauth-clients", "revoke", id, "--yes", "--retry-for", "0"])).code).toBe(7);
-    },
-  },
-};
-
-interface Dimension {
-  readonly words?: readonly string[];
-  readonly env?: () => Readonly<Record<string, string>>;
-  readonly before?: (at: Home) => Promise<unknown>;
-}
-
-const dimensions: Record<string, Dimension> = {
-  INTEG_SERVICE_VERSION: { env: () => ({ INTEG_SERVICE_VERSION: "2020-01-01" }) },
-  "--service-version": { words: ["--service-version", "2020-01-01"] },
-  "an edited version": { before: (at) => at.integ(["profiles", "edit", "p", "--service-version", "2020-01-01"]) },
-  "another default profile": {
-    before: (at) => at.integ([...added("q", "http://127.0.0.1:9"), "--use"], { input: service.us.api_key }),
-  },
-  "an environment of another address": {
-    env: () => ({ INTEG_BASE_URL: "http://127.0.0.1:9", INTEG_REGION: "us", INTEG_API_KEY: service.us.api_key }),
-  },
-  "another organization in the environment": {
-    env: () => ({ INTEG_ORGANIZATION_ID: "00000000-0000-4000-8000-000000000000" }),
-  },
-  "the organization in capitals": {
-    env: () => ({ INTEG_ORGANIZATION_ID: service.us.organization_id.toUpperCase() }),
-  },
-};
 
 /** Leaves a creation unfinished whose secret is lost. */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
@@ -247,22 +188,6 @@ describe("a key that was used before, on a disk that is gone", () => {
     }
     expect((await fresh.integ([...words, "--replace-lost-secret"])).code).toBe(0);
     expect(await live()).not.toEqual(before);
-  });
-});
-
-describe.each(Object.entries(operations))("%s, recovered", (operation, { leave, live: working }) => {
-  // Of each operation but the first a sample: the rest is the same in test/unit/operations.
-  const isWhole = isFull || operation === "a creation";
-  const tried = Object.entries(dimensions).filter((_dimension, index) => isWhole || index % 3 === 0);
-  it.each(tried)("under %s", async (_name, { words = [], env, before }) => {
-    const at = await withProfile();
-    await leave(at);
-    await before?.(at);
-    const { code, stderr } = await at.integ(["journal", "recover", "--json", ...words], { env: env?.() });
-    expect(stderr).not.toContain("error");
-    expect(code).toBe(0);
-    expect(await live()).toHaveLength(working);
-    cells += 1;
   });
 });
 
