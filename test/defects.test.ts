@@ -1,13 +1,19 @@
-// Each defect of defects/ can be put in: the sources say once what it replaces, and its tests exist.
+// Each defect that test/defects/run.mjs puts in can be: the sources say once what it replaces, and its tests exist.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { defects } from "./defects/defects.mjs";
+import { defects as ofChanges } from "./model/defects.mjs";
 
 const root = join(import.meta.dirname, "..");
 
-it.each(defects)("$name", ({ file, now, before, tests }) => {
-  expect(readFileSync(join(root, "src", file), "utf8").split(now), `${file}: ${now}`).toHaveLength(2);
-  expect(before).not.toBe(now);
+type Defect = (typeof ofChanges)[number] & { readonly tests?: readonly string[] };
+const all: readonly Defect[] = [...defects, ...ofChanges];
+
+it.each(all)("$name", ({ changes, tests = [] }) => {
+  for (const [file, now, before] of changes) {
+    expect(readFileSync(join(root, "src", file), "utf8").split(now), `${file}: ${now}`).toHaveLength(2);
+    expect(before).not.toBe(now);
+  }
   expect(tests.filter((test) => !existsSync(join(root, test)))).toEqual([]);
 });

@@ -1,7 +1,5 @@
 export const defects: readonly {
   readonly name: string;
-  readonly file: string;
-  readonly now: string;
-  readonly before: string;
+  readonly changes: readonly (readonly [file: string, now: string, before: string])[];
   readonly tests: readonly string[];
 }[];

@@ -1,9 +1,12 @@
-// Puts each defect into a copy of the sources and runs its tests: `node test/defects/run.mjs`, or `node test/defects/run.mjs
-// <words of a name>`. Each must turn a test red, for its own reason: a copy that cannot be built or read is an error.
+// Puts each defect into a copy of the sources, one at a time: `node test/defects/run.mjs`, or `node test/defects/run.mjs <a
+// pattern of names>`. Its tests must turn red, or a history of model/one-seed must break a promise; INTEG_TEST_HISTORIES is in how
+// many. A copy that cannot be built or read is an error.
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { sourceCopy } from "../support/source-copy.mjs";
+import { defects as ofChanges } from "../model/defects.mjs";
+import { liveHistories } from "../model/histories.mjs";
 import { defects } from "./defects.mjs";
 
 const [, , wanted = ""] = process.argv;
@@ -36,23 +39,25 @@ function redOf(tests) {
     ?.fullName;
 }
 
+/** The first history that breaks a promise, or undefined. */
+async function brokenIn() {
+  const count = Number(process.env.INTEG_TEST_HISTORIES ?? 60_000);
+  const { found } = await liveHistories(copy.folder, { first: 1, count });
+  return found && `seed ${found.seed}: ${found.broken[0]}`;
+}
+
 let missed = 0;
 try {
-  for (const { name, file, now, before, tests } of defects.filter((one) => one.name.includes(wanted))) {
-    const back = copy.rewrite(file, (text) => {
-      if (text.split(now).length !== 2) throw new Error(`${file} does not have this once: ${now}`);
-      return text.replace(now, () => before);
-    });
+  for (const { name, changes, tests } of [...defects, ...ofChanges]) {
+    if (!new RegExp(wanted).test(name)) continue;
+    const undo = changes.map(copy.put);
     const started = performance.now();
-    const red = redOf(tests);
-    back();
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    const red = tests ? redOf(tests) : await brokenIn();
+    for (const back of undo.toReversed()) back();
     if (red === undefined) missed += 1;
-    console.log(
-      red === undefined
-        ? `MISSED ${name} (${seconds} s)`
-        : `red    ${name} (${seconds} s)\n       ${tests.join(" ")}: ${red}`,
-    );
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.log(`${red === undefined ? "MISSED" : "red   "} ${name} (${seconds} s)`);
+    if (red !== undefined) console.log(`       ${red}`);
   }
 } finally {
   copy.remove();

@@ -47,6 +47,10 @@ export function sourceCopy(name) {
    * @param {readonly [file: string, now: string, before: string]} change
    * @returns {() => void} what undoes it
    */
-  const put = ([file, now, before]) => rewrite(file, (text) => text.replace(now, () => before));
+  const put = ([file, now, before]) =>
+    rewrite(file, (text) => {
+      if (text.split(now).length !== 2) throw new Error(`${file} does not have this once: ${now}`);
+      return text.replace(now, () => before);
+    });
   return { folder, rewrite, put, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
