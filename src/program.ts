@@ -104,6 +104,11 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
   {
     heading: "Policy:",
     lines: [
+      [
+        "report",
+        "Print the access review: every credential and its facts",
+        () => import("./commands/report/report.ts"),
+      ],
       ["status", "Show what is unfinished, due and about to expire", () => import("./commands/policy/status.ts")],
       ["plan", "Show what a policy needs, and change nothing", () => import("./commands/policy/plan.ts")],
       ["apply", "Apply a policy: create, rotate and revoke", () => import("./commands/policy/apply.ts")],

@@ -61,6 +61,7 @@ const output: Text = [
       ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
       ["yaml", "The same data as json."],
       ["markdown", "A table, for a pull request, an issue or the summary of a job."],
+      ["html", "One page of integ report, with a timeline."],
       ["sarif", "Findings of an audit as SARIF 2.1.0, for code scanning."],
     ],
   },

@@ -34,7 +34,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     }
     const chosen = chooseGlobals(typed.globals, process.env);
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
-    if (globals.format === "sarif" && !typed.verb.formats?.includes("sarif")) throw hasNoSarif(typed.name);
+    assertFormat(typed, globals.format);
     let tellWait = (): void => {};
     const interruption = listenForInterruption(process, () => tellWait());
     const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
@@ -57,10 +57,16 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-function hasNoSarif(name: string): Failure {
-  return new Failure("usage", `integ ${name} has no findings to print as sarif.`, {
-    hint: "Use sarif with integ keys audit or integ oauth-clients audit.",
-  });
+/** Formats that only the named commands have. */
+const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
+  sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
+  html: "Use html with integ report.",
+};
+
+function assertFormat({ verb, name }: Typed, format: Format): void {
+  const hint = formatOfFew[format];
+  if (hint === undefined || verb.formats?.includes(format)) return;
+  throw new Failure("usage", `integ ${name} has no format ${format}.`, { hint });
 }
 
 function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal {

@@ -96,6 +96,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   csv: async () => (await import("./formats/csv.ts")).csv,
   yaml: async () => (await import("./formats/yaml.ts")).yaml,
   markdown: async () => (await import("./formats/markdown.ts")).markdown,
+  html: async () => (await import("./formats/html.ts")).html,
   sarif: async () => (await import("./formats/sarif.ts")).sarif,
 };
 

@@ -27,6 +27,7 @@ const readers = [
   "journal path",
   "journal export",
   "plan",
+  "report",
   "status",
   "policy check",
   "profiles list",

@@ -331,6 +331,24 @@ export const outputs: Readonly<Record<string, Output>> = {
     printedBy: ["policy check"],
   },
   profile: { schema: profile, printedBy: ["profiles add", "profiles edit", "profiles list", "profiles show"] },
+  report_row: {
+    schema: z.looseObject({
+      kind: z.enum(["report", "oauth_client", "access_key", "change", "unknown"]),
+      id: text,
+      name: textOrNull.optional(),
+      owner: textOrNull.optional(),
+      permissions: z.array(text).optional(),
+      status: text.optional(),
+      created_at: timeOrNull.optional(),
+      last_used_at: timeOrNull.optional(),
+      expires_at: timeOrNull.optional(),
+      delivered_to: z.array(text).optional(),
+      proof: text.optional(),
+      policy_item: text.optional(),
+      note: text.optional(),
+    }),
+    printedBy: ["report"],
+  },
   status_row: {
     schema: z.looseObject({
       topic: text,

@@ -1,0 +1,160 @@
+// The access review: every credential with its facts, in four formats, and a page that a browser shows to an auditor.
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { ListTarget } from "../../src/output/formats/format.ts";
+import { html } from "../../src/output/formats/html.ts";
+import { pageOf } from "../../src/output/row-page.ts";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const made = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+interface Row {
+  readonly kind: string;
+  readonly id: string;
+  readonly note?: string;
+  readonly delivered_to?: readonly string[];
+  readonly proof?: string;
+  readonly owner?: string;
+}
+
+const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).data;
+
+async function withClient(at: Home): Promise<string> {
+  const account = service.us.service_account_id;
+  const words = ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"];
+  const made = await at.integ([...words, "--secret-file", "client.secret"]);
+  return (JSON.parse(made.stdout) as { id: string }).id;
+}
+
+describe("integ report", () => {
+  it("shows every credential with where its secret went, and says what it cannot know", async () => {
+    const at = home();
+    const id = await withClient(at);
+    const { stdout, stderr } = await at.integ(["report", "--json"]);
+    const rows = rowsIn(stdout);
+    expect(rows[0], stderr).toMatchObject({ kind: "report", owner: "profile env (us)" });
+    for (const fact of [service.us.base_url, "journal"]) expect(rows[0]?.note).toContain(fact);
+    expect(rows[0]?.note).toMatch(/sha256:[0-9a-f]{64}/);
+    expect(rows.find((row) => row.id === id)).toMatchObject({
+      kind: "oauth_client",
+      owner: service.us.service_account_id,
+      delivered_to: [expect.stringContaining("client.secret")],
+      proof: "written and synced",
+    });
+    const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as { data: { id: string }[] };
+    expect(rows.filter(({ kind }) => kind === "access_key").map((row) => row.id)).toEqual(data.map((key) => key.id));
+    const unknown = rows.filter(({ kind }) => kind === "unknown").map((row) => row.id);
+    expect(unknown).toEqual(["oauth_clients", "policy", "exceptions", "changes"]);
+    expect(stdout).not.toContain(readFileSync(at.path("client.secret"), "utf8"));
+  });
+
+  it("has the changes since a date", async () => {
+    const at = home();
+    await withClient(at);
+    const kinds = async (since: string): Promise<string[]> =>
+      rowsIn((await at.integ(["report", "--json", "--since", since])).stdout).map(({ kind }) => kind);
+    expect(await kinds("2020-01-01")).toContain("change");
+    expect(await kinds("2999-01-01")).not.toContain("change");
+    expect((await at.integ(["report", "--since", "yesterday"])).code).toBe(2);
+  });
+
+  it("says that the keys could not be listed, and shows the rest", async () => {
+    const at = new Home(service.env);
+    onTestFinished(() => at.remove());
+    const ended = await at.integ(["report", "--json"]);
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(rowsIn(ended.stdout).find(({ id }) => id === "access_keys")?.kind).toBe("unknown");
+  });
+
+  it("has the same rows in each format, and writes a file whole or not at all", async () => {
+    const at = home();
+    await withClient(at);
+    const ids = rowsIn((await at.integ(["report", "--json"])).stdout)
+      .slice(1)
+      .map(({ id }) => id);
+    for (const name of ["r.html", "r.csv", "r.json", "r.md"]) {
+      const ended = await at.integ(["report", "--out", name]);
+      expect([ended.code, ended.stdout], ended.stderr).toEqual([0, ""]);
+      const text = readFileSync(at.path(name), "utf8").replaceAll("\\", "");
+      for (const id of ids) expect(text, name).toContain(id);
+    }
+    const before = readFileSync(at.path("r.html"));
+    expect((await at.integ(["report", "--out", "r.html"])).code).toBe(1);
+    expect(readFileSync(at.path("r.html"))).toEqual(before);
+    expect((await at.integ(["report", "--out", "no-folder/r.html"])).code).toBe(1);
+    expect(existsSync("/dev/full") && (await at.integ(["report", "--out", "/dev/full"])).code).not.toBe(0);
+    expect(readdirSync(at.folder).filter((name) => name.startsWith("r."))).toHaveLength(4);
+  });
+});
+
+const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
+
+/** A page of so many credentials, the first with a hostile name. */
+async function page(count: number): Promise<string> {
+  let text = "";
+  const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
+  const columns = ["kind", "id", "name", "created_at", "expires_at", "note"].map((path) => ({ path, heading: path }));
+  const target = { sink, now: () => Date.parse("2026-11-27T00:00:00Z") } as unknown as ListTarget;
+  const list = html.list({ columns, singular: "row", plural: "access review" }, target);
+  const rows = Array.from({ length: count }, (_, index) => ({
+    kind: "access_key",
+    id: `ak_${index}`,
+    name: index === 0 ? hostile : `key ${index}`,
+    created_at: `2026-0${1 + (index % 9)}-01T00:00:00.000Z`,
+    expires_at: index % 3 === 0 ? null : `2027-0${1 + (index % 9)}-01T00:00:00.000Z`,
+    note: "n".repeat(200),
+  }));
+  await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
+  await list.end({ nextPageToken: null, hasMore: false });
+  return text;
+}
+
+const chromium = "/usr/bin/chromium";
+
+describe("the page", () => {
+  it("loads nothing from elsewhere and takes no name for markup", async () => {
+    const text = await page(10);
+    expect(text).toContain("default-src 'none'");
+    expect(text).not.toMatch(/<img|<link|src=["']?http|url\(/);
+    expect(text.match(/<script/g)).toHaveLength(1);
+    expect(text).toContain("<svg");
+  });
+
+  it.skipIf(!existsSync(chromium))("is as wide as a phone or a screen in a browser, and runs no name", async () => {
+    const at = home();
+    const probe = "<script>document.title+=document.documentElement.scrollWidth-innerWidth</script>";
+    const dump = async (text: string, width: number): Promise<string> => {
+      const file = at.path(`page-${width}.html`);
+      writeFileSync(file, text);
+      const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${at.path("chromium")}`];
+      return execFileSync(chromium, [...flags, `--window-size=${width},900`, "--dump-dom", `file://${file}`], {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+    };
+    const text = await page(10);
+    for (const width of [500, 1400]) {
+      const shown = await dump(text, width);
+      expect(shown).toContain("<title>integ: access review</title>");
+      expect(shown).toContain("&lt;/td&gt;&lt;script&gt;");
+      // Without the policy, so that a probe can run: nothing is wider than the window.
+      const probed = await dump(
+        text.replace(/<meta http-equiv[^>]*>/, "").replace("</body>", `${probe}</body>`),
+        width,
+      );
+      expect(/<title>integ: access review(-?\d+)<\/title>/.exec(probed)?.[1], `${width}`).toMatch(/^(?:0|-\d+)$/);
+    }
+  });
+});
