@@ -66,6 +66,7 @@ export const flags = {
   type: "--type",
   updateProfile: "--update-profile",
   yes: "--yes",
+  acceptUnproven: "--accept-unproven",
 } as const;
 
 /** Their short forms. */

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM, and the clock that they cut short.
+// Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session), and the clock that they cut short.
 import { setMaxListeners } from "node:events";
 import { hrtime } from "node:process";
 import type { Clock } from "../operations/workbench.ts";
@@ -6,6 +6,8 @@ import { Failure } from "../errors.ts";
 
 /** How long the response to a change that was already sent is waited for after the first Ctrl-C. */
 const graceMs = 5_000;
+/** Signals that end a change in the same orderly way. */
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** `setTimeout` fires immediately above this. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -34,13 +36,13 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
       return;
     }
     const failure =
-      signal === "SIGTERM" ? new Failure("terminated", "Terminated.") : new Failure("interrupted", "Interrupted.");
+      signal === "SIGINT" ? new Failure("interrupted", "Interrupted.") : new Failure("terminated", "Terminated.");
     stop.abort(failure);
     if (finishing === 0) return cut.abort(failure);
     grace = setTimeout(() => cut.abort(failure), graceMs);
     onWait();
   };
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  for (const signal of signals) process.on(signal, onSignal);
   return {
     cut: cut.signal,
     clock: {
@@ -61,7 +63,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
     },
     release: () => {
       clearTimeout(grace);
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
+      for (const signal of signals) process.off(signal, onSignal);
     },
   };
 }

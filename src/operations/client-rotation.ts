@@ -8,7 +8,7 @@ import { client, creationIntent } from "./client.ts";
 import { untilClientRevoked } from "./revocation.ts";
 import { overlapDifferences, rotate, type Rotated, type RotationContract, type RotationOptions } from "./rotation.ts";
 import { readUntilAnswered } from "./sending.ts";
-import { detailsOf, isInterruption, madeFor, recordAfterwards, type Workbench, withReason } from "./workbench.ts";
+import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface ClientRotationRequest {
   /** How long both clients stay usable after the new one is proven, milliseconds. */
@@ -83,9 +83,7 @@ export function clientRotation(bench: Workbench, lease: EntryLease): RotationCon
     learned: (newId) => ({ resource_id: newId }),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
-      await proveClient({ clientId, secret }, due).catch((error: unknown) => {
-        throw notProven(child, error);
-      });
+      await proveClient({ clientId, secret }, due);
       return true;
     },
     whyUnproven: (hasSecret) =>
@@ -100,15 +98,6 @@ export function clientRotation(bench: Workbench, lease: EntryLease): RotationCon
     revokes: shell`integ oauth-clients revoke ${oldId}`,
     revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
   };
-}
-
-function notProven(child: Entry, error: unknown): unknown {
-  if (!(error instanceof Failure)) return error;
-  const kind = isInterruption(error) ? error.kind : "pending";
-  return new Failure(kind, withReason(`The new client ${child.resource_id} could not be proven`, error), {
-    ...error.details,
-    meaning: "The old client was not revoked; the new one's secret was delivered.",
-  });
 }
 
 /** A client that is revoked, disabled or expired: nothing of it can be passed on. */

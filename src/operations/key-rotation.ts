@@ -165,7 +165,7 @@ async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entr
   if (typeof before !== "string" || typeof now !== "string" || before === now) return;
   if (await mayRevoke(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
-    meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.yes}.`,
-    ...recoveryStep(entry.id, [flags.yes]),
+    meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.acceptUnproven}.`,
+    ...recoveryStep(entry.id, [flags.acceptUnproven]),
   });
 }

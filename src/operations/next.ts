@@ -41,6 +41,13 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
+/** What the entry of a rotation keeps if the new one's secret was refused when it was tried. */
+export const refusedProof = "refused";
+
+export function isProofRefused({ proven }: Entry["detail"]): boolean {
+  return proven === refusedProof;
+}
+
 type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
 
 /** @param facts as far as they matter in the entry's state */
@@ -59,7 +66,7 @@ export function next(entry: Known, facts: Facts = {}): Step {
 function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevoked = false }: Facts): Step {
   if (state !== "waiting" && child?.state !== "done") return "make the new one";
   if (detail.keep_old === true) return "end";
-  if (proofIn(detail) === undefined) return "prove the new one";
   if (isOldRevoked) return "end";
+  if (proofIn(detail) === undefined) return "prove the new one";
   return isDue ? "revoke the old one" : "wait";
 }

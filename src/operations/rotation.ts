@@ -17,7 +17,7 @@ import {
 } from "../secrets/destination.ts";
 import { type CreationContract, type CreationOptions, finishCreation } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
-import { next, type Proof, proofIn } from "./next.ts";
+import { isProofRefused, next, type Proof, proofIn, refusedProof } from "./next.ts";
 import { assertProfileHasIt, type Successor } from "./revocation.ts";
 import { assertAsAsked, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
@@ -270,7 +270,10 @@ async function untilOver(
       const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
       const isDue = isEnded || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
       const step = next(lease.entry, { child: delivered, isDue, isOldRevoked });
-      if (step === "prove the new one") await prove(work, contract, made);
+      const isLeft = isOldRevoked !== true && isProofRefused(lease.entry.detail);
+      if (step === "prove the new one" && isLeft && (await contract.statusOf(contract.oldId)) === "revoked")
+        isOldRevoked = true;
+      else if (step === "prove the new one") await prove(work, contract, made);
       else if (step === "end") return await show().then(() => undefined);
       else if (isOldRevoked === undefined) isOldRevoked = await settledMeanwhile(work, contract, made.id);
       else if (step === "wait") {
@@ -373,7 +376,10 @@ function assertAnother({ creation: { noun }, oldId }: RotationContract, newId: s
   );
 }
 
-/** Shows that the new one works, before the old one is revoked. */
+/**
+ * Shows that the new one works, before the old one is revoked. A proof that was refused is a result: it is recorded, and no
+ * consent goes past it.
+ */
 async function prove({ bench, lease, options }: RotationWork, contract: RotationContract, made: NewOne): Promise<void> {
   const { child, id, secret } = made;
   const { noun } = contract.creation;
@@ -385,11 +391,45 @@ async function prove({ bench, lease, options }: RotationWork, contract: Rotation
   // An earlier process may have left it readable.
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
-  if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
+  const tried = known === undefined ? false : await contract.prove(child, known).catch(asResult);
+  if (tried === true) return mark("token exchange");
+  if (tried !== false) {
+    if (tried.kind !== "auth") throw notProven(contract, { id, error: tried });
+    await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
+  }
+  if (isProofRefused(lease.entry.detail)) throw refused(contract, { id, error: tried === false ? undefined : tried });
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
   throw new Failure("pending", `The new ${noun} ${id} ${contract.whyUnproven(known !== undefined)}.`, {
-    meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.yes}.`,
-    ...recoveryStep(lease.entry.id, [flags.yes]),
+    meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
+    ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
+  });
+}
+
+function asResult(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
+}
+
+/** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
+function notProven({ creation: { noun } }: RotationContract, { id, error }: { id: string; error: Failure }): Failure {
+  const kind = isInterruption(error) ? error.kind : "pending";
+  return new Failure(kind, withReason(`The new ${noun} ${id} could not be proven`, error), {
+    ...error.details,
+    meaning: `The old ${noun} was not revoked; the new one's secret was delivered.`,
+  });
+}
+
+/** A refused proof, now or before. */
+function refused(
+  { creation: { noun }, oldId, revokes }: RotationContract,
+  { id, error }: { readonly id: string; readonly error: Failure | undefined },
+): Failure {
+  const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
+  return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
+    cause: error,
+    problem: error?.details.problem,
+    meaning: `The old ${noun} ${oldId} is not revoked, whatever was agreed to. If the new one works for you after all, revoke the old one.`,
+    nextCommand: revokes,
   });
 }
 
@@ -470,7 +510,8 @@ async function unfinished(
   const { hint, nextCommand, recovers } = error.details;
   // What a step of it says of itself leads to the step; the rotation is resumed by its own id. What has to be looked at in the
   // list of keys comes first.
-  const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
+  const isNamed =
+    recovers === entry.id || isProofRefused(entry.detail) || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const own = isSettled(state) || isNamed ? null : nextStep(entry);
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
   const step =

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM (exit codes 130, 143 and 7, docs/design/output.md): the first stops retrying, waits briefly for the answer
+// Ctrl-C, SIGTERM and SIGHUP (exit codes 130, 143 and 7, docs/design/output.md): the first stops retrying, waits briefly for the answer
 // and delivers it; the second leaves; the journal is true either way. By kill() here, at a terminal in test/terminal/.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,10 +9,11 @@ import { ended, type Ended, Home } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { startService, type Service } from "../support/service.ts";
 
-type Signal = "SIGINT" | "SIGTERM";
+type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
 const signals: readonly [Signal, number][] = [
   ["SIGINT", 130],
   ["SIGTERM", 143],
+  ["SIGHUP", 143],
 ];
 
 let service: Service;

@@ -79,7 +79,7 @@ describe("by replacement", () => {
     expect(ended.stderr).toContain("cannot be proven");
     expect((await desk.key(old.id)).status).toBe("active");
     expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--accept-unproven"])).code).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
@@ -132,7 +132,7 @@ describe("by replacement", () => {
     const [entry] = await unsettled(at);
     expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
     expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--accept-unproven"])).code).toBe(0);
     expect((await desk.key(long.id)).status).toBe("active");
     expect((await integHere(at, ["journal", "recover", entry!.id, "--now"])).code).toBe(0);
     expect((await desk.key(long.id)).status).toBe("revoked");
@@ -258,7 +258,7 @@ describe("by replacement", () => {
     expect((await rotate(at, old.id, "--yes", "--new", "--secret-file", "new.secret")).code).toBe(0);
     const planned = await integHere(at, ["journal", "recover", "--yes", "--dry-run"]);
     expect(planned.stdout).toMatch(/end it, since \w+ rotated the key after it: nothing is sent/);
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes", "--accept-unproven"]);
     expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringMatching(/Nothing was sent for \w+: /)]);
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });

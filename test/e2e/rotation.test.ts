@@ -81,7 +81,7 @@ describe("oauth-clients rotate", () => {
     expect(claimed.stderr).toContain(place);
     expect(claimed.stderr).toMatch(/^ *Next: integ journal recover [0-9a-z]+$/m);
     expect(claimed.stdout).toContain(service.us.service_account_id);
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--accept-unproven"]);
     expect(recovered.code).toBe(0);
     expect(recovered.stderr).toContain(`The secret was delivered to ${at.path("new.secret")}.`);
     expect(recovered.stderr).not.toContain("given to the command");
@@ -112,7 +112,7 @@ describe("oauth-clients rotate", () => {
     for (const { state, next_step } of [...(await unsettled(at)), shown, row])
       expect([state, next_step]).toEqual(["pending", next]);
     expect(await live()).toContain(id);
-    const recovered = await integHere(at, [...next.split(" ").slice(1), "--yes"]);
+    const recovered = await integHere(at, [...next.split(" ").slice(1), "--accept-unproven"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await unsettled(at)).toEqual([]);
     expect(await live()).not.toContain(id);
@@ -287,7 +287,7 @@ describe("oauth-clients rotate", () => {
     rmSync(at.path("new.secret"));
     const { code, stderr } = await integHere(at, ["journal", "recover"]);
     expect(code, stderr).toBe(8);
-    const next = /Next: integ (journal recover \S+ --yes)/.exec(stderr)?.[1];
+    const next = /Next: integ (journal recover \S+ --accept-unproven)/.exec(stderr)?.[1];
     expect(next, stderr).toBeDefined();
     expect((await at.integ(next!.split(" "))).code).toBe(0);
     expect(await live()).toHaveLength(1);

@@ -156,7 +156,7 @@ const when: Readonly<Record<FailureKind, string>> = {
   undelivered: "The change happened, but its secret could not be delivered; it is kept for integ journal claim",
   unusable: "The resource is revoked, disabled or expired, or is not what was requested",
   interrupted: "Interrupted with Ctrl-C; the journal is accurate (7 if the outcome of a sent change is unknown)",
-  terminated: "Ended by SIGTERM, as with Ctrl-C",
+  terminated: "Ended by SIGTERM or SIGHUP, as with Ctrl-C",
 };
 
 /** Every exit code, in order. */

@@ -40,6 +40,7 @@ export const command = defineVerb({
           "--replace-lost-secret",
           "If a secret is lost, revoke the client or key and create another, or rotate again",
         )
+        .option("--accept-unproven", "Revoke the old client or key even if integ cannot prove that the new one works")
         .option("--now", "End the overlap of the named rotations: revoke the old client or key immediately")
         .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
     ),
@@ -90,7 +91,7 @@ export const command = defineVerb({
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
-      mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
+      mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
       // Credentials of another shell's environment are not expected everywhere.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",

@@ -10,6 +10,7 @@ import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/global.ts";
 import {
   mayReplace,
+  mayRevokeUnproven,
   ShownMeanwhile,
   actingAs,
   mentionUnsettled,
@@ -24,7 +25,14 @@ import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 export type RotateFlags = KeyFlags &
-  SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true; dryRun?: true };
+  SecretFlags & {
+    updateProfile?: true;
+    byReplacement?: true;
+    overlap?: string;
+    acceptUnproven?: true;
+    new?: true;
+    dryRun?: true;
+  };
 
 export interface Rotation {
   readonly id: string;
@@ -81,8 +89,7 @@ export async function rotateByReplacement(
       const question = `Profile ${entry.profile} (${entry.region}): the secret of the new key ${entry.resource_id} is lost. Revoke that key and make another?`;
       return mayReplace(context, { question, entry });
     },
-    // An unproven key is never enough here: `journal recover --yes` is the place to say that it works.
-    mayRevokeUnproven: () => Promise.resolve(false),
+    mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
   shown.settle();

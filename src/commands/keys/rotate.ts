@@ -31,6 +31,10 @@ export const command = defineVerb({
             "--overlap <duration>",
             "With --by-replacement: how long the old key is kept (default: 0s; 24h if the secret is shown on the terminal)",
           )
+          .option(
+            "--accept-unproven",
+            "With --by-replacement: revoke the old key even if integ cannot prove that the new one works",
+          )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),
     ),
@@ -96,7 +100,16 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
 }
 
-const replacementFlags = ["name", "type", "scope", "expiresAt", "expiresIn", "nameMarker", "overlap"] as const;
+const replacementFlags = [
+  "acceptUnproven",
+  "name",
+  "type",
+  "scope",
+  "expiresAt",
+  "expiresIn",
+  "nameMarker",
+  "overlap",
+] as const;
 
 function checkFlags(id: string, options: RotateFlags): void {
   if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });

@@ -31,6 +31,7 @@ export const command = defineVerb({
           "--overlap <duration>",
           "How long the old client is kept after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
         )
+        .option("--accept-unproven", "Revoke the old client even if integ cannot prove that the new one works")
         .option("--keep-old", "Do not revoke the old client")
         .option("--replace-lost-secret", "If the new secret is lost, revoke the new client and create another")
         .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
@@ -90,7 +91,7 @@ export const command = defineVerb({
         destination,
         waitMs,
         mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
-        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
+        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
         // Not at the end: whatever the rest comes to, a script wants to know the new client.
         delivered: async (receipt, dueAt) => {
           const text = withDueTime(receipt, dueAt);

@@ -172,16 +172,17 @@ export async function mayReplace(
 }
 
 /**
- * Whether the old credential may be revoked although the new one is not proven: `--yes`, or a yes. Off a terminal it stays
- * without.
+ * Whether the old credential may be revoked although the new one is not proven: `--accept-unproven`, or a person's answer to
+ * this question. `--yes` answers the questions that the command would ask anyway, and is no statement that the new one works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
   { resource_id, detail, profile, region }: Entry,
+  isAccepted = false,
 ): Promise<boolean> {
   const { old_client: old = detail.old_key } = detail;
   const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and should ${old} be revoked?`;
-  return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
+  return isAccepted || (!settings.yes && output.interactive && output.confirm(question, { destructive: true }));
 }
 
 /** What `--dry-run` shows. @param headers those that are the request's own */

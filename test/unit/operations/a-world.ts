@@ -246,7 +246,8 @@ export class AWorld {
   async #proveClient(secret: string, at: string): Promise<void> {
     if (at !== "https://tokens.example/token") this.broken.push(`a new secret went to ${at}`);
     const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
-    if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
+    if (answer?.kind === "refused") throw new Failure("auth", "The token endpoint refuses the client.");
+    if (answer?.kind !== "answered") throw new Failure("unreachable", "The token endpoint gave no answer.");
   }
 
   async #exchangeKey(secret: string, way: KeyExchange): Promise<Attempt<unknown> | undefined> {

@@ -58,8 +58,9 @@ const rotations: readonly (readonly [
 ])[] = [
   [undefined, false, false, false, "prove the new one"],
   [undefined, false, true, false, "prove the new one"],
-  [undefined, false, true, true, "prove the new one"],
-  [undefined, false, false, true, "prove the new one"],
+  [undefined, false, true, true, "end"],
+  [undefined, false, false, true, "end"],
+  ["refused", false, true, false, "prove the new one"],
   ["what nobody knows", false, true, false, "prove the new one"],
   ["token exchange", false, false, false, "wait"],
   ["token exchange", false, true, false, "revoke the old one"],

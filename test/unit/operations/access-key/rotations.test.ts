@@ -174,7 +174,7 @@ describe("by replacement", () => {
     "a long overlap": { how: { overlapMs: 86_400_000 }, ends: "done", state: "waiting", live: both },
     "the proof is refused": {
       setting: { fates: { exchange: [{ refused: 401 }] } },
-      ends: "auth",
+      ends: "pending",
       state: "pending",
       live: both,
     },

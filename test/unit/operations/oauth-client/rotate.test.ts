@@ -199,7 +199,7 @@ describe("a rotation", () => {
     const world = worldWithOld({ destination: "stdout", fates: { exchange: ["lost before"] }, retryForMs: 0 });
     await rotate(world);
     const { value } = await world.recover({ mayRevokeUnproven: async () => false });
-    expect(value![0]!.failure?.details.nextCommand).toContain("--yes");
+    expect(value![0]!.failure?.details.nextCommand).toContain("--accept-unproven");
     expect(world.account.live("client")).toHaveLength(2);
     await world.recover();
     expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_2"]);
@@ -233,7 +233,7 @@ describe("a rotation", () => {
     world.entries[index] = { ...world.entries[index]!, detail };
     const benchFor = await asNow(world, { proof: null });
     const { value } = await world.recover({ benchFor, mayRevokeUnproven: async () => false });
-    expect(value![0]!.failure?.details.nextCommand).toContain("--yes");
+    expect(value![0]!.failure?.details.nextCommand).toContain("--accept-unproven");
     expect(world.account.live("client").map(({ id }) => id)).toEqual(both);
   });
 
