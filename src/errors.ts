@@ -51,6 +51,8 @@ export interface FailureDetails extends NextStep {
   readonly retryAfterSeconds?: number | undefined;
   /** Proven that no byte of the last request left this machine: the service has no trace of it. */
   readonly unsent?: boolean;
+  /** The command has said it already: the exit code alone is left. */
+  readonly isSaid?: true;
   /** A walk cannot continue: its next page token leads back to an earlier page (§4.3). */
   readonly endsWalk?: true;
   readonly cause?: unknown;

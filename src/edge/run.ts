@@ -121,6 +121,7 @@ async function tell(
   if (error instanceof BrokenPipe) return 0;
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
+  if (known?.details.isSaid === true) return exitCode;
   terminal.close();
   terminal.freshErrLine();
   terminal.writeErr(

@@ -24,6 +24,16 @@ import { visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
+/** A line of a page: `  <mark> <lead>` in the margin, the text beside it, further lines of it below the text. */
+export interface PageLine {
+  readonly mark?: string;
+  readonly tone?: "green" | "yellow" | "red" | undefined;
+  readonly lead?: string;
+  readonly text: string;
+  /** Columns before the text. */
+  readonly margin: number;
+}
+
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
   readonly typedFormat?: Format;
@@ -71,8 +81,12 @@ export interface Output extends Questions {
    * Text of the service goes through `visibleText` first.
    */
   text(text: string): Promise<void>;
+  /** Prints a page for a person: each line is broken at the width of the terminal, further lines are further in. */
+  page(lines: (width: number | undefined) => readonly PageLine[]): Promise<void>;
   /** What is useful to know; `--quiet` silences it. */
   note(text: string): void;
+  /** How a run that changed several things ended, in one line; `--quiet` silences it. */
+  ending(text: string): void;
   /** What the person has to know. */
   warn(text: string): void;
   /** A line of a log that was asked for: on stderr, as it is. */
@@ -136,6 +150,8 @@ export function createOutput(options: OutputOptions): Output {
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
     note,
+    ending: (text) =>
+      quiet ? undefined : terminal.writeErr(`${wrapped(visibleText(text), { width: terminal.errWidth })}\n`),
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
@@ -148,7 +164,7 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "newFile"> {
+): Pick<Output, "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "page" | "newFile"> {
   const { terminal, format } = options;
   const target = stdoutTarget(options, { note, tellMissing: warn });
   const show = async (
@@ -192,6 +208,7 @@ function createPrinting(
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
+    page: (lines) => printPage(terminal, lines),
   };
 }
 
@@ -213,6 +230,23 @@ function summaryOf(
       warn(`The summary of this step was not written: ${(error as Error).message}.`);
     }
   };
+}
+
+async function printPage(terminal: OutputOptions["terminal"], lines: Parameters<Output["page"]>[0]): Promise<void> {
+  const { painter } = await import("./formats/table.ts");
+  const paint = await painter(terminal.colour.stdout);
+  const width = terminal.isTTY.stdout ? terminal.width : undefined;
+  for (const { mark, tone, lead = "", text, margin } of lines(width)) {
+    const broken = wrapped(visibleText(text), { width, margin: " ".repeat(margin) });
+    if (mark === undefined) {
+      await terminal.writeOut(`${broken.trimEnd()}\n`);
+      continue;
+    }
+    const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
+    const before = `  ${shown} ${visibleText(lead).padEnd(margin - 4)}`;
+    const isBeside = lead.length <= margin - 4;
+    await terminal.writeOut(`${isBeside ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`}\n`);
+  }
 }
 
 interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {

@@ -1,10 +1,12 @@
 // What one item needs now, from what is observed of it. Pure.
-import { type Holder, placeOf } from "./holders.ts";
+import type { SingleDestination } from "../journal/entry-destination.ts";
+import { describeDestination } from "../secrets/destination.ts";
+import { type Holder, placeIn, placeOf } from "./holders.ts";
 import type { SeenCredential, Observed } from "./observed.ts";
-import type { PolicyItem } from "./policy.ts";
+import { destinationName, type PolicyItem } from "./policy.ts";
 import { itemKey, itemOf, type ItemWorks, nameOf, overlapEnd, type Work } from "./works.ts";
 
-export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "none";
+export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
 /** How an action is carried out. */
 export type PlanStep =
@@ -26,7 +28,7 @@ export interface Decision {
   /** Milliseconds since 1970: when something is to be done, or was. */
   readonly dueMs?: number | undefined;
   /** Why the action is left undone. */
-  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | "occupied" | undefined;
+  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | "occupied" | "astray" | undefined;
   /** Whose secret is where that of this item would go. */
   readonly holder?: Holder | undefined;
   /** What exists, is in no item and may be adopted as this one. */
@@ -37,6 +39,8 @@ export interface DecisionOptions {
   readonly maxFailures: number;
   /** Items that are tried again although they are stalled. */
   readonly retry: ReadonlySet<string>;
+  /** Items whose secret goes where the file says, although it went elsewhere before. */
+  readonly redeliver: ReadonlySet<string>;
   /** Items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
@@ -64,7 +68,7 @@ function firstThatApplies(item: PolicyItem, observed: Observed, { works, options
   const seen = seenOf(item, observed);
   const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
   const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
-  if (current !== undefined) return standing(item, current, observed.nowMs);
+  if (current !== undefined) return standing(item, current, { observed, options });
   return missing(item, candidates[0], { observed, options });
 }
 
@@ -148,13 +152,13 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
     return {
       ...common,
       current: first,
-      reason: `${first?.id} exists and is in no item: adopt it, or give the item another name`,
+      reason: `exists as ${first?.id}, not adopted`,
       state: first?.status ?? "absent",
     };
   const ids = choices.map(({ id }) => id).join(", ");
   return {
     ...common,
-    reason: `${ids} exist and are in no item: adopt one of them, or give the item another name`,
+    reason: `exists as one of ${ids}, not adopted`,
     state: "absent",
   };
 }
@@ -264,13 +268,56 @@ function namedBeside(key: string, own: PolicyItem): string {
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
 }
 
-function standing(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {
+function standing(item: PolicyItem, current: SeenCredential, { observed, options }: Around): Decision {
+  const { nowMs } = observed;
   const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
   const change = differences(item, current);
-  if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
   const due = dueOf(item, current, nowMs);
+  const astray = astrayOf(item, current, observed);
+  // A rotation that is due brings back what is missing; who relies on another place is asked for first.
+  const isInTheWay = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
+  if (isInTheWay && !options.redeliver.has(item.name))
+    return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
+  if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
   if (due.isDue) return { ...replace, action: "rotate", reason: due.reason, dueMs: due.ms };
+  if (astray !== undefined) return { ...replace, action: "redeliver", reason: astray.reason, dueMs: nowMs };
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
+}
+
+/** Why the secret is not where the file says. `isRelied`: it may be somewhere else, where someone uses it. */
+function astrayOf(
+  item: PolicyItem,
+  { id }: SeenCredential,
+  { delivered, missing, elsewhere }: Observed,
+): { readonly reason: string; readonly isRelied: boolean } | undefined {
+  const last = delivered.get(id);
+  if (last === undefined || last.places.length === 0) return undefined;
+  const went = new Set(last.places.map((at) => placeIn(at, last.entry)));
+  for (const destination of item.destinations) {
+    const place = placeOf(destination, item);
+    const name = destinationName(destination);
+    // Another text of a command may do the same: the plan shows that it changed.
+    const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
+    if (!went.has(place) && !isChanged)
+      return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, isRelied: true };
+    if (elsewhere.has(place)) return { reason: `its secret is in ${name} of another machine`, isRelied: true };
+    if (missing.has(place)) return { reason: `nothing is in ${name} any more`, isRelied: false };
+  }
+  return undefined;
+}
+
+function placesWords(places: readonly SingleDestination[]): string {
+  return places.map((at) => describeDestination(at).name).join(", ");
+}
+
+/** Commands of an item that are not those to which its secret went. */
+export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
+  const last = delivered.get(id);
+  if (last === undefined) return [];
+  const went = new Set(last.places.map((at) => placeIn(at, last.entry)));
+  return item.destinations
+    .filter((destination) => "command" in destination && !went.has(placeOf(destination, item)))
+    .map(destinationName);
 }
 
 /** How the client or key differs from what the file says; what the service does not show is taken to be right. */
@@ -305,15 +352,15 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   const limits: Due[] = [];
   if (beforeExpiryMs !== undefined && !Number.isNaN(end)) {
     const ms = end - beforeExpiryMs;
-    const left = `it expires in ${shortDuration(end - nowMs)}`;
-    limits.push({ isDue: nowMs > ms, ms, reason: `${left}, limit ${shortDuration(beforeExpiryMs)}` });
+    const left = `expires in ${longDuration(end - nowMs)}`;
+    limits.push({ isDue: nowMs > ms, ms, reason: `${left}, replaced ${longDuration(beforeExpiryMs)} before` });
   }
   if (everyMs !== undefined && !Number.isNaN(born)) {
     const ms = born + everyMs;
     limits.push({
       isDue: nowMs > ms,
       ms,
-      reason: `${shortDuration(nowMs - born)} old, limit ${shortDuration(everyMs)}`,
+      reason: `${longDuration(nowMs - born)} old, at most ${longDuration(everyMs)}`,
     });
   }
   const first = limits.sort((a, b) => a.ms! - b.ms!)[0];
@@ -357,4 +404,13 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
 export function shortDuration(ms: number): string {
   const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
+}
+
+const unitNames: Readonly<Record<string, string>> = { d: "day", h: "hour", m: "minute", s: "second" };
+
+/** The same in words: `61 days`, `5 hours`. */
+export function longDuration(ms: number): string {
+  const short = shortDuration(ms);
+  const count = short.slice(0, -1);
+  return `${count} ${unitNames[short.slice(-1)]}${count === "1" ? "" : "s"}`;
 }

@@ -1,5 +1,5 @@
 // Whose secret is at a destination, as the journal says: a new one delivered there would take its place. Pure.
-import { type Entry, isSettled, revokedBy } from "../journal/entry.ts";
+import { type Entry, isSettled, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
@@ -96,6 +96,27 @@ export function holdersOf(
     }
   }
   return holders;
+}
+
+/** Where the secret of a client or key went last. */
+export interface Delivered {
+  readonly entry: Entry;
+  readonly places: readonly SingleDestination[];
+}
+
+/** By the client or key. Without places: it was adopted or claimed, and a person knows where its secret is. */
+export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
+  const found = new Map<string, Delivered>();
+  const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
+  for (const entry of newestFirst) {
+    const { resource_id: id, destination, state, operation } = entry;
+    const isOver = (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
+    if (id === null || !isOver || found.has(id)) continue;
+    const isByPerson = operation.endsWith(".adopt") || wasClaimed(entry);
+    if (isByPerson) found.set(id, { entry, places: [] });
+    else if (destination !== null) found.set(id, { entry, places: placesOf(destination) });
+  }
+  return found;
 }
 
 /** True of an entry whose secret is at its destination, or may be delivered there yet. */

@@ -1,5 +1,5 @@
 // What a plan is made from: the journal's works and the clients and keys as the service shows them.
-import type { Holder } from "./holders.ts";
+import type { Delivered, Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
 /** A client or key as it is. What the service does not say is undefined. */
@@ -33,6 +33,12 @@ export interface Observed {
   readonly keys: ReadonlyMap<string, SeenCredential>;
   /** Whose secret is at the destinations of the policy, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
+  /** Where the secret of each client and key went last. */
+  readonly delivered: ReadonlyMap<string, Delivered>;
+  /** Destinations of the policy, by `placeOf`, at which nothing is now. */
+  readonly missing: ReadonlySet<string>;
+  /** Destinations in the journal, by `placeIn`, that are on another machine. */
+  readonly elsewhere: ReadonlySet<string>;
   /** Creations that may have made a client which no one can name yet, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

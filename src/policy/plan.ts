@@ -1,5 +1,12 @@
 // The plan that makes a policy true: a row for each item, in the order of the file, and how many slots it takes. Pure.
-import { decide, type Decision, type DecisionOptions, type PlanAction, shortDuration } from "./decide.ts";
+import {
+  changedCommands,
+  decide,
+  type Decision,
+  type DecisionOptions,
+  type PlanAction,
+  shortDuration,
+} from "./decide.ts";
 import type { Observed } from "./observed.ts";
 import { destinationName, type Policy, type PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
@@ -19,7 +26,10 @@ export interface PlanRow {
   /** Of the 20 of its service account; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
+  /** In full: a command is code that runs with the secret. */
   readonly destinations: readonly string[];
+  /** Those that are commands, and not the ones that the secret went to last. */
+  readonly changed: readonly string[];
   readonly state: string;
   /** The client or key that it is about. */
   readonly resource_id: string | null;
@@ -98,7 +108,7 @@ function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptio
     const [credential, ...more] = decision.choices ?? [];
     if (credential === undefined || more.length > 0) return decision;
     const others = claims.get(credential.id)!.filter((name) => name !== decision.item.name);
-    const fact = `${credential.id} exists and is in no item`;
+    const fact = `exists as ${credential.id}, not adopted`;
     if (others.length > 0)
       return {
         ...decision,
@@ -121,9 +131,10 @@ function afterThisRun(decisions: readonly Decision[], { changesPerRun }: Policy)
 
 function rowOf(
   { item, action, reason, state, step, current, dueMs }: Decision,
-  { nowMs }: Observed,
+  observed: Observed,
   slots: { readonly before: number; readonly after: number } | undefined,
 ): PlanRow {
+  const { nowMs } = observed;
   const born = Date.parse(current?.createdAt ?? "");
   return {
     name: item.name,
@@ -135,6 +146,7 @@ function rowOf(
     slots_before: slots?.before ?? null,
     slots_after: slots?.after ?? null,
     destinations: item.destinations.map(destinationName),
+    changed: current === undefined ? [] : changedCommands(item, current, observed),
     state,
     resource_id: current?.id ?? null,
     entry: step.do === "finish" ? step.entry : null,

@@ -13,11 +13,11 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** The text of a command stays in the policy file: it may hold a credential. */
+/** Whole: a person decides by it whether the file does what they want. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
-  return "store" in destination ? destination.store : "a command";
+  return "store" in destination ? destination.store : `command: ${destination.command}`;
 }
 
 /** When an item is rotated. Durations are milliseconds. */
@@ -37,6 +37,8 @@ interface AnyItem {
   readonly rotate?: RotationRule | undefined;
   /** None: not known yet. */
   readonly destinations: readonly ItemDestination[];
+  /** Its old credential is revoked although integ could not prove that the new one works. */
+  readonly acceptsUnproven?: boolean | undefined;
 }
 
 export interface ClientItem extends AnyItem {

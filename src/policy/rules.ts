@@ -87,7 +87,7 @@ class Rules {
     };
   }
 
-  #client(name: string, { service_account, scopes, rotate, secret }: ClientFile): PolicyItem {
+  #client(name: string, { service_account, scopes, rotate, secret, accept_unproven }: ClientFile): PolicyItem {
     const path = ["oauth_clients", name];
     this.#scopes(path, scopes, (some) => checkCreation({ service_account_id: service_account, scopes: some }));
     return {
@@ -98,10 +98,11 @@ class Rules {
       scopes,
       rotate: this.#rotation([...path, "rotate"], rotate),
       destinations: this.#destinations([...path, "secret"], secret),
+      acceptsUnproven: accept_unproven === true,
     };
   }
 
-  #key(name: string, { type, scopes, expires_in, expires_at, rotate, secret }: KeyFile): PolicyItem {
+  #key(name: string, { type, scopes, expires_in, expires_at, rotate, secret, accept_unproven }: KeyFile): PolicyItem {
     const path = ["access_keys", name];
     const { nowMs } = this.#about;
     this.#scopes(path, scopes, (some) => checkAccessKey({ name, scopes: some }, nowMs));
@@ -133,6 +134,7 @@ class Rules {
       expiresAt,
       rotate: rule,
       destinations: this.#destinations([...path, "secret"], secret),
+      acceptsUnproven: accept_unproven === true,
     };
   }
 

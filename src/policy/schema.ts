@@ -46,6 +46,8 @@ const window = z.optional(
   text('a daily window such as "02:00-04:00 UTC"; the zone is UTC or a name like Europe/Berlin'),
 );
 
+const unproven = z.optional(z.literal(true).check(z.describe("true, or nothing")));
+
 const client = z
   .strictObject({
     service_account: text("the id of a service account"),
@@ -57,6 +59,7 @@ const client = z
         .strictObject({ every: duration("60d"), overlap, unknown_age: unknownAge })
         .check(z.describe("{ every: <duration> }, with overlap and unknown_age as options")),
     ),
+    accept_unproven: unproven,
     secret,
   })
   .check(z.describe("an OAuth client: service_account, scopes, rotate and secret"));
@@ -81,6 +84,7 @@ const key = z
           z.describe("{ every: <duration> } or { before_expiry: <duration> }, with overlap and unknown_age as options"),
         ),
     ),
+    accept_unproven: unproven,
     secret,
   })
   .check(z.describe("an access key: type, scopes, expires_in or expires_at, rotate and secret"));

@@ -24,7 +24,7 @@ const guides: readonly Guide[] = [
   { page: "docs/quick-start.md" },
   { page: "docs/contracts.md" },
   { page: "docs/recovery.md" },
-  { page: "docs/policy.md", codes: [[/plan/, 10]] },
+  { page: "docs/policy.md" },
   { page: "SECURITY.md" },
   {
     page: "docs/sandbox.md",

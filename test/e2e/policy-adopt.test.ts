@@ -152,7 +152,7 @@ describe("integ apply --adopt", () => {
   it("is not for a plan that was saved without it", async () => {
     await makeKey("deploy");
     write(policy(keyItem("deploy")));
-    expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+    expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
     const applied = await integ("apply", "plan.json", "--adopt", "--yes");
     expect([applied.code, applied.stderr]).toEqual([2, expect.stringContaining("a saved plan adopts nothing")]);
     expect(await actionsOf()).toEqual(["adopt"]);

@@ -48,12 +48,12 @@ const item = (name: string, rotate = "{ every: 60d, overlap: 0s }", secret = `{ 
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n${items.join("")}`;
 const key = (rotate: string, life = "expires_in: 30d"): string =>
-  `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    secret: { file: deploy.secret }\n`;
+  `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    accept_unproven: true\n    secret: { file: deploy.secret }\n`;
 
 describe("integ plan", () => {
-  it("shows what is missing and changes nothing: exit 10, then 0 once it is done", async () => {
+  it("shows what is missing and changes nothing: --exit-code is 10, then 0 once it is done", async () => {
     write(policy(item("a"), item("b")));
-    const before = await integ("plan", "--json");
+    const before = await integ("plan", "--json", "--exit-code");
     expect(before.code).toBe(10);
     expect(rowsOf(before)).toMatchObject([
       { name: "a", action: "create", state: "absent", slots_before: 0, slots_after: 1, resource_id: null },
@@ -202,7 +202,7 @@ describe("integ apply", () => {
     expect((await apply()).code).toBe(2);
     const stalled = await apply();
     expect({ code: stalled.code, results: resultsOf(stalled) }).toEqual({ code: 10, results: { a: "stalled" } });
-    expect((await integ("plan")).code).toBe(10);
+    expect((await integ("plan", "--exit-code")).code).toBe(10);
     expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "failed" });
     write(policy(item("a")));
     expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "done" });
@@ -217,7 +217,7 @@ describe("integ apply", () => {
     expect({ code: ended.code, results: resultsOf(ended) }).toEqual({ code: 0, results: { a: "postponed" } });
     expect(ended.stderr).toContain("The window is closed: no change starts before");
     expect(await account.creations()).toEqual([]);
-    expect((await integ("plan")).code).toBe(10);
+    expect((await integ("plan", "--exit-code")).code).toBe(10);
   });
 
   it("asks, and off a terminal wants --yes", async () => {
@@ -266,7 +266,7 @@ describe("integ apply", () => {
 describe("a plan in a file", () => {
   it("is applied as it was made", async () => {
     write(policy(item("a"), item("b")));
-    expect((await integ("plan", "--only", "a", "--out", "plan.json")).code).toBe(10);
+    expect((await integ("plan", "--exit-code", "--only", "a", "--out", "plan.json")).code).toBe(10);
     expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
   });
 
@@ -293,7 +293,7 @@ describe("a plan in a file", () => {
     // An earlier plan is replaced, a part of one too.
     for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
       write(before, "plan.json");
-      expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+      expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
     }
     expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
   });

@@ -133,7 +133,7 @@ describe("a file with the secret of a client", () => {
   it("is kept by a plan that was made before it came there", async () => {
     renameSync(home.path("a.json"), home.path("away.json"));
     write(destinations["file"]!, { name: "b" });
-    expect((await integ("plan", "--out", "plan.json")).code).toBe(10);
+    expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
     renameSync(home.path("away.json"), home.path("a.json"));
     const ended = await apply("plan.json");
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("Changed: b")]);
@@ -148,7 +148,7 @@ it("the credential that a run acts with is not replaced by one that it creates",
   const ended = await apply("-p", "prod");
   expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
   expect(ended.stderr).toContain("Name another destination for a in the policy file.");
-  expect((await integ("plan", "-p", "prod")).code).toBe(10);
+  expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
 it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {

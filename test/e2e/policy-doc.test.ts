@@ -115,7 +115,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .filter((line) => !line.startsWith("integ journal"));
     expect([check, plan, apply]).toEqual([
       "integ policy check --offline",
-      "integ plan --out plan.json",
+      "integ plan --exit-code --out plan.json",
       "integ apply plan.json",
     ]);
     const request = newRunner();
@@ -124,7 +124,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     writeFileSync(request.path("integ.yaml"), wider);
     const planned = await run(request, plan, env);
     expect(planned.code, planned.stderr).toBe(10);
-    expect(planned.stdout).toContain("change_scopes");
+    expect(planned.stdout).toContain("other scopes: +organization:read");
     const other = newRunner();
     writeFileSync(other.path("integ.yaml"), policy());
     writeFileSync(other.path("plan.json"), readFileSync(request.path("plan.json")));

@@ -91,7 +91,7 @@ describe("integ adopt --all at a terminal", () => {
     }
     const asked = new Session(["adopt", "--all"], { home });
     await asked.seen(/adopt 2 existing credentials as items of integ\.yaml\?/);
-    for (const id of ids) expect(asked.written).toContain(`adopt (${id} exists and is in no item)`);
+    for (const id of ids) expect(asked.written).toContain(`adopt (exists as ${id}, not adopted)`);
     expect((await home.integ(["adopt", "oauth-client", ids[0]!, "--name", "other"])).code).toBe(0);
     asked.type("y");
     expect(await asked.ended).toBe(0);

@@ -2,6 +2,7 @@
 import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import type { PlanOptions } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ItemKind } from "../../policy/works.ts";
@@ -32,6 +33,21 @@ export async function policyAccount(context: Context): Promise<Account> {
 /** The credential that items of a kind are changed with, if this machine lacks it. */
 export function missingForItems(context: Context, profile: string, kind: ItemKind): Promise<Failure | undefined> {
   return missingCredential(context, profile, kind === "oauth_client" ? "v1" : "legacy");
+}
+
+interface Choice {
+  readonly only?: readonly string[] | undefined;
+  readonly retry?: readonly string[] | undefined;
+  readonly redeliver?: readonly string[] | undefined;
+  readonly finish?: readonly string[] | undefined;
+  readonly includeOwn?: boolean | undefined;
+  readonly adopt?: boolean | undefined;
+}
+
+/** What was typed, as a plan takes it. */
+export function chosen({ only, retry, redeliver, finish, includeOwn = false, adopt = false }: Choice): PlanOptions {
+  const [onlyThese, retried, redelivered, finished] = [only, retry, redeliver, finish].map((names) => new Set(names));
+  return { only: onlyThese!, retry: retried!, redeliver: redelivered!, finish: finished!, includeOwn, adopt };
 }
 
 /** @throws Failure `usage` for a name that no item of the policy has */

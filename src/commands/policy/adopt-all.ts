@@ -1,7 +1,7 @@
 import { DiskHealth } from "../../operations/workbench.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { actingFor } from "./acting.ts";
+import { actingFor, chosen } from "./acting.ts";
 import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
@@ -24,14 +24,7 @@ export const command = defineVerb({
     await mentionDamage(context);
     const { observed, entries } = await observe(context, { policy, account: bench.account });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const none = new Set<string>();
-    const whole = planPolicy(policy, observed, {
-      only: none,
-      retry: none,
-      finish: none,
-      includeOwn: false,
-      adopt: true,
-    });
+    const whole = planPolicy(policy, observed, chosen({ adopt: true }));
     const items = whole.items.filter(({ decision: { step, hold } }) => step.do === "adopt" || hold === "not_adopted");
     const plan = { ...whole, items };
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
@@ -44,6 +37,6 @@ export const command = defineVerb({
     );
     await printApplied(context, applied, { file, empty: "Nothing is to be adopted." });
     tellOutcomes(context, applied, observed.nowMs);
-    conclude(context, applied, file);
+    conclude(context, applied, { file, isAdoption: true });
   },
 });

@@ -28,8 +28,11 @@ export async function agree(
 ): Promise<void> {
   const doing = runnable(plan);
   if (doing.length === 0) return;
-  const lines = doing.map(({ row }) => `  ${row.name}: ${row.action} (${row.reason})`);
-  if (output.interactive) for (const line of lines.slice(0, 50)) output.note(line.trim());
+  if (output.interactive)
+    for (const { row, decision } of doing.slice(0, 50)) {
+      const to = decision.step.do === "adopt" ? "" : ` → ${row.destinations.join(", ")}`;
+      output.note(`${row.name}: ${row.action} (${row.reason})${to}`);
+    }
   const isAdoption = doing.every(({ decision: { step } }) => step.do === "adopt");
   const [verb, one, several] = isAdoption
     ? ["adopt", "existing credential as an item", "existing credentials as items"]
@@ -59,6 +62,7 @@ const actionsDone: Readonly<Record<string, string>> = {
   rotate: "rotated, its new secret delivered",
   change_scopes: "replaced by one with the scopes of the policy",
   revoke_old: "the old one is revoked",
+  redeliver: "rotated, its new secret delivered",
   adopt: "adopted; its secret is as it was",
 };
 
@@ -101,7 +105,12 @@ export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[
 }
 
 /** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
-export function conclude({ output }: Context, applied: readonly AppliedItem[], file: string): void {
+export function conclude(
+  { output }: Context,
+  applied: readonly AppliedItem[],
+  { file, isAdoption = false }: { readonly file: string; readonly isAdoption?: boolean },
+): void {
+  if (applied.length > 1) output.ending(countsOf(applied, isAdoption));
   const failures = applied.flatMap(({ outcome, planned }) =>
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
@@ -129,4 +138,25 @@ export function conclude({ output }: Context, applied: readonly AppliedItem[], f
       ),
     },
   );
+}
+
+/** `Applied: 2 created, 1 rotated, 0 failed, 4 unchanged.` */
+function countsOf(applied: readonly AppliedItem[], isAdoption: boolean): string {
+  const count = (is: (item: AppliedItem, result: string) => boolean): number =>
+    applied.filter((item) => is(item, resultOf(item))).length;
+  const done = (actions: readonly string[]): number =>
+    count(({ planned }, result) => (result === "done" || result === "waiting") && actions.includes(planned.row.action));
+  const [adopted, revoked] = [done(["adopt"]), done(["revoke_old"])];
+  const left = count((_, result) => result === "left" || result === "stalled" || result === "postponed");
+  const failed = `${count((_, result) => result === "failed")} failed`;
+  if (isAdoption) return `Applied: ${adopted} adopted, ${failed}, ${left} left.`;
+  return `Applied: ${[
+    ...(adopted > 0 ? [`${adopted} adopted`] : []),
+    `${done(["create"])} created`,
+    `${done(["rotate", "change_scopes", "redeliver"])} rotated`,
+    ...(revoked > 0 ? [`${revoked} revoked`] : []),
+    failed,
+    ...(left > 0 ? [`${left} left`] : []),
+    `${count(({ planned }, result) => ["none", "elsewhere"].includes(result) || (result === "waiting" && planned.row.action === "wait"))} unchanged`,
+  ].join(", ")}.`;
 }

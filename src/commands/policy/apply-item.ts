@@ -177,8 +177,9 @@ function mayReplace(entry: Entry): Promise<boolean> {
   return Promise.resolve(!mayBeMadeElsewhere(entry));
 }
 
-function agreements({ options: { waitMs } }: ItemWork) {
-  return { waitMs, mayReplace, mayRevokeUnproven: () => Promise.resolve(true), overlap: "leave" } as const;
+function agreements({ options: { waitMs }, decision: { item } }: ItemWork) {
+  const mayRevokeUnproven = (): Promise<boolean> => Promise.resolve(item.acceptsUnproven === true);
+  return { waitMs, mayReplace, mayRevokeUnproven, overlap: "leave" } as const;
 }
 
 function begin(work: ItemWork): Promise<unknown> {

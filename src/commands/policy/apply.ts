@@ -11,7 +11,7 @@ import { parseDuration } from "../options/global.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
-import { actingFor, assertNames } from "./acting.ts";
+import { actingFor, assertNames, chosen } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
 import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
 import { applyPlan, runnable } from "./apply-plan.ts";
@@ -33,6 +33,10 @@ export const command = defineVerb({
       .option("--parallel <count>", "Number of items to change at the same time, 1 to 32", "4")
       .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
       .option("--retry <name...>", "Try these stalled items again")
+      .option(
+        "--redeliver <name...>",
+        "Rotate these items into the destinations of the file, whoever uses the earlier ones",
+      )
       .option("--adopt", "First adopt what exists and is in no item, so that it is not created a second time")
       .option("--include-own", "Also rotate the profile's own credential, after all others")
       .option("--revoke-unmanaged", "For each client and key that is in no item, ask whether to revoke it")
@@ -50,9 +54,9 @@ export const command = defineVerb({
     const waitMs = parseDuration(options.wait, "--wait");
     const { document, policy, file } = await chosenPolicy(given, { planFile, file: options.file, only: options.only });
     const only = options.only ?? document?.only ?? [];
-    const { finish = [], retry = [], includeOwn = false, adopt = false } = options;
-    for (const [flag, names] of Object.entries({ "--only": only, "--finish": finish, "--retry": retry }))
-      assertNames(policy, names, flag);
+    const { finish = [], retry = [], redeliver = [], includeOwn, adopt = false } = options;
+    const named = { "--only": only, "--finish": finish, "--retry": retry, "--redeliver": redeliver };
+    for (const [flag, names] of Object.entries(named)) assertNames(policy, names, flag);
     if (options.revokeUnmanaged) assertTerminal(given);
     if (adopt && document !== undefined) throw adoptsByItself();
     const context = actingFor(given, policy);
@@ -63,7 +67,7 @@ export const command = defineVerb({
     if (document !== undefined)
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const choice = { only: new Set(only), retry: new Set(retry), finish: new Set(finish), includeOwn, adopt };
+    const choice = chosen({ only, retry, redeliver, finish, includeOwn, adopt });
     // A plan is carried out as it was made: what has become due since is left to another one.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
@@ -84,10 +88,10 @@ export const command = defineVerb({
     ).finally(() => table.done());
     await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
     await printApplied(context, applied, { file });
-    tellPlanNotes(context, plan, file);
+    tellPlanNotes(context, plan, { file });
     tellOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
-    conclude(context, applied, file);
+    conclude(context, applied, { file });
   },
 });
 

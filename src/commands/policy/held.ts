@@ -22,6 +22,8 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
       const others = `what ${name} is: ${commands.slice(0, -1).join(", ")}, or`;
       return { hint: `Choose ${others}: ${last}` };
     }
+    case "astray":
+      return { nextCommand: shell`integ apply ${fileWords(file)} --redeliver ${name}` };
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:

@@ -6,14 +6,14 @@ import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
+import { deliveries, type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import { inventoryOf, isOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
-import { isHere } from "./places.ts";
+import { isHere, lookedAt } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Clients that are asked for at the same time. */
@@ -50,7 +50,10 @@ export async function observe(
     ? await seenKeys(context, account, rotatedInPlace(entries, scope))
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
-  return { entries, observed: { nowMs, profile: account.profile, works, clients, keys, unresolved, holders } };
+  const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
+  const { missing, elsewhere } = await lookedAt(context, delivered, journal.isShared);
+  const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
+  return { entries, observed: { ...observed, missing, elsewhere } };
 }
 
 function holdersIn(

@@ -7,8 +7,9 @@ import type { Plan } from "../../policy/plan.ts";
 import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { readTextFile } from "./text-file.ts";
-import { actingFor, assertNames, missingForItems, policyAccount } from "./acting.ts";
+import { actingFor, assertNames, chosen, missingForItems, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
+import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, summarizePlan, tellPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
@@ -19,13 +20,14 @@ export const command = defineVerb({
   configure: (command) =>
     addPolicyFile(command)
       .option("--only <name...>", "Plan only these items; repeatable")
+      .option("--exit-code", "End with 10 if something is to be done")
       .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
   examples: [
     { line: "integ plan", does: "show what integ apply would do; change nothing" },
     { line: "integ plan --out plan.json; integ apply plan.json", does: "apply exactly the reviewed plan" },
     { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
   ],
-  more: "Exit 0: nothing to do. Exit 10: something to do.",
+  more: "Commands and destinations are shown in full: read them before you apply a file of someone else. Exit 0, also if something is to be done; with --exit-code 10 then.",
   neverAsks: true,
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);
@@ -40,19 +42,22 @@ export const command = defineVerb({
       import("../../policy/plan.ts"),
       import("../../policy/digest.ts"),
     ]);
-    const choice = { only: new Set(only), retry: new Set<string>(), finish: new Set<string>(), includeOwn: false };
-    const plan = planPolicy(policy, observed, choice);
+    const plan = planPolicy(policy, observed, chosen({ only }));
     const { profile, region, baseUrl } = account;
     const document = planDocument(plan, { policyFile: file, profile, region, baseUrl, only, policy, observed });
     if (options.out !== undefined) writePlan(context, options.out, document);
     const isDocument = context.output.format === "json" || context.output.format === "yaml";
+    const isPage = context.output.format === "table" && context.output.fields === undefined;
     if (isDocument && context.output.fields === undefined) await context.output.document(document);
+    else if (isPage)
+      await context.output.page((width) => planPage({ plan, file, as: `${profile} (${region})`, width }));
     else await printPlanRows(context, document.data);
     await summarizePlan(context, document.data);
-    tellPlanNotes(context, plan, file);
+    tellPlanNotes(context, plan, { file, isPage });
     assertSlots(plan);
-    if (isSomethingDue(plan))
-      throw await somethingDue(context, { plan, profile, source: sourceOf(options.out, file), file });
+    if (!isSomethingDue(plan)) return;
+    await tellDue(context, { plan, profile, source: sourceOf(options.out, file), file });
+    if (options.exitCode) throw new Failure("findings", "Something is to be done.", { isSaid: true });
   },
 });
 
@@ -69,26 +74,18 @@ interface DueAbout {
   readonly file: string;
 }
 
-async function somethingDue(context: Context, { plan, profile, source, file }: DueAbout): Promise<Failure> {
-  const due = plan.items.filter(({ row: { action } }) => action !== "none" && action !== "wait");
-  const message = `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`;
-  const doable = due.filter(({ decision }) => decision.hold === undefined);
-  // If apply leaves them all, a person does something about the first.
-  if (doable.length === 0)
-    return new Failure("findings", message, {
-      meaning: "Nothing was changed.",
-      ...stepForAllHeld(
-        due.map(({ decision }) => decision),
-        file,
-      ),
-    });
+async function tellDue({ output, ...context }: Context, { plan, profile, source, file }: DueAbout): Promise<void> {
+  const due = plan.items.map(({ decision }) => decision).filter(({ action }) => action !== "none" && action !== "wait");
+  const doable = due.filter(({ hold }) => hold === undefined);
   let lack: Failure | undefined;
-  for (const kind of new Set(doable.map(({ row }) => row.kind))) lack ??= await missingForItems(context, profile, kind);
-  return new Failure("findings", message, {
-    meaning: `Nothing was changed.${lack === undefined ? "" : ` To change them, a credential is missing: ${lack.message}`}`,
-    hint: lack?.details.hint,
-    nextCommand: lack?.details.nextCommand ?? shell`integ apply ${source}`,
-  });
+  for (const kind of new Set(doable.map(({ item }) => item.kind)))
+    lack ??= await missingForItems({ output, ...context }, profile, kind);
+  if (lack !== undefined) output.warn(`To apply this, a credential is missing: ${lack.message}`);
+  // If apply leaves them all, a person does something about the first.
+  const held = doable.length === 0 ? stepForAllHeld(due, file) : {};
+  const step = lack?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
+  if (step.hint !== undefined) output.note(step.hint);
+  if (typeof step.nextCommand === "string" && held.hint === undefined) output.next(step.nextCommand);
 }
 
 function writePlan({ settings, output }: Context, path: string, document: PlanDocument): void {

@@ -1,4 +1,5 @@
 // How a plan and what was made of it are shown.
+import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";
 import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
@@ -25,8 +26,14 @@ const planView = { columns: planColumns, singular: "item", plural: "items", empt
 
 /** For the summary of a job. */
 export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
-  const texts = rows.map((row) => JSON.stringify(row));
+  const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(inSummary) }));
   return output.summary("integ plan", planView, texts);
+}
+
+/** More people read a summary than may read the policy: of a command it has a digest, by which it is compared. */
+function inSummary(destination: string): string {
+  if (!destination.startsWith("command: ")) return destination;
+  return `command ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}`;
 }
 
 export async function printPlanRows(context: Context, rows: readonly PlanRow[]): Promise<void> {
@@ -36,10 +43,17 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 }
 
 /** What a person should know besides the rows. */
-export function tellPlanNotes({ output }: Context, { opensAt, unmanaged }: Plan, file: string): void {
+export function tellPlanNotes(
+  { output }: Context,
+  { opensAt, unmanaged }: Plan,
+  { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },
+): void {
   if (opensAt !== undefined)
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
-  if (unmanaged.length > 0) output.note(unmanagedNote(unmanaged, file));
+  if (unmanaged.length === 0) return;
+  // The page names them.
+  if (isPage) output.note(`Adopt or revoke what is in no item: ${adoption(unmanaged[0]!, file)}`);
+  else output.note(unmanagedNote(unmanaged, file));
 }
 
 function unmanagedNote(unmanaged: readonly Unmanaged[], file: string): string {

@@ -14,7 +14,7 @@ import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../runn
 import { tellMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { actingFor, missingForItems } from "./acting.ts";
+import { actingFor, chosen, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
@@ -45,7 +45,7 @@ export const command = defineVerb({
     { line: "integ status", does: "profile, unfinished changes, what is due, slots, keys about to expire" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
-  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan or integ doctor.`,
+  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan --exit-code or integ doctor.`,
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
@@ -57,12 +57,11 @@ export const command = defineVerb({
     await mentionMove(context);
     const { observed } = await observe(context, { policy, account });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const choice = { only: new Set<string>(), retry: new Set<string>(), finish: new Set<string>(), includeOwn: false };
     const { profile, region, baseUrl } = account;
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
       ...(await unfinishedRows(context)),
-      ...(await dueRows(context, planPolicy(policy, observed, choice), { profile, file: options.file })),
+      ...(await dueRows(context, planPolicy(policy, observed, chosen({})), { profile, file: options.file })),
       ...slotRows(observed),
       ...(await keyRows(context, withinMs)),
     ];

@@ -285,7 +285,7 @@ function otherColumns(keys: readonly string[], { columns }: ResourceView): CellC
     .map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
 }
 
-async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | undefined> {
+export async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | undefined> {
   if (level === 0) return undefined;
   const { Chalk } = await import("chalk");
   return new Chalk({ level });

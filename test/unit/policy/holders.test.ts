@@ -136,9 +136,12 @@ function holdOf(
       clients: new Map(clients.map((one) => [one.id, one])),
       keys: new Map(),
       unresolved: new Map(),
+      delivered: new Map(),
+      missing: new Set(),
+      elsewhere: new Set(),
       holders: holdersOf(entries, { scope, works, places, isHere: () => true }),
     },
-    { only: new Set(["a"]), retry: new Set(), finish: new Set(), includeOwn: false },
+    { only: new Set(["a"]), retry: new Set(), redeliver: new Set(), finish: new Set(), includeOwn: false },
   );
   return found.items[0]!;
 }

@@ -1,13 +1,22 @@
 // What a policy needs, from what is observed: an action and a reason for each state that an item can be in, its slots, and
 // what is left to a later run.
 import { describe, expect, it } from "vitest";
+import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
-import { holdersOf, placeOf } from "../../../src/policy/holders.ts";
+import { deliveries, holdersOf, placeOf } from "../../../src/policy/holders.ts";
 import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
 import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
-import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
+import type {
+  ClientItem,
+  ItemDestination,
+  KeyItem,
+  Policy,
+  PolicyItem,
+  RotationRule,
+} from "../../../src/policy/policy.ts";
 import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
+import { commandMark } from "../../../src/secrets/destination.ts";
 import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
 import { entry, now, own, scope } from "./an-entry.ts";
 
@@ -82,14 +91,27 @@ interface World {
   readonly keys?: readonly SeenCredential[];
   /** Destinations whose holders are looked for. */
   readonly of?: readonly PolicyItem[];
+  /** Places with nothing, and those on another machine. */
+  readonly missing?: readonly string[];
+  readonly elsewhere?: readonly string[];
 }
-const observed = ({ entries = [], clients = [], keys = [], of = [] }: World): Observed => ({
+const observed = ({
+  entries = [],
+  clients = [],
+  keys = [],
+  of = [],
+  missing = [],
+  elsewhere = [],
+}: World): Observed => ({
   nowMs: now,
   profile: "prod",
   works: worksByName(entries, scope),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
   unresolved: inventoryOf(entries, scope).unresolved,
+  delivered: deliveries(entries),
+  missing: new Set(missing),
+  elsewhere: new Set(elsewhere),
   holders: holdersOf(entries, {
     scope,
     works: worksByName(entries, scope),
@@ -100,6 +122,7 @@ const observed = ({ entries = [], clients = [], keys = [], of = [] }: World): Ob
 const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
   only: new Set(),
   retry: new Set(),
+  redeliver: new Set(),
   finish: new Set(),
   includeOwn: false,
   ...over,
@@ -136,14 +159,14 @@ describe("an item that nothing was done for", () => {
       key("k"),
       { keys: [existing("ak_1")] },
       { action: "adopt", resource_id: "ak_1" },
-      "ak_1 exists and is in no item",
+      "exists as ak_1, not adopted",
     ],
     [
       "two keys of its name",
       key("k"),
       { keys: [existing("ak_1"), existing("ak_2")] },
       { action: "adopt", resource_id: null },
-      "ak_1, ak_2 exist and are in no item",
+      "exists as one of ak_1, ak_2, not adopted",
     ],
     [
       "a key of another name",
@@ -178,14 +201,14 @@ describe("an item that nothing was done for", () => {
       client("a", unknown),
       { clients: [seen("oc_1")] },
       { action: "adopt", resource_id: "oc_1" },
-      "oc_1 exists and is in no item",
+      "exists as oc_1, not adopted",
     ],
     [
       "two clients like it, and no destination",
       client("a", unknown),
       { clients: [seen("oc_1"), seen("oc_2")] },
       { action: "adopt", resource_id: null },
-      "oc_1, oc_2 exist and are in no item",
+      "exists as one of oc_1, oc_2, not adopted",
     ],
   ])("recognizes %s", (_what, item, world, row, reason) => {
     const found = only(plan(policy([item]), world));
@@ -274,6 +297,89 @@ describe("an item that nothing was done for", () => {
   });
 });
 
+describe("a secret that is not where the file says", () => {
+  /** Each kind of destination, as the file and as the journal has it, and another one of that kind. */
+  const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
+    file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw", force: false }, { file: "/s/copy/a" }],
+    profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],
+    store: [
+      { store: "vault:secret/a#x" },
+      { kind: "store", to: "vault:secret/a#x", facts: {} },
+      { store: "vault:secret/b#x" },
+    ],
+  };
+  const cases = Object.entries(kinds).flatMap(([kind, [to, at, another]]) =>
+    [10, 61].map((age) => ({ kind, to, at, another, age })),
+  );
+  const planOf = (
+    { to, at, age, says }: (typeof cases)[number] & { says: ItemDestination[] },
+    over: Partial<World> = {},
+  ) => {
+    const entries = [made("a", "oc_1", "done", { destination: at })];
+    const clients = [seen("oc_1", { createdAt: new Date(now - age * day).toISOString() })];
+    const world = { entries, clients, missing: [], ...over };
+    const items = [client("a", { destinations: says.length === 0 ? [to] : says })];
+    return (choice: Partial<PlanOptions> = {}) => only(plan(policy(items), world, choice));
+  };
+
+  it.each(cases)("$kind, $age days old: is quiet while nothing changed", (one) => {
+    const { row, decision } = planOf({ ...one, says: [] })();
+    expect([row.action, decision.hold]).toEqual([one.age > 60 ? "rotate" : "none", undefined]);
+  });
+
+  it.each(cases)("$kind, $age days old: is rotated into another place only if that is asked for", (one) => {
+    for (const says of [[one.another], [one.to, one.another]]) {
+      const planned = planOf({ ...one, says });
+      expect(planned().row).toMatchObject({ action: "redeliver", reason: expect.stringContaining("it went to") });
+      expect(planned().decision.hold).toBe("astray");
+      const asked = planned({ redeliver: new Set(["a"]) }).decision;
+      expect([asked.hold, asked.step.do]).toEqual([undefined, "replace"]);
+    }
+  });
+
+  it.each(cases)(
+    "$kind, $age days old: is reported if nothing is there; a rotation that is due brings it back",
+    (one) => {
+      const { row, decision } = planOf({ ...one, says: [] }, { missing: [placeOf(one.to)] })();
+      expect([row.action, decision.hold]).toEqual(one.age > 60 ? ["rotate", undefined] : ["redeliver", "astray"]);
+    },
+  );
+
+  it.each(cases)("$kind, $age days old: stays with the machine that has it", (one) => {
+    const { row, decision } = planOf({ ...one, says: [] }, { elsewhere: [placeOf(one.to)] })();
+    expect([row.action, decision.hold, row.reason]).toEqual([
+      "redeliver",
+      "astray",
+      expect.stringContaining("of another machine"),
+    ]);
+  });
+
+  it("is no matter of what was adopted, or claimed", () => {
+    const adopted = { operation: "oauth_client.adopt", resource_id: "oc_1", policy: { id: own, item: "a" } } as const;
+    const elsewhere = { kind: "file", path: "/s/elsewhere", as: "raw", force: false } as const;
+    const byHand = entry({ resource_id: "oc_1", destination: elsewhere });
+    const world = { entries: [byHand, entry(adopted)], clients: [seen("oc_1")] };
+    expect(only(plan(policy([client("a")]), world)).row.action).toBe("none");
+    for (const detail of [{}, { secret_claimed: true }]) {
+      const destination = { kind: "file", path: "/s/elsewhere", as: "raw", force: false } as const;
+      const entries = [
+        made("a", "oc_1", "done", { destination: "secret_claimed" in detail ? destination : null, detail }),
+      ];
+      expect(only(plan(policy([client("a")]), { entries, clients: [seen("oc_1")] })).row.action).toBe("none");
+    }
+  });
+
+  it("of a command with another text is shown as changed, and rotated when it is due", () => {
+    const was = { command: "old", as: "raw" } as const;
+    const destination = { kind: "command", mark: commandMark(was) } as const;
+    const entries = [made("a", "oc_1", "done", { destination })];
+    const item = (command: string): PolicyItem => client("a", { destinations: [{ command, format: "raw" }] });
+    const rowOf = (command: string) => only(plan(policy([item(command)]), { entries, clients: [seen("oc_1")] })).row;
+    expect(rowOf("old")).toMatchObject({ action: "none", destinations: ["command: old"], changed: [] });
+    expect(rowOf("new")).toMatchObject({ action: "none", destinations: ["command: new"], changed: ["command: new"] });
+  });
+});
+
 describe("one item", () => {
   const cases: readonly (readonly [
     string,
@@ -286,19 +392,19 @@ describe("one item", () => {
       "that is young",
       client("a"),
       { entries: [made("a", "oc_1")], clients: [seen("oc_1")] },
-      { action: "none", state: "active", reason: "10d old, limit 60d" },
+      { action: "none", state: "active", reason: "10 days old, at most 60 days" },
     ],
     [
       "that is too old",
       client("a"),
       { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: at(now - 61 * day) })] },
-      { action: "rotate", state: "active", reason: "61d old, limit 60d" },
+      { action: "rotate", state: "active", reason: "61 days old, at most 60 days" },
     ],
     [
       "that is exactly as old as it may get",
       client("a"),
       { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: at(now - 60 * day) })] },
-      { action: "none", state: "active", reason: "60d old, limit 60d" },
+      { action: "none", state: "active", reason: "60 days old, at most 60 days" },
     ],
     [
       "whose age is unknown",
@@ -391,7 +497,7 @@ describe("one item", () => {
         entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],
         clients: [seen("oc_1"), seen("oc_2", { status: "revoked" })],
       },
-      { action: "none", state: "active", reason: "10d old, limit 60d" },
+      { action: "none", state: "active", reason: "10 days old, at most 60 days" },
     ],
     [
       "that a person rotated by hand",
@@ -400,7 +506,7 @@ describe("one item", () => {
         entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "done", isTyped: true })],
         clients: [seen("oc_2")],
       },
-      { action: "none", state: "active", reason: "10d old, limit 60d" },
+      { action: "none", state: "active", reason: "10 days old, at most 60 days" },
     ],
     [
       "whose lost secret was replaced by hand",
@@ -412,7 +518,7 @@ describe("one item", () => {
         })(),
         clients: [seen("oc_2")],
       },
-      { action: "none", state: "active", reason: "10d old, limit 60d" },
+      { action: "none", state: "active", reason: "10 days old, at most 60 days" },
     ],
     [
       "a key that expires soon",
@@ -421,7 +527,7 @@ describe("one item", () => {
         entries: [made("k", "ak_1", "done", { operation: "access_key.create" })],
         keys: [seen("ak_1", { type: "service_account", scopes: ["*"], expiresAt: at(now + 13 * day) })],
       },
-      { action: "rotate", state: "active", reason: "it expires in 13d, limit 14d" },
+      { action: "rotate", state: "active", reason: "expires in 13 days, replaced 14 days before" },
     ],
     [
       "a key that has expired",

@@ -47,6 +47,7 @@ oauth_clients:
     service_account: sa_reporting
     scopes: [entity:read, cohort:read]
     rotate: { every: 60d }
+    accept_unproven: true
     secret: { command: deploy, format: json }
 access_keys:
   deploy:
@@ -75,6 +76,7 @@ unmanaged: ignore
           scopes: ["entity:read", "cohort:read"],
           rotate: { everyMs: 60 * day, beforeExpiryMs: undefined, overlapMs: 12 * hour, unknownAge: "rotate" },
           destinations: [{ command: "deploy", format: "json" }],
+          acceptsUnproven: true,
         },
         {
           policy: "pol_of_this_test",
@@ -86,6 +88,7 @@ unmanaged: ignore
           expiresAt: undefined,
           rotate: { everyMs: undefined, beforeExpiryMs: 14 * day, overlapMs: 36 * hour, unknownAge: "report" },
           destinations: [{ file: "/srv/policy/keys/deploy" }],
+          acceptsUnproven: false,
         },
       ],
     });
@@ -259,7 +262,7 @@ unmanaged: ignore
 
   it.each([
     ["files", "{ file: a }", "{ file: b/../a, format: env }", "/a"],
-    ["commands with and without a check", "{ command: put }", "{ command: put, check: get }", "a command"],
+    ["commands with and without a check", "{ command: put }", "{ command: put, check: get }", "command: put"],
     ["profiles", "{ profile: p }", "{ profile: p }", "profile p"],
     ["stores in any case", '"github:Acme/App#SECRET"', '"github:acme/app#secret"', "github:acme/app#secret"],
     ["lists", "[{ file: c }, { file: a }]", "[{ file: a }, { file: d }]", "/a"],

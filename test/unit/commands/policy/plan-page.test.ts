@@ -1,0 +1,181 @@
+// The page of a plan as people see it: `plan-page.txt` has each screen at three widths, for a person to read.
+import { afterEach, expect, it, vi } from "vitest";
+import { planPage } from "../../../../src/commands/policy/plan-page.ts";
+import type { Entry } from "../../../../src/journal/entry.ts";
+import { deliveries, holdersOf, placeOf } from "../../../../src/policy/holders.ts";
+import type { SeenCredential } from "../../../../src/policy/observed.ts";
+import { planPolicy, type PlanOptions } from "../../../../src/policy/plan.ts";
+import type { ClientItem, KeyItem, PolicyItem } from "../../../../src/policy/policy.ts";
+import { worksByName } from "../../../../src/policy/works.ts";
+import { commandMark } from "../../../../src/secrets/destination.ts";
+import { stage } from "../../output/streams.ts";
+import { entry, now, own, scope } from "../../policy/an-entry.ts";
+
+const day = 86_400_000;
+const client = (name: string, over: Partial<ClientItem> = {}): ClientItem => ({
+  policy: own,
+  kind: "oauth_client",
+  name,
+  serviceAccount: "sa_1",
+  scopes: ["entity:read"],
+  rotate: { everyMs: 60 * day, overlapMs: 0, unknownAge: "report" },
+  destinations: [{ store: `vault:secret/${name}#client_secret` }],
+  ...over,
+});
+const key = (name: string, over: Partial<KeyItem> = {}): KeyItem => ({
+  policy: own,
+  kind: "access_key",
+  name,
+  type: "service_account",
+  scopes: ["push-ingest:*"],
+  destinations: [{ store: "github:acme/etl#INTEG_KEY" }],
+  ...over,
+});
+const made = (item: string, id: string, over: Partial<Entry> = {}): Entry =>
+  entry({ resource_id: id, policy: { id: own, item }, ...over });
+const seen = (id: string, days: number, over: Partial<SeenCredential> = {}): SeenCredential => ({
+  id,
+  status: "active",
+  serviceAccount: "sa_1",
+  scopes: ["entity:read"],
+  createdAt: new Date(now - days * day).toISOString(),
+  ownership: "other",
+  ...over,
+});
+const oldKey = seen("ak_eu_12", 63, { scopes: ["push-ingest:*"], type: "service_account" });
+const nightly = key("nightly", { rotate: { everyMs: 60 * day, overlapMs: 0, unknownAge: "report" } });
+const young = ["a", "b", "c", "d"];
+const hostile = "\u202E\u001b[31mключ 管理用の鍵 \u2028integ keys revoke --all";
+
+interface Screen {
+  readonly items: readonly PolicyItem[];
+  readonly entries?: readonly Entry[];
+  readonly clients?: readonly SeenCredential[];
+  readonly keys?: readonly SeenCredential[];
+  readonly over?: Partial<PlanOptions>;
+  readonly missing?: readonly string[];
+}
+
+const youngOnes = {
+  items: young.map((name) => client(name)),
+  entries: young.map((name) => made(name, `oac_${name}`)),
+  clients: young.map((name) => seen(`oac_${name}`, 3)),
+};
+const command = (text: string) => ({ command: text, format: "json" }) as const;
+const screens: Readonly<Record<string, Screen>> = {
+  "no items": { items: [] },
+  "no changes": youngOnes,
+  "the screen of the documents": {
+    items: [client("reporting"), nightly, ...youngOnes.items],
+    entries: [made("nightly", "ak_eu_12", { operation: "access_key.create" }), ...youngOnes.entries],
+    clients: [...youngOnes.clients, seen("oac_eu_77", 1)],
+    keys: [oldKey, seen("ak_eu_ending", 1, { name: "ending" }), seen("ak_eu_idle", 1)],
+  },
+  "after policy init": {
+    items: [key("deploy", { destinations: [] }), client("us_automation", { destinations: [] })],
+    keys: [{ ...oldKey, name: "deploy" }],
+    clients: [seen("oac_1", 1)],
+  },
+  "what a person has to decide": {
+    items: [
+      client("stalled"),
+      client("moved", { destinations: [{ file: "/srv/copy/moved.json" }] }),
+      client("gone", { destinations: [{ file: "/srv/gone.json" }] }),
+      client("unknown", { destinations: [], scopes: ["organization:read"] }),
+    ],
+    entries: [
+      ...[1, 2, 3].map(() =>
+        made("stalled", "", {
+          resource_id: null,
+          state: "refused",
+          last_error: { kind: "refused", message: "The scope is not allowed." },
+        }),
+      ),
+      made("moved", "oac_2", { destination: { kind: "file", path: "/srv/moved.json", as: "raw", force: false } }),
+      made("gone", "oac_3", { destination: { kind: "file", path: "/srv/gone.json", as: "raw", force: false } }),
+    ],
+    clients: [seen("oac_2", 3), seen("oac_3", 3)],
+    missing: [placeOf({ file: "/srv/gone.json" })],
+  },
+  "commands, of which one changed": {
+    items: [
+      client("deploy", {
+        destinations: [
+          command("curl --data @- https://deploy.example.com/secrets/reporting | tee /var/log/deploy.log"),
+        ],
+      }),
+      client("several", { destinations: [command("cat > /srv/a"), { file: "/srv/b" }, { profile: "ci" }] }),
+    ],
+    entries: [
+      made("deploy", "oac_4", {
+        destination: { kind: "command", mark: commandMark({ command: "deploy", as: "json" }) },
+      }),
+    ],
+    clients: [seen("oac_4", 3)],
+  },
+  "names that are long or hostile": {
+    items: [client("n".repeat(100)), client("short", { destinations: [{ file: `/srv/${hostile}` }] })],
+    keys: [seen("ak_eu_hostile", 1, { name: hostile })],
+  },
+};
+
+function planOf({ items, entries = [], clients = [], keys = [], over = {}, missing = [] }: Screen) {
+  const works = worksByName(entries, scope);
+  const places = new Set(items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
+  const observed = {
+    nowMs: now,
+    profile: "prod",
+    works,
+    clients: new Map(clients.map((one) => [one.id, one])),
+    keys: new Map(keys.map((one) => [one.id, one])),
+    unresolved: new Map(),
+    delivered: deliveries(entries),
+    missing: new Set(missing),
+    elsewhere: new Set<string>(),
+    holders: holdersOf(entries, { scope, works, places, isHere: () => true }),
+  };
+  const choice = {
+    only: new Set<string>(),
+    retry: new Set<string>(),
+    redeliver: new Set<string>(),
+    finish: new Set<string>(),
+  };
+  const policy = { id: own, items, maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0, unmanaged: "report" } as const;
+  return planPolicy(policy, observed, { ...choice, includeOwn: false, ...over });
+}
+
+async function shown(screen: Screen, columns: number, env: Record<string, string> = {}): Promise<string> {
+  const { output, stdout } = stage({ tty: true, columns, env });
+  await output.page((width) => planPage({ plan: planOf(screen), file: "integ.yaml", as: "prod (eu)", width }));
+  return stdout.text;
+}
+
+afterEach(() => void vi.useRealTimers());
+
+it("is what plan-page.txt shows, whole at each width, and the same without its colours", async () => {
+  const pages: string[] = [];
+  for (const [what, screen] of Object.entries(screens))
+    for (const columns of [120, 80, 40]) {
+      const text = await shown(screen, columns);
+      const painted = await shown(screen, columns, { NO_COLOR: "", FORCE_COLOR: "1" });
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is taken away
+      expect(painted.replaceAll(/\u001b\[\d+m/g, "")).toBe(text);
+      expect(text).not.toMatch(/[\u001b\u202E\u2028]/);
+      pages.push(`${what}, ${columns} columns\n${"─".repeat(columns)}\n${text}`);
+    }
+  await expect(pages.join("\n")).toMatchFileSnapshot("plan-page.txt");
+});
+
+it("has each id, command and destination in one piece", async () => {
+  for (const screen of Object.values(screens))
+    for (const columns of [120, 80, 40]) {
+      const text = await shown(screen, columns);
+      for (const { row, decision } of planOf(screen).items) {
+        if (decision.action === "none" || decision.action === "adopt") continue;
+        for (const word of row.destinations
+          .flatMap((name) => name.split(" "))
+          .filter((one) => /^[\x21-\x7e]+$/.test(one)))
+          expect(text).toContain(word);
+      }
+    }
+});
