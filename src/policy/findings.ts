@@ -7,6 +7,7 @@ export interface PolicyFinding {
   readonly id: string;
   readonly rule:
     | "secret_unknown"
+    | "secret_in_file"
     | "no_rotation"
     | "expires_first"
     | "age_too_long"
@@ -18,6 +19,10 @@ export interface PolicyFinding {
 }
 
 const day = 86_400_000;
+/** Prefixes of well-known tokens, keys, and a password, token or header with a value of its own instead of a variable. */
+const secretText =
+  /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
+
 /** §8: clients that a service account may have. */
 export const slotsOfAccount = 20;
 
@@ -37,6 +42,11 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
     void found.push(policyFinding(rule, name, message));
   if (destinations.length === 0)
     add("secret_unknown", "the destination of its secret is unknown: it cannot be created or rotated");
+  if (destinations.some((one) => "command" in one && secretText.test(`${one.command} ${one.check ?? ""}`)))
+    add(
+      "secret_in_file",
+      "a command has what looks like a secret: put it into a variable or a store, and replace it there",
+    );
   if (rotate === undefined) add("no_rotation", "it has no rotate rule: it is created and never rotated");
   if (rotate?.everyMs !== undefined && rotate.everyMs > 366 * day)
     add("age_too_long", "it is rotated less than once a year");

@@ -55,3 +55,16 @@ describe("the first policy", () => {
     expect([expiresInMs, rotate?.everyMs, rotate?.beforeExpiryMs]).toEqual([undefined, 90 * day, undefined]);
   });
 });
+
+it.each([
+  ["curl -H 'Authorization: Bearer 0123456789abcdef0123' -d @-", ["secret_in_file"]],
+  ["GH_TOKEN=ghp_0123456789abcdef gh secret set X", ["secret_in_file"]],
+  ["mysql --password=Zm9vYmFyYmF6cXV4 -e 'update'", ["secret_in_file"]],
+  ['curl -H "Authorization: Bearer $TOKEN" -d @-', []],
+  ["deploy-secret --token-file /run/token", []],
+])("a command (%s) is looked through for a secret", (command, rules) => {
+  const policy = read([
+    { ...client(1), lines: ["service_account: sa_1", "scopes: [a]", `secret: ${JSON.stringify({ command })}`] },
+  ]);
+  expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(rules);
+});
