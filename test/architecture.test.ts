@@ -297,9 +297,9 @@ describe("the house", () => {
     const calling = (call: RegExp): string[] =>
       files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
     const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
-    expect(revoking).toEqual(["operations/revocation.ts"]);
+    expect(revoking).toEqual(["operations/acts/send.ts"]);
     const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds\);/;
-    expect(readFileSync(join(source, revoking[0]!), "utf8")).toMatch(gate);
+    expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
     // What waits or limits a time has the clock that no one can set: these read what a response says in a date, or both clocks.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];
     const outside = calling(/\bDate\.now\(/).filter((name) => !/^(edge|sandbox)\//.test(name));
@@ -341,3 +341,21 @@ function stripped(file: string): string {
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");
 }
+
+/** Each act has one place; what it does is done nowhere else. */
+describe("the operation underneath an act", () => {
+  it.each([
+    ["send", /\b(?:oauthClients|accessKeys)\.(?:create|rotate|revoke)\(/, "operations/acts/send.ts"],
+    [
+      "revoke",
+      /\bsend(?:<\w+>)?\([^)]*\bchange, id, service\b|change: "revoke (?:client|key)" \}/,
+      "operations/acts/revoke.ts",
+    ],
+  ])("%s has one caller", (_act, call, only) => {
+    const callers = filesBelow(source)
+      .filter((file) => !relative(source, file).startsWith("api/") && !relative(source, file).startsWith("sandbox/"))
+      .filter((file) => call.test(readFileSync(file, "utf8")))
+      .map((file) => relative(source, file));
+    expect(callers).toEqual([only]);
+  });
+});

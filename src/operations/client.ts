@@ -16,6 +16,7 @@ import { type Entry, type EntryProgress, isPutOff, wasClaimed } from "../journal
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags } from "../next-step.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
+import { send } from "./acts/send.ts";
 import {
   type CreationContract,
   type CreationOptions,
@@ -49,7 +50,6 @@ import {
   attemptedHere,
   beginning,
   delayBeforeNext,
-  exchanged,
   isTooEarly,
   noSlot,
   readUntilAnswered,
@@ -221,10 +221,7 @@ async function sendCreation(work: CreationWork): Promise<Made> {
       const about = { isOver, isUnsure: isUncertain(run) };
       const isOther = await orGiveUp(work, about, () => makeReady(run, about));
       if (attempt === 1 && isOther) tellOtherCredential(work);
-      const { request_text, idempotency_key } = lease.entry;
-      answer = await exchanged(bench, lease, () =>
-        bench.account.service.oauthClients.create(request_text, idempotency_key!),
-      );
+      answer = await send(bench, lease, { change: "create client" });
       const decision = decideCreation(answer);
       if (decision.kind === "store_secret") {
         return await deliver(run, decision).catch((error: unknown) => {

@@ -127,7 +127,8 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
   try {
     const answer = await sendForSecret(work, {
       what: "rotate the access key",
-      send: () => bench.account.service.accessKeys.rotate(id),
+      change: "rotate key",
+      id,
       ifUnknown: unknownWords,
       before,
     });

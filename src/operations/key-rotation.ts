@@ -7,7 +7,8 @@ import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
-import { statusBeforeRevocation, type Successor, untilKeyRevoked } from "./revocation.ts";
+import type { Successor } from "./acts/revoke.ts";
+import { statusBeforeRevocation, untilKeyRevoked } from "./revocation.ts";
 import {
   type Difference,
   overlapDifferences,

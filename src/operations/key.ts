@@ -16,6 +16,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
+import { send } from "./acts/send.ts";
 import {
   type CreationContract,
   type CreationOptions,
@@ -30,7 +31,6 @@ import {
   untilDue,
   attemptedHere,
   delayBeforeNext,
-  exchanged,
   readUntilAnswered,
   wait,
   beginning,
@@ -208,7 +208,7 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
-      send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
+      change: "create key",
       ifUnknown: "The key may or may not exist, and its secret is not here.",
     });
     const { key: made } = answer.value;
@@ -228,8 +228,9 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
 export interface SendOptions {
   /** As it reads in a sentence: `create the access key`. */
   readonly what: string;
-  /** One attempt. */
-  readonly send: () => Promise<Attempt<SecretAnswer>>;
+  readonly change: "create key" | "rotate key";
+  /** Resource id of the key that is rotated. */
+  readonly id?: string;
   /** What an unknown outcome means for the person, besides that it is unknown. */
   readonly ifUnknown: string;
   /** How an earlier request of the entry left it: what this one is refused does not undo that. */
@@ -247,7 +248,7 @@ export async function sendForSecret(work: SecretDelivery, options: SendOptions):
   await untilDue(bench, lease.entry);
   for (let attempt = 1; ; attempt++) {
     await readyToSend(work, options);
-    const answer = await exchanged(bench, lease, options.send);
+    const answer = await send(bench, lease, options);
     if (answer.kind === "answered") return answer;
     if (answer.kind === "unknown") throw await answerLost(work, answer, options);
     // This attempt is known to have changed nothing.

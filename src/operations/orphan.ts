@@ -238,13 +238,20 @@ export async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<
   });
 }
 
+/** How a key ended whose secret is lost. */
+const ends: ReadonlyMap<string, string> = new Map([
+  ["revoked", "is revoked"],
+  ["absent", "is missing from the list of keys"],
+  ["expired", "has expired"],
+]);
+
 /** @throws Failure `unusable` if someone has revoked the key since its secret was lost: that was on purpose */
 export async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
   const { resource_id: id, detail } = lost.entry;
   if (id === null || detail.revoking === true) return;
   const status = await statusBeforeRevocation(bench, { id, service: bench.account.service });
-  if (status !== "revoked" && status !== "absent") return;
-  const how = status === "revoked" ? "is revoked" : "is missing from the list of keys";
+  const how = ends.get(status ?? "");
+  if (how === undefined) return;
   throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);
 }
 

@@ -1,98 +1,25 @@
-// The one check before every revocation: nothing is revoked without grounds. What passes is a DELETE that may be
-// repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment whether one
-// may have arrived.
+// The revocation of a client or key under an entry of its own, and what a response to one means. The act: acts/revoke.ts.
 import { type Attempt, failureOf, type Answered } from "../api/call/attempt.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, detailOf, mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { delayBeforeNext, exchanged, isTooEarly, untilDue, wait, readUntilAnswered } from "./sending.ts";
-import type { Proof } from "./next.ts";
-import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
+import { isTooEarly, readUntilAnswered } from "./sending.ts";
+import { type Mark, type Reading, revoke, type RevocationGrounds } from "./acts/revoke.ts";
+import {
+  detailsOf,
+  lastErrorOf,
+  outcomeUnknown,
+  recordAfterwards,
+  serviceTime,
+  type Workbench,
+  madeFor,
+} from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/call/request.ts";
 import type { AccessKey } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
 import { shell, flags } from "../next-step.ts";
 import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
-
-/** Why a client or key may be revoked. */
-export type RevocationGrounds =
-  /** A person named it in `revoke`. */
-  | { readonly kind: "named" }
-  /** Another one is in its place. */
-  | { readonly kind: "replaced"; readonly by: Successor }
-  /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
-  | { readonly kind: "secret_lost"; readonly entry: string };
-
-/** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
-export interface Successor {
-  readonly id: string;
-  readonly proof: Proof | undefined;
-  /** When it was last seen to work: made in this process just now, or asked for just now. */
-  readonly seen: "just made" | "looked at";
-  /** Destinations that have not got its secret. */
-  readonly missing: readonly string[];
-}
-
-/** Reported before each request, and after every attempt that may have arrived. */
-export type Mark = (event: "send" | Failure) => Promise<void>;
-
-/** The result of a DELETE. */
-export type Reading<R> =
-  | { readonly isOver: true; readonly end: R }
-  | { readonly isOver: false; readonly failure: Failure; readonly mayHaveArrived: boolean };
-
-export interface Revocation<T, R> {
-  /** One attempt. */
-  readonly send: () => Promise<Attempt<T>>;
-  /** Throws if no repetition can say more. */
-  readonly read: (answer: Attempt<T>) => Promise<Reading<R>>;
-  readonly grounds: RevocationGrounds;
-  /** Of the entry whose work it is a part of. */
-  readonly lease: EntryLease;
-  readonly mark?: Mark;
-}
-
-/**
- * Sends until the end is seen, within `retryForMs`. Every revocation of every resource goes through here.
- * @throws Failure of the last attempt
- */
-export async function revoke<T, R>(
-  bench: Workbench,
-  { send, read, grounds, lease, mark }: Revocation<T, R>,
-): Promise<R> {
-  assertGrounds(grounds);
-  const startedAt = bench.clock.elapsed();
-  await untilDue(bench, lease.entry);
-  for (let attempt = 1; ; attempt++) {
-    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-    bench.disk.assertHealthy();
-    await mark?.("send");
-    const answer = await exchanged(bench, lease, send);
-    const reading = await read(answer);
-    if (reading.isOver) return reading.end;
-    const { failure } = reading;
-    if (reading.mayHaveArrived) await mark?.(failure);
-    // Another process waits until then, too.
-    if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
-    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-    if (delay === null || bench.clock.interruption.aborted) throw failure;
-    await wait(bench, delay, `${failure.message} Trying again`);
-  }
-}
-
-/** @throws Failure if there are no grounds: what works stays */
-function assertGrounds(grounds: RevocationGrounds): void {
-  if (grounds.kind !== "replaced") return;
-  const { id, proof, missing } = grounds.by;
-  if (proof === undefined)
-    throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
-  if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
-  if (missing.length > 0)
-    throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
-      meaning: "The old one is not revoked before every destination has the new one.",
-    });
-}
 
 /** Recorded before the first request to revoke what an entry made: later no one takes its end for someone else's. */
 export async function markRevoking(lease: EntryLease): Promise<void> {
@@ -193,11 +120,7 @@ export function untilClientRevoked(
   id: string,
   about: { readonly grounds: RevocationGrounds; readonly lease: EntryLease; readonly mark?: Mark },
 ): Promise<string> {
-  return revoke(bench, {
-    ...about,
-    send: () => bench.account.service.oauthClients.revoke(id),
-    read: readClientRevoked,
-  });
+  return revoke(bench, { ...about, change: "revoke client", id, read: readClientRevoked });
 }
 
 async function readClientRevoked(answer: Attempt<OAuthClient>): Promise<Reading<string>> {
@@ -285,7 +208,7 @@ export function untilKeyRevoked(bench: Workbench, id: string, options: KeyRevoca
     const failure = failureOf(answer, { what: "revoke the access key", change: true });
     return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
   };
-  return revoke(bench, { send: () => service.accessKeys.revoke(id), read, grounds, lease, mark });
+  return revoke(bench, { change: "revoke key", id, service, read, grounds, lease, mark });
 }
 
 interface ListedKey {
@@ -341,8 +264,13 @@ async function statusInList(bench: Workbench, { id, service }: ListedKey): Promi
   const { readAccessKey } = await import("../api/access-keys.ts");
   const keys = list.rows.map((row) => readAccessKey(row.value));
   const key = keys.find((found) => found.id === id);
-  if (key) return key.status;
+  if (key) return hasExpired(key, serviceTime(bench)) ? "expired" : key.status;
   return list.saysMore || keys.length === 0 ? undefined : "absent";
+}
+
+/** The list calls a key active whose time is over. */
+function hasExpired({ expiresAt }: AccessKey, now: number): boolean {
+  return typeof expiresAt === "string" && Date.parse(expiresAt) <= now;
 }
 
 // Secrets that profiles authenticate with: one that a profile has is not lost, and a profile whose own credential is rotated

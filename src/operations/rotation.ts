@@ -18,7 +18,8 @@ import {
 import { type CreationContract, type CreationOptions, finishCreation } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { isProofRefused, next, type Proof, proofIn, refusedProof } from "./next.ts";
-import { assertProfileHasIt, type Successor } from "./revocation.ts";
+import type { Successor } from "./acts/revoke.ts";
+import { assertProfileHasIt } from "./revocation.ts";
 import { assertAsAsked, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {

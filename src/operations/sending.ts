@@ -1,6 +1,6 @@
 // How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
 // sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
-import { type Attempt, requestIdOf, retryAfterOf } from "../api/call/attempt.ts";
+import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, isPutOff, isSameRequest, mayHaveArrived, nextStep, revokedFirst } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
@@ -66,36 +66,6 @@ export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry[
   return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
 }
 
-/** Leases of which this process has sent the first request: what a response says of the clock holds for their beginning. */
-const begunHere = new WeakSet<EntryLease>();
-
-/**
- * One exchange that may change something: its response must not be thrown away, also after a Ctrl-C; a person sees that it is
- * waited for. What the response says of itself and of the time goes into the entry with the next step.
- */
-export async function exchanged<T>(
-  { clock, tell, account }: Workbench,
-  lease: EntryLease,
-  send: () => Promise<Attempt<T>>,
-): Promise<Attempt<T>> {
-  if (lease.entry.attempts === 1) begunHere.add(lease);
-  const done = tell.busy("Waiting for the service");
-  const answer = await clock.finishing(send).finally(done);
-  const { request_ids, clock_offset_ms, detail } = lease.entry;
-  const id = requestIdOf(answer);
-  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
-  const seconds = answer.kind === "not_sent" ? undefined : retryAfterOf(answer);
-  const now = clock.now() + (account.service.clockOffset() ?? 0);
-  lease.note({
-    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
-    clock_offset_ms: clock_offset_ms ?? offset ?? null,
-    detail: { ...detail, put_off_until: seconds === undefined ? undefined : isoTime(now + Math.ceil(seconds) * 1000) },
-  });
-  return answer;
-}
-
-const mostRequestIds = 100;
-
 /** A read repeated until it has a response. @throws Failure of the last attempt */
 export async function readUntilAnswered<T>(
   bench: Pick<Workbench, "clock" | "retryForMs">,
@@ -149,11 +119,6 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
 /** True if the service itself refused the request as too early. A token endpoint that does leaves the request unsent. */
 export function isTooEarly({ kind, details }: Failure): boolean {
   return kind === "rate_limited" && details.unsent !== true;
-}
-
-/** The last moment that a date can name is the end of a wait that is longer. */
-function isoTime(ms: number): string {
-  return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
 /**

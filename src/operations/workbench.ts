@@ -128,6 +128,11 @@ export function madeAs(entry: Entry): MadeFor {
   return { profile, profile_id, principal, organization_id, region, base_url, service_version };
 }
 
+/** The last moment that a date can name is the end of a wait that is longer. */
+export function isoTime(ms: number): string {
+  return new Date(Math.min(ms, 8.64e15)).toISOString();
+}
+
 /** If the clocks of this machine and the service agree, they differ by this much at most. */
 export const clockSkewMs = 5 * 60_000;
 

@@ -1,11 +1,7 @@
 // Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
 import { describe, expect, it } from "vitest";
-import {
-  revokeAccessKey,
-  revokeOAuthClient,
-  revoke,
-  type RevocationGrounds,
-} from "../../../src/operations/revocation.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { revoke, type RevocationGrounds } from "../../../src/operations/acts/revoke.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
@@ -138,14 +134,17 @@ const revocation = {
 
 describe("the gate", () => {
   const through = (grounds: RevocationGrounds): Promise<Ended<string>> =>
-    new AWorld().run(async (bench) =>
-      revoke(bench, {
+    new AWorld().run(async (bench) => {
+      const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation });
+      await lease.record({ attempts: 1 });
+      return revoke(bench, {
         grounds,
-        lease: (await bench.journal.admit({ ...madeFor(bench.account), ...revocation })).lease,
-        send: async () => ({ kind: "answered", status: 200, value: "", body: Buffer.from("gone") }),
+        lease,
+        change: "revoke client",
+        id: "old",
         read: async () => ({ isOver: true, end: "gone" }),
-      }),
-    );
+      });
+    });
 
   it("lets through what has grounds", async () => {
     const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [] } as const;

@@ -1,15 +1,9 @@
 // When a request goes out again, what is kept of one that was too early, and how long a wait may be.
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
-import {
-  assertQuiet,
-  delayBeforeNext,
-  exchanged,
-  isTooEarly,
-  untilDue,
-  wait,
-} from "../../../src/operations/sending.ts";
-import type { Workbench } from "../../../src/operations/workbench.ts";
+import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
+import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
+import { send } from "../../../src/operations/acts/send.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -103,16 +97,17 @@ describe("a request that was too early", () => {
     ["with one beyond all dates", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
   ])("is kept %s", async (_what, retryAfterSeconds, offset, until) => {
     const { bench } = desk({ offset });
-    bench.clock.finishing = (work) => work();
+    const refused = async () => ({ kind: "refused", status: 429, problem: { status: 429 }, retryAfterSeconds });
+    Object.assign(bench.clock, {
+      finishing: (work: () => unknown) => work(),
+      interruption: new AbortController().signal,
+    });
     Object.assign(bench.tell, { busy: () => () => {} });
-    let kept = entry({ detail: { marked: true }, attempts: 1 });
+    Object.assign(bench, { disk: new DiskHealth() });
+    Object.assign(bench.account.service, { oauthClients: { create: refused } });
+    let kept = entry({ detail: { marked: true }, attempts: 1, base_url: bench.account.baseUrl });
     const lease = { entry: kept, note: (change: object) => void (kept = { ...kept, ...change }) } as EntryLease;
-    await exchanged(bench, lease, async () => ({
-      kind: "refused",
-      status: 429,
-      problem: { status: 429 },
-      retryAfterSeconds,
-    }));
+    await send(bench, lease, { change: "create client" });
     expect(kept.detail).toEqual({ marked: true, put_off_until: until });
   });
 });

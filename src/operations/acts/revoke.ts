@@ -1,0 +1,100 @@
+// The act "revoke": the one place where a client or key stops working. Nothing is revoked without grounds. What passes is a
+// DELETE that may be repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment
+// whether one may have arrived.
+import type { AccessKey } from "../../api/access-keys.ts";
+import type { Attempt } from "../../api/call/attempt.ts";
+import type { Service } from "../../api/connect.ts";
+import type { OAuthClient } from "../../api/oauth-clients.ts";
+import { Failure } from "../../errors.ts";
+import type { EntryLease } from "../../journal/journal.ts";
+import type { Proof } from "../next.ts";
+import { delayBeforeNext, untilDue, wait } from "../sending.ts";
+import { recordAfterwards, type Workbench } from "../workbench.ts";
+import { send } from "./send.ts";
+
+/** Why a client or key may be revoked. */
+export type RevocationGrounds =
+  /** A person named it in `revoke`. */
+  | { readonly kind: "named" }
+  /** Another one is in its place. */
+  | { readonly kind: "replaced"; readonly by: Successor }
+  /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
+  | { readonly kind: "secret_lost"; readonly entry: string };
+
+/** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
+export interface Successor {
+  readonly id: string;
+  readonly proof: Proof | undefined;
+  /** When it was last seen to work: made in this process just now, or asked for just now. */
+  readonly seen: "just made" | "looked at";
+  /** Destinations that have not got its secret. */
+  readonly missing: readonly string[];
+}
+
+/** Reported before each request, and after every attempt that may have arrived. */
+export type Mark = (event: "send" | Failure) => Promise<void>;
+
+/** The result of a DELETE. */
+export type Reading<R> =
+  | { readonly isOver: true; readonly end: R }
+  | { readonly isOver: false; readonly failure: Failure; readonly mayHaveArrived: boolean };
+
+interface Revoked {
+  readonly "revoke client": OAuthClient;
+  readonly "revoke key": AccessKey;
+}
+
+export interface Revocation<C extends keyof Revoked, R> {
+  readonly change: C;
+  /** Resource id of what is revoked. */
+  readonly id: string;
+  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
+  readonly service?: Service | undefined;
+  /** Throws if no repetition can say more. */
+  readonly read: (answer: Attempt<Revoked[C]>) => Promise<Reading<R>>;
+  readonly grounds: RevocationGrounds;
+  /** Of the entry whose work it is a part of. */
+  readonly lease: EntryLease;
+  readonly mark?: Mark | undefined;
+}
+
+/**
+ * Sends until the end is seen, within `retryForMs`.
+ * @throws Failure of the last attempt
+ */
+export async function revoke<C extends keyof Revoked, R>(
+  bench: Workbench,
+  { change, id, service, read, grounds, lease, mark }: Revocation<C, R>,
+): Promise<R> {
+  assertGrounds(grounds);
+  const startedAt = bench.clock.elapsed();
+  await untilDue(bench, lease.entry);
+  for (let attempt = 1; ; attempt++) {
+    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    bench.disk.assertHealthy();
+    await mark?.("send");
+    const answer = await send<C>(bench, lease, { change, id, service });
+    const reading = await read(answer as Attempt<Revoked[C]>);
+    if (reading.isOver) return reading.end;
+    const { failure } = reading;
+    if (reading.mayHaveArrived) await mark?.(failure);
+    // Another process waits until then, too.
+    if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
+    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
+    if (delay === null || bench.clock.interruption.aborted) throw failure;
+    await wait(bench, delay, `${failure.message} Trying again`);
+  }
+}
+
+/** @throws Failure if there are no grounds: what works stays */
+function assertGrounds(grounds: RevocationGrounds): void {
+  if (grounds.kind !== "replaced") return;
+  const { id, proof, missing } = grounds.by;
+  if (proof === undefined)
+    throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
+  if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
+  if (missing.length > 0)
+    throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
+      meaning: "The old one is not revoked before every destination has the new one.",
+    });
+}

@@ -1,0 +1,83 @@
+// The act "send": the one place where a request that changes the account leaves this machine. It cannot be taken back, so that
+// the evidence is looked at here, in the moment in which it leaves.
+import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
+import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
+import type { Service } from "../../api/connect.ts";
+import type { OAuthClient } from "../../api/oauth-clients.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { EntryLease } from "../../journal/journal.ts";
+import { proofIn } from "../next.ts";
+import { detailsOf, isoTime, type Workbench } from "../workbench.ts";
+
+/** What the service answers to each change. */
+interface Answers {
+  readonly "create client": OAuthClient;
+  readonly "create key": SecretAnswer;
+  readonly "rotate key": SecretAnswer;
+  readonly "revoke client": OAuthClient;
+  readonly "revoke key": AccessKey;
+}
+
+/** A creation is the entry's own bytes and key; the others name a client or key. */
+const requests: {
+  readonly [K in keyof Answers]: (service: Service, entry: Entry, id: string) => Promise<Attempt<Answers[K]>>;
+} = {
+  "create client": ({ oauthClients }, entry) => oauthClients.create(entry.request_text, entry.idempotency_key!),
+  "create key": ({ accessKeys }, entry) => accessKeys.create(entry.request_text),
+  "rotate key": ({ accessKeys }, _entry, id) => accessKeys.rotate(id),
+  "revoke client": ({ oauthClients }, _entry, id) => oauthClients.revoke(id),
+  "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
+};
+
+/** Leases of which this process has sent the first request: what a response says of the clock holds for their beginning. */
+const begunHere = new WeakSet<EntryLease>();
+
+const mostRequestIds = 100;
+
+/**
+ * One exchange that changes something: its response must not be thrown away, also after a Ctrl-C; a person sees that it is
+ * waited for. What the response says of itself and of the time goes into the entry with the next step.
+ * @param about.service the profile's after its own credential was replaced
+ * @throws Failure if the evidence is missing; nothing was sent
+ */
+export async function send<K extends keyof Answers>(
+  bench: Workbench,
+  lease: EntryLease,
+  about: { readonly change: K; readonly id?: string; readonly service?: Service | undefined },
+): Promise<Attempt<Answers[K]>> {
+  assertMaySend(bench, lease.entry);
+  const { clock, tell, account } = bench;
+  const { change, id: named = "", service = account.service } = about;
+  if (lease.entry.attempts === 1) begunHere.add(lease);
+  const done = tell.busy("Waiting for the service");
+  const answer = await clock.finishing(() => requests[change](service, lease.entry, named)).finally(done);
+  const { request_ids, clock_offset_ms, detail } = lease.entry;
+  const id = requestIdOf(answer);
+  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
+  const seconds = answer.kind === "not_sent" ? undefined : retryAfterOf(answer);
+  const now = clock.now() + (account.service.clockOffset() ?? 0);
+  lease.note({
+    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
+    clock_offset_ms: clock_offset_ms ?? offset ?? null,
+    detail: { ...detail, put_off_until: seconds === undefined ? undefined : isoTime(now + Math.ceil(seconds) * 1000) },
+  });
+  return answer;
+}
+
+/** No one has interrupted the work, the disk can be trusted, the account is the entry's, and the attempt is on disk. */
+function assertMaySend({ clock, disk, account }: Workbench, entry: Entry): void {
+  if (clock.interruption.aborted) throw clock.interruption.reason;
+  disk.assertHealthy();
+  if (entry.base_url !== account.baseUrl)
+    throw new Failure(
+      "auth",
+      `The entry ${entry.id} is of ${entry.base_url}, and the profile is of ${account.baseUrl}.`,
+      {
+        ...detailsOf(entry, { unsent: true }),
+        meaning: "Nothing was sent.",
+      },
+    );
+  const isOnDisk = entry.attempts > 0 || entry.detail.revoking === true || proofIn(entry.detail) !== undefined;
+  if (!isOnDisk) throw new Error(`a request of ${entry.id} is not on disk`);
+}

@@ -1,0 +1,86 @@
+// The evidence that the acts "send" and "revoke" want: without each piece nothing leaves this machine.
+import { describe, expect, it } from "vitest";
+import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
+import { send } from "../../../src/operations/acts/send.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
+import { intent } from "../journal/intent.ts";
+import { AWorld } from "./a-world.ts";
+
+/** A creation whose attempt is on disk. */
+async function admitted(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
+  const { baseUrl: base_url } = bench.account;
+  const { lease } = await bench.journal.admit(intent({ operation: "oauth_client.create", base_url }), { fresh: true });
+  await lease.record({ attempts: 1, detail: { in_flight: true }, ...changes });
+  return lease;
+}
+
+describe("nothing is sent", () => {
+  it.each<[string, Partial<Entry>, (world: AWorld, bench: Workbench) => Workbench, RegExp | undefined]>([
+    ["only if every piece is there", {}, (_world, bench) => bench, undefined],
+    ["whose attempt is not on disk", { attempts: 0 }, (_world, bench) => bench, /is not on disk/],
+    [
+      "to another address than the entry's",
+      {},
+      (_world, bench) => ({ ...bench, account: { ...bench.account, baseUrl: "https://other.example" } }),
+      /other\.example/,
+    ],
+    [
+      "after an interruption",
+      {},
+      (world, bench) => {
+        world.interrupt();
+        return bench;
+      },
+      /Interrupted/,
+    ],
+    [
+      "after the disk failed",
+      {},
+      (_world, bench) => {
+        bench.disk.markFailed("no space");
+        return bench;
+      },
+      /no space/,
+    ],
+  ])("%s", async (_what, changes, without, why) => {
+    const world = new AWorld();
+    const said = await world.run(async (bench) => {
+      const lease = await admitted(bench, changes);
+      return send(without(world, bench), lease, { change: "create client" }).then(
+        () => "sent",
+        (error: unknown) => String(error),
+      );
+    });
+    if (why === undefined) expect(said.value).toBe("sent");
+    else expect(said.value).toMatch(why);
+    expect(world.account.requests).toHaveLength(why === undefined ? 1 : 0);
+  });
+});
+
+describe("nothing is revoked for a successor", () => {
+  const whole: Successor = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [] };
+  it.each<[string, Partial<Successor>, boolean]>([
+    ["unless every piece is there", {}, true],
+    ["that is not proven", { proof: undefined }, false],
+    ["without an id", { id: "" }, false],
+    ["whose secret a destination has not got", { missing: ["/secret"] }, false],
+  ])("%s", async (_what, changes, isRevoked) => {
+    const world = new AWorld();
+    world.account.has("client", "old");
+    world.mayGo.add("old");
+    world.account.has("client", "oc_2");
+    const grounds: RevocationGrounds = { kind: "replaced", by: { ...whole, ...changes } };
+    await world.run(async (bench) =>
+      revoke(bench, {
+        change: "revoke client",
+        id: "old",
+        grounds,
+        lease: await admitted(bench),
+        read: async () => ({ isOver: true, end: "revoked" }),
+      }),
+    );
+    expect(world.account.requests).toEqual(isRevoked ? ["revoke old"] : []);
+  });
+});
