@@ -118,7 +118,7 @@ export const defects = [
         "return dueAt === undefined ? oldId : undefined;",
       ],
     ],
-    tests: ["test/e2e/keys-replacement.test.ts"],
+    tests: ["test/e2e/keys-rotation.test.ts"],
   },
   {
     name: "every failure ends with 1",
@@ -211,7 +211,13 @@ export const defects = [
   },
   {
     name: "an older secret counts as the one at a destination",
-    changes: [["policy/holders.ts", "(a.id < b.id ? 1 : -1)", "(a.id < b.id ? -1 : 1)"]],
+    changes: [
+      [
+        "policy/holders.ts",
+        "entries.filter(mayHold).sort((a, b) => (a.id < b.id ? 1 : -1))",
+        "entries.filter(mayHold).sort((a, b) => (a.id < b.id ? -1 : 1))",
+      ],
+    ],
     tests: ["test/unit/policy/holders.test.ts"],
   },
 ];

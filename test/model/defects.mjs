@@ -259,8 +259,8 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        "if (known !== undefined && (await contract.prove(child, known))) return",
-        "if (known !== undefined) return",
+        "known === undefined ? false : await contract.prove(child, known).catch(asResult);",
+        "known !== undefined;",
       ],
     ],
   },

@@ -159,6 +159,19 @@ describe.each(Object.entries(destinations))("a destination (%s) that has the sec
   });
 });
 
+it("the later of two secrets that went to one destination is there, whatever the order of their entries", () => {
+  const [to, at] = destinations.file!;
+  const entries = [
+    entry({ id: "1k00000001", resource_id: "oc_earlier", destination: at }),
+    entry({ id: "1k00000002", resource_id: "oc_later", destination: at }),
+  ];
+  const place = placeOf(to);
+  for (const listed of [entries, entries.toReversed()]) {
+    const about = { scope, works: worksByName(listed, scope), places: new Set([place]), isHere: () => true };
+    expect(holdersOf(listed, about).get(place)?.id).toBe("oc_later");
+  }
+});
+
 describe("a command", () => {
   it("may choose the place by the service account: another account's client is elsewhere", () => {
     const [to, at] = destinations["command"]!;
