@@ -50,7 +50,8 @@ export interface Profiles {
 }
 
 /** Where one-time secrets may go, and how a delivery that a crash interrupted is looked after. */
-export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "profileWith"> {
+export interface Secrets
+  extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "machine" | "allowed"> {
   /** @param print writes the receipt to standard output, if no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;

@@ -218,6 +218,22 @@ describe("the house", () => {
     expect(allImports.map(complaintAbout).filter((complaint) => complaint !== undefined)).toEqual([]);
   });
 
+  it.each([
+    ["overwrite", /destination\.deliver\(|secrets\.completeDelivery\(/, 2],
+    ["destroy", /secrets\.destroyKept\(/, 1],
+  ] as const)("lets the act %s alone reach what cannot be undone", (act, call, count) => {
+    const callers = files
+      .map((file) => relative(source, file))
+      .filter((file) => file.startsWith("operations/") || file.startsWith("commands/"))
+      .flatMap((file) =>
+        readFileSync(join(source, file), "utf8")
+          .split("\n")
+          .filter((line) => call.test(line) && !/^\s*(?:completeDelivery: \(|deliver: \()/.test(line))
+          .map(() => file),
+      );
+    expect(callers).toEqual(Array.from({ length: count }, () => `operations/acts/${act}.ts`));
+  });
+
   it("would notice a wall that is broken", () => {
     const broken: Import[] = [
       { from: "sandbox/server.ts", to: "../api/contract.ts", typeOnly: false },

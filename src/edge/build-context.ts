@@ -11,9 +11,10 @@ import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput, type Output } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { agentMode } from "../profiles/agent-mode.ts";
-import type { ActiveProfile, Profile } from "../profiles/profile.ts";
-import type { ProfileStore } from "../profiles/store.ts";
-import type { RecordOf, RememberedDestination, SingleRecord } from "../secrets/destination.ts";
+import type { ActiveProfile } from "../profiles/profile.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
+import { machineIdIn } from "../secrets/kept.ts";
 import type { OpenHttp } from "../secrets/store.ts";
 
 export interface Request {
@@ -39,8 +40,7 @@ export async function buildContext(
     interruption: clock.interruption,
   });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
-  const tellNote = (text: string): void => output.note(text);
-  const parts = { env, terminal, settings, cut, tellNote };
+  const parts = { env, terminal, settings, cut, tellNote: (text: string): void => output.note(text) };
   const profiles = buildProfiles({
     ...parts,
     sandbox,
@@ -68,8 +68,9 @@ export async function buildContext(
     secrets: buildSecrets({
       ...parts,
       profiles,
+      journal: journal.forCommands.journal,
       http: (choice) => connections.transport(choice),
-      escrow: new EscrowChoice({ env, journal, tellNote }),
+      escrow: new EscrowChoice({ ...parts, journal }),
     }),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
@@ -224,12 +225,15 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
 
 export interface SecretParts extends Parts {
   readonly profiles: Profiles;
+  readonly journal: () => Promise<Journal>;
   /** For the stores that are asked over HTTP. */
   readonly http: OpenHttp;
   readonly escrow: EscrowChoice;
 }
 
-export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote, http, escrow }: SecretParts): Secrets {
+export function buildSecrets(parts: SecretParts): Secrets {
+  const { env, terminal, settings, profiles, journal, cut, tellNote, http, escrow } = parts;
+  const machine = machineIdIn(settings.stateDir);
   const stores = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   const undelivered = once(async () => {
     const { Undelivered } = await import("../secrets/kept.ts");
@@ -238,8 +242,8 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
   const onStderr = (chunk: Uint8Array): void => terminal.writeErr(Buffer.from(chunk).toString("utf8"));
   const remembered = async (record: SingleRecord): Promise<RememberedDestination> =>
     (await import("../secrets/registry.ts")).rememberedDestination(record, {
-      profiles: () => profiles.store(),
-      keys: (await undelivered()).proofKeys,
+      profiles: stores,
+      digests: (await journal()).digests,
       env,
       onStderr,
       http,
@@ -257,7 +261,8 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
         env,
         cwd: settings.cwd,
         own: settings.ownPlaces,
-        keys: (await undelivered()).proofKeys,
+        digests: (await journal()).digests,
+        machine,
         stdoutFd: 1,
         print,
         onStderr,
@@ -270,8 +275,10 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
       });
     },
     undelivered,
-    async completeDelivery(record, facts) {
-      return (await remembered(record)).completeDelivery(facts);
+    machine,
+    allowed: allowedIn(env.INTEG_DESTINATIONS_ALLOW),
+    async completeDelivery(record, may) {
+      return (await remembered(record)).completeDelivery(may);
     },
     async removeReserve(record, entry, options) {
       (await remembered(record)).removeReserve(entry, options);
@@ -279,7 +286,6 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
     async reread(record) {
       return (await remembered(record)).reread();
     },
-    profileWith: async (id) => profileWith(await profiles.store(), id),
     ...masking({ env, terminal }),
     fromStdin: (what) => readSecret(terminal, what),
   };
@@ -304,11 +310,10 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-function profileWith(store: ProfileStore, id: string): RecordOf<"profile"> | undefined {
-  const idOf = ({ credential }: Profile): string | undefined =>
-    credential?.kind === "client_credentials" ? credential.client_id : credential?.key_id;
-  const found = store.list().find((profile) => idOf(profile) === id);
-  return found && { kind: "profile", name: found.name, profileId: found.id };
+/** One destination a line. */
+function allowedIn(text: string | undefined): readonly string[] | undefined {
+  const lines = text?.split("\n").map((line) => line.trim());
+  return lines?.filter((line) => line !== "");
 }
 
 /** Waits; ends with the signal's reason when it is aborted. */
@@ -324,7 +329,9 @@ function ownPlaces({
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
   // The usual file too if the journal is elsewhere: it may hold earlier entries.
-  const state = ["journal.ndjson", "undelivered", "sandbox.json"].map((name) => join(stateDir, name));
+  const state = ["journal.ndjson", "journal.key", "machine", "undelivered", "sandbox.json"].map((name) =>
+    join(stateDir, name),
+  );
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }

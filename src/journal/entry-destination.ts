@@ -16,31 +16,37 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 const optionalText = z.optional(z.string());
 
-/** A digest (hexadecimal) of what was delivered, under a key that is kept for `entry` in the state folder. */
-const DeliveryProof = z.readonly(z.looseObject({ entry: z.string(), digest: z.string() }));
-export type DeliveryProof = { readonly entry: string; readonly digest: string };
+/** What every kind of destination that can be looked at has: how integ knows what it finds there. */
+const Known = {
+  /** The random id of the state folder whose machine the place is on; absent of what every machine reaches. */
+  machine: optionalText,
+  /** What was delivered: a digest under the journal's key, or a version of what cannot be read. In the journal before it is written. */
+  proof: optionalText,
+  /** What was there when a person consented to its replacement: a digest or a version. */
+  consent: optionalText,
+};
 
 const Single = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("stdout") }),
   z.looseObject({ kind: z.literal("command"), mark: optionalText, check: optionalText }),
-  z.looseObject({ kind: z.literal("profile"), name: z.string(), profileId: z.string() }),
+  z.looseObject({
+    kind: z.literal("profile"),
+    name: z.string(),
+    profileId: z.string(),
+    own: z.optional(z.literal(true)),
+    ...Known,
+  }),
   z.looseObject({
     kind: z.literal("file"),
     path: z.string(),
     as: z.string().check(z.refine(isSecretFormat)),
-    force: z.boolean(),
     device: optionalText,
     inode: optionalText,
     born: optionalText,
     reserved: optionalText,
-    proof: z.optional(DeliveryProof),
+    ...Known,
   }),
-  z.looseObject({
-    kind: z.literal("store"),
-    to: z.string(),
-    facts: z.record(z.string(), z.string()),
-    proof: z.optional(DeliveryProof),
-  }),
+  z.looseObject({ kind: z.literal("store"), to: z.string(), facts: z.record(z.string(), z.string()), ...Known }),
 ]);
 
 /** What a record says about its destination. */
@@ -52,6 +58,12 @@ export const Destination = z.union([
   }),
 ]);
 
+interface KnownPlace {
+  readonly machine?: string | undefined;
+  readonly proof?: string | undefined;
+  readonly consent?: string | undefined;
+}
+
 /** One destination. For a file, `device`, `inode` and `born` name the reserved file. */
 export type SingleDestination =
   | { readonly kind: "stdout" }
@@ -62,29 +74,31 @@ export type SingleDestination =
       /** How a check after it was to see the secret; absent if none was asked for. */
       readonly check?: "output" | "exit";
     }
-  | {
+  | (KnownPlace & {
       readonly kind: "file";
       readonly path: string;
       readonly as: SecretFormat;
-      /** Replaces a file that is there. */
-      readonly force: boolean;
       readonly device?: string;
       readonly inode?: string;
       /** When the reserved file was created (nanoseconds), if the file system says so: an inode number is used again. */
       readonly born?: string;
       /** The reserved file's own name until it gets the requested one. */
       readonly reserved?: string;
-      readonly proof?: DeliveryProof;
-    }
-  | { readonly kind: "profile"; readonly name: string; readonly profileId: string }
-  | {
+    })
+  | (KnownPlace & {
+      readonly kind: "profile";
+      readonly name: string;
+      readonly profileId: string;
+      /** A person agreed that the credential of the acting profile is replaced. */
+      readonly own?: true | undefined;
+    })
+  | (KnownPlace & {
       readonly kind: "store";
       /** `<scheme>:<address>` */
       readonly to: string;
       /** What else decides where that is, such as the server: never a secret, a token or what opens one. */
       readonly facts: Readonly<Record<string, string>>;
-      readonly proof?: DeliveryProof;
-    };
+    });
 
 /** One of several destinations, and how far its delivery came. */
 export interface DestinationProgress {

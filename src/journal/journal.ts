@@ -4,6 +4,7 @@ import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress, Moved } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
+import type { SecretDigests } from "./keys.ts";
 import type { EntryRecords, Finding, Step } from "./record.ts";
 
 export type { Intent } from "./admission.ts";
@@ -14,6 +15,7 @@ export interface Journal {
   readonly path: string;
   /** It is a team's: other machines and other people change it too. */
   readonly isShared: boolean;
+  readonly digests: SecretDigests;
   /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: no one else could claim them. */
   readonly escrow?: EscrowStore;
   /** All entries, the newest first. A missing journal has none. */
@@ -147,6 +149,8 @@ export interface EntryLease {
    * @throws Failure `usage` or `failed` if that cannot be done; the entry then stands as before.
    */
   record(change: Partial<EntryProgress>): Promise<Entry>;
+  /** Whether each of its records was signed with a key of the journal: another's permits nothing. */
+  isTrusted(): Promise<boolean>;
   /** Keeps what was learned on the way, to be recorded with the next step. */
   note(change: Partial<EntryProgress>): void;
   /** Lets others lease it. Safe to repeat; never fails, so that it cannot replace the outcome of the work. */

@@ -12,8 +12,17 @@ export interface Keys {
   /** @returns the name of the first key and the HMAC; empty if there is no key */
   sign(content: string): string;
   judge(record: Signed): Judgement;
+  readonly digests: SecretDigests;
   /** @throws Failure `usage` if nothing can be signed, so nothing may be changed */
   assertCanSign(): void;
+}
+
+/** Digests by which a secret that integ delivered is recognized where it went: HMACs under the journal's keys. */
+export interface SecretDigests {
+  /** @param text as it is at its destination @throws Failure `usage` if there is no key and none can be made */
+  of(text: string): string;
+  /** False of a digest under a key that is not here. */
+  fits(text: string, digest: string): boolean;
 }
 
 /** The keys of a machine that has none of its team's: it reads, trusts no record, and changes nothing. */
@@ -24,7 +33,12 @@ export function missingKeys(path: string): Keys {
       hint: `Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed, or ${flags.journalKeyCommand} of the profile to a command that prints it.`,
     });
   };
-  return { sign: refuse, judge: () => "unknown", assertCanSign: refuse };
+  return {
+    sign: refuse,
+    judge: () => "unknown",
+    digests: { of: refuse, fits: () => false },
+    assertCanSign: refuse,
+  };
 }
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
@@ -56,21 +70,26 @@ export function keyRing(source: KeySource): Keys {
   let ring: readonly { readonly name: string; readonly key: string }[] | undefined;
   const ringOf = (keys: readonly string[]): NonNullable<typeof ring> => keys.map((key) => ({ name: nameOf(key), key }));
   const keys = (): NonNullable<typeof ring> => (ring ??= ringOf(source.read()));
-  const macOf = (key: string, content: string): Buffer =>
-    createHmac("sha256", key).update(`"v":${formatVersion},${content}`).digest();
+  const macOf = (key: string, content: string): Buffer => createHmac("sha256", key).update(content).digest();
+  const signed = (content: string): string => `"v":${formatVersion},${content}`;
+  // No record begins so: a digest of a secret is no HMAC of one.
+  const kept = (text: string): string => `integ secret\0${text}`;
+  const made = (content: string): string => {
+    if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
+    const [first] = keys();
+    return first === undefined ? "" : `${first.name}.${macOf(first.key, content).toString("base64url")}`;
+  };
+  const compared = (content: string, mac: string): Judgement => {
+    const [name, text = ""] = mac.split(".");
+    const own = keys().find((one) => one.name === name);
+    if (own === undefined) return "unknown";
+    const [is, expected] = [Buffer.from(text, "base64url"), macOf(own.key, content)];
+    return is.length === expected.length && timingSafeEqual(is, expected) ? "valid" : "wrong";
+  };
   return {
     assertCanSign() {},
-    sign(content) {
-      if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
-      const [first] = keys();
-      return first === undefined ? "" : `${first.name}.${macOf(first.key, content).toString("base64url")}`;
-    },
-    judge({ content, mac }) {
-      const [name, text = ""] = mac.split(".");
-      const own = keys().find((one) => one.name === name);
-      if (own === undefined) return "unknown";
-      const [is, expected] = [Buffer.from(text, "base64url"), macOf(own.key, content)];
-      return is.length === expected.length && timingSafeEqual(is, expected) ? "valid" : "wrong";
-    },
+    sign: (content) => made(signed(content)),
+    judge: ({ content, mac }) => compared(signed(content), mac),
+    digests: { of: (text) => made(kept(text)), fits: (text, digest) => compared(kept(text), digest) === "valid" },
   };
 }

@@ -19,7 +19,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "./journal.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import { prunable } from "./prunable.ts";
 import { type EntryRecords, recordContent, recordHash, type Step, stepIn } from "./record.ts";
@@ -52,6 +52,7 @@ const nothingSent = "Nothing was sent and nothing changed.";
 export class StoredJournal implements Journal {
   readonly path: string;
   readonly isShared: boolean;
+  readonly digests: SecretDigests;
   readonly escrow?: EscrowStore;
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
@@ -60,6 +61,7 @@ export class StoredJournal implements Journal {
   constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys }: JournalOptions) {
     this.path = store.path;
     this.isShared = store.isShared;
+    this.digests = keys.digests;
     if (store.escrow) this.escrow = store.escrow;
     this.#store = store;
     this.#parts = { now, actor, waitMs, keys };
@@ -174,7 +176,7 @@ export class StoredJournal implements Journal {
     const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
       holder !== undefined && ids.has(entry.id) ? [{ entry: entry.id, holder }] : [],
     );
-    return { kind: "new", lease: this.#lease(hold), alongside };
+    return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
   }
 
   /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
@@ -231,12 +233,13 @@ export class StoredJournal implements Journal {
     });
   }
 
-  #lease(hold: Hold): EntryLease {
+  #lease(hold: Hold, { isNew = false } = {}): EntryLease {
     this.#held.add(hold);
     let { entry, hash } = hold;
     // A number is used once, even if its record could not be written: something of it may be there.
     let { sequence } = entry;
     let isReleased = false;
+    let trusted = isNew ? Promise.resolve(true) : undefined;
     return {
       get entry() {
         return entry;
@@ -256,6 +259,8 @@ export class StoredJournal implements Journal {
         ({ entry, hash } = record);
         return entry;
       },
+      // Nobody else writes to it while it is held.
+      isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
       note: (change) => {
         entry = { ...entry, ...change };
       },

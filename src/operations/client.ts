@@ -419,7 +419,7 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
     await recordAfterwards(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
-  if (!isUndocumented(made)) await destroyCopy(run);
+  if (!isUndocumented(made)) await destroyCopy(run, { shown: made.status });
   return new Failure("unusable", `The client ${made.id} is ${made.status}: it must not be used.`, {
     ...detailsOf(lease.entry),
     meaning: "The same idempotency key always returns this client.",

@@ -1,18 +1,14 @@
 // Finding a secret after a crash: where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isSettled, isUnnamed } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isUnnamed } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
+import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
+import { type AtDestination, isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
-  type Destination,
-  type DestinationRecord,
-  type OneTimeSecret,
-  placesOf,
-  type SingleRecord,
-} from "../secrets/destination.ts";
-import {
-  assertAsAsked,
   deliverSecret,
+  deliverTo,
+  destroyCopy,
   learnedOfKey,
   kindOf,
   reserveDestination,
@@ -21,47 +17,34 @@ import {
   settleDelivered,
   undelivered,
   releaseReserved,
-  originOf,
 } from "./secret-delivery.ts";
 import { outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
 /**
- * Finishes a delivery that a crash interrupted, at the destination that the entry remembers.
- * @returns true if the secret is there now
- * @throws Failure if that destination cannot be checked: the secret may be there
+ * Finishes a delivery that a crash interrupted, at the destinations that the entry remembers.
+ * @returns true if the secret is at all of them now
+ * @throws Failure if one of them cannot be checked: the secret may be there
  */
 export async function completeDelivery(
-  bench: { readonly secrets: Pick<SecretKeeping, "completeDelivery" | "profileWith"> },
+  bench: Overwriting,
   lease: EntryLease,
-  entry: Entry = lease.entry,
+  { destination }: Pick<Entry, "destination"> = lease.entry,
 ): Promise<boolean> {
-  const record = entry.destination;
-  if (record?.kind !== "several")
-    return (
-      (record !== null && (await completeAt(bench, entry, record))) || (await isInProfile(bench.secrets, lease, entry))
-    );
+  if (destination === null) return false;
+  if (destination.kind !== "several") return isAt(bench, lease, destination);
   const places = [];
-  for (const place of record.places) {
-    const isThere = place.state === "delivered" || (await completeAt(bench, entry, place.at));
+  for (const place of destination.places) {
+    const isThere = place.state === "delivered" || (await isAt(bench, lease, place.at));
     places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
   }
-  if (places.some((place, index) => place !== record.places[index] && record.places[index]?.state !== "delivered"))
-    await lease.record({ destination: { ...record, places } });
+  if (
+    places.some(
+      (place, index) => place !== destination.places[index] && destination.places[index]?.state !== "delivered",
+    )
+  )
+    await lease.record({ destination: { ...destination, places } });
   return places.every(({ state }) => state === "delivered");
-}
-
-async function completeAt(
-  bench: Parameters<typeof completeDelivery>[0],
-  entry: Entry,
-  record: SingleRecord,
-): Promise<boolean> {
-  const { operation, resource_id, detail } = entry;
-  if (kindOf(entry) === "oauth_client")
-    return bench.secrets.completeDelivery(record, { clientId: detail.client_id ?? undefined });
-  // A rotation in place keeps the key's id, so that the id in a profile proves nothing.
-  if (record.kind === "profile" && (operation !== "access_key.create" || !resource_id)) return false;
-  return bench.secrets.completeDelivery(record, { id: resource_id ?? undefined });
 }
 
 /**
@@ -76,9 +59,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
   if (resource_id === null) assertNotElsewhere(bench, lease.entry);
   if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
   if (await completeDelivery(bench, lease)) {
-    await lease.record({ state: settledState(lease.entry.detail), last_error: null });
-    await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
-    assertAsAsked(lease.entry);
+    await settleDelivered({ bench, lease }, {});
     return true;
   }
   // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
@@ -164,7 +145,7 @@ export async function finishKeyDelivery(
   if (isDelivered) {
     // The copy knows whose secret it is, if the crash came before the journal did.
     const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
-    await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""), isKept);
+    await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
     return true;
   }
   if (!isKept) return false;
@@ -253,14 +234,13 @@ export async function deliverKept(
 ): Promise<boolean> {
   const { id } = lease.entry;
   if (!bench.secrets.isKept(id)) return false;
-  const kept = belonging(await bench.secrets.readKept(id), lease.entry);
+  const secret = belonging(await bench.secrets.readKept(id), lease.entry);
+  let evidence: AtDestination | undefined;
   if (!(await completeDelivery(bench, lease))) {
     try {
       const place = await reserveDestination(bench, lease, { destination, isKept: true });
       await lease.record({ destination: { ...place } });
-      const record = (at: DestinationRecord): Promise<void> =>
-        recordAfterwards(bench, lease, { destination: { ...at } });
-      await bench.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
+      evidence = await deliverTo(bench, lease, { destination, secret });
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw undelivered(lease.entry, error, bench.secrets);
@@ -269,7 +249,7 @@ export async function deliverKept(
     }
   }
   await settleClaimed(bench.journal, lease, { rotation });
-  await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
+  await destroyCopy({ bench, lease }, evidence);
   return true;
 }
 
@@ -403,16 +383,4 @@ export async function learnedOfKept(
 async function newKeyOf({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
   const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
   return rotation?.detail.new_key;
-}
-
-/** A profile that names the client or key has its secret, whatever the entry remembers: it may have been sent elsewhere later. */
-export async function isInProfile(
-  secrets: Pick<SecretKeeping, "profileWith">,
-  lease: EntryLease,
-  { operation, resource_id, detail }: Entry,
-): Promise<boolean> {
-  const id = operation === "oauth_client.create" ? detail.client_id : operation === "access_key.create" && resource_id;
-  const found = id ? await secrets.profileWith(id) : undefined;
-  if (found !== undefined && !isSettled(lease.entry.state)) await lease.record({ destination: found });
-  return found !== undefined;
 }

@@ -107,7 +107,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
 export async function endBefore(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
-  await destroyCopy({ bench, lease });
+  await destroyCopy({ bench, lease }, { rotatedAgain: later });
   await releaseReserved(bench, lease.entry);
   bench.tell.note(`Nothing was sent for ${id}: ${later.id} rotated the key ${rotatedBy(later)} after it.`);
 }

@@ -238,8 +238,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     const rotated = { oldId: contract.oldId, newId: id, receipt: watched.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    // No one needs to recognise the delivered secret any more.
-    await releaseReserved(bench, { ...child, parent: null });
+    await releaseReserved(bench, child);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
     throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;

@@ -6,6 +6,8 @@ import { type CreationRequest, readableIds } from "../api/oauth-client-creation.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
+import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
+import { AtDestination, isAt, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
 import {
   describeDestination,
   type Destination,
@@ -80,7 +82,7 @@ export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["
  * @returns the destination with what was reserved there, for the caller's next record
  */
 export async function reserveDestination(
-  { secrets }: { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
+  bench: Overwriting & { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
   lease: EntryLease,
   { destination, isKept = false }: { readonly destination: Destination; readonly isKept?: boolean },
 ): Promise<DestinationRecord> {
@@ -88,11 +90,11 @@ export async function reserveDestination(
   const wanted = await destination.check({ before, isKept });
   const [left, come] = [filesOf(before), filesOf(wanted)];
   const given = left.filter((file) => !come.some((other) => isSamePlace(file, other)));
-  for (const file of given) await secrets.removeReserve(file, lease.entry.id, { isKept });
+  for (const file of given) await bench.secrets.removeReserve(file, lease.entry.id, { isKept });
   const isMoved = given.length > 0 || come.some((file) => !left.some((other) => isSamePlace(file, other)));
   if (isMoved) await lease.record({ destination: { ...wanted } });
   try {
-    return await destination.prepare(lease.entry.id, { before, isKept });
+    return await prepareOverwrite(bench, lease, destination, { before, isKept });
   } catch (error) {
     // A destination that can take nothing is not remembered in place of the one that the work began with.
     if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
@@ -125,14 +127,25 @@ export async function deliverSecret(
   const { bench, lease, destination } = delivery;
   const isEscrowed = await escrowMeanwhile(delivery, secret);
   const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));
+  let evidence: AtDestination;
   try {
     await prove?.(secret.secret);
-    const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
-    await bench.clock.finishing(() => destination.deliver(secret, { origin: originOf(lease.entry), record }));
+    evidence = await deliverTo(bench, lease, { destination, secret });
   } catch (error) {
     throw withRequestId(await keepUndelivered(delivery, secret, { isKept, isEscrowed, learned, error }), requestId);
   }
-  await settleDelivered(delivery, learned, secret.kind === "access_key" ? isKept || isEscrowed : undefined);
+  await settleDelivered(delivery, learned, evidence);
+}
+
+/** Brings a secret to its destinations; what becomes of each is recorded as it happens. */
+export function deliverTo(
+  bench: Workbench,
+  lease: EntryLease,
+  { destination, secret }: { readonly destination: Destination; readonly secret: OneTimeSecret },
+): Promise<AtDestination> {
+  const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
+  const work = { destination, secret, origin: originOf(lease.entry), record };
+  return bench.clock.finishing(() => overwrite(bench, lease, work));
 }
 
 /**
@@ -208,17 +221,18 @@ async function whyNotKept({ secrets }: Workbench, entry: string, secret: OneTime
 
 /**
  * Records a secret that is at its destination as done, and destroys the copy.
+ * @param evidence without it the destinations are looked at
  * @throws Failure `unusable` if what it opens is not what was asked for: that is not done
  */
 export async function settleDelivered(
-  delivery: Omit<SecretDelivery, "destination">,
+  { bench, lease }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
-  isKept?: boolean,
+  evidence?: AtDestination,
 ): Promise<void> {
-  const state = settledState(learned.detail ?? delivery.lease.entry.detail);
-  await recordAfterwards(delivery.bench, delivery.lease, { ...learned, state, last_error: null });
-  await destroyCopy(delivery, isKept);
-  assertAsAsked(delivery.lease.entry);
+  const state = settledState(learned.detail ?? lease.entry.detail);
+  await recordAfterwards(bench, lease, { ...learned, state, last_error: null });
+  await destroyCopy({ bench, lease }, evidence);
+  assertAsAsked(lease.entry);
 }
 
 export function settledState({ differs }: Entry["detail"]): "done" | "unusable" {
@@ -240,18 +254,45 @@ export function assertAsAsked(entry: Entry): void {
 /**
  * Destroys the copy that is kept here, once the journal says that no one needs it: a crash leaves one too many, never
  * none. If the journal could not say so, the copy shows recovery that the secret is not lost.
+ * @param evidence without it the destinations are looked at
  */
 export async function destroyCopy(
-  { bench, lease }: Omit<SecretDelivery, "destination">,
-  isKept?: boolean,
+  { bench, lease }: Pick<SecretDelivery, "lease"> & { readonly bench: Destroying },
+  evidence?: DestroyEvidence,
 ): Promise<void> {
   const { entry } = lease;
-  if (!isSettled(entry.state)) return;
   try {
-    if (isKept ?? bench.secrets.isKept(entry.id))
-      await bench.secrets.destroyKept(entry.id, { keepsProof: entry.parent !== null });
+    if (!isSettled(entry.state) || !bench.secrets.isKept(entry.id)) return;
+    const shown = evidence ?? (await seenAtAll(bench, lease));
+    if (shown !== undefined && (await destroy(bench, entry, shown))) return;
+    bench.tell.warn(copyStays(entry));
   } catch (error) {
     bench.tell.warn(withReason(texts[kindOf(entry)].copyStays, error));
+  }
+}
+
+type Destroying = Overwriting & {
+  readonly secrets: Pick<SecretKeeping, "isKept" | "destroyKept">;
+  readonly tell: Pick<Workbench["tell"], "warn">;
+};
+
+/** A copy stays although its entry is finished: nothing shows now that its secret is anywhere else. */
+export function copyStays({ id }: Pick<Entry, "id">): string {
+  return `The copy of the secret of ${id} stays on this machine: nothing shows now that the secret is at its destination. To take it out: integ journal claim ${id}. To destroy it: integ journal forget ${id}`;
+}
+
+/** Looks at each destination now. @returns nothing if one of them does not have the secret, or cannot show it */
+export async function seenAtAll(bench: Overwriting, lease: EntryLease): Promise<AtDestination | undefined> {
+  const { destination } = lease.entry;
+  if (destination === null) return undefined;
+  const missing = new Failure("failed", "It is not there.");
+  try {
+    return await AtDestination.after(lease.entry.id, async () => {
+      for (const place of placesOf(destination)) if (!(await isAt(bench, lease, place))) throw missing;
+    });
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
   }
 }
 
@@ -366,14 +407,10 @@ function firstIdIn(text: string): string | undefined {
  */
 export async function releaseReserved(
   { secrets, disk, tell }: Workbench,
-  { id, state, parent }: Pick<Entry, "id" | "state" | "parent">,
+  { id }: Pick<Entry, "id">,
   destination?: Destination,
 ): Promise<void> {
-  const works = [
-    async () => destination?.release(),
-    // The digest that recognizes a delivered file is needed until the entry is settled.
-    async () => secrets.release(id, { keepsProof: !isSettled(state) || parent !== null }),
-  ];
+  const works = [async () => destination?.release(), async () => secrets.release(id)];
   for (const work of works) {
     try {
       await work();

@@ -226,12 +226,15 @@ export async function addProfile(
 
 /**
  * Changes a profile. A base URL at another origin drops what was given for the old one, and says so.
- * @throws Failure `usage` for a bad setting, and if another process moved the profile's address meanwhile
+ * @param options.over the credential that the change was decided for
+ * @throws Failure `usage` for a bad setting, `conflict` if the profile has another credential by now, and if another process
+ * moved the profile's address meanwhile
  */
 export async function editProfile(
   { store, credentials }: ProfileStores,
   name: string,
   settings: ProfileSettings,
+  { over }: { readonly over?: StoredCredential | null } = {},
 ): Promise<Configured> {
   const seen = store.get(name);
   const baseUrl = settings.base_url ?? seen?.base_url;
@@ -240,6 +243,8 @@ export async function editProfile(
   let before: Profile | undefined;
   const profile = await orForget({ store, credentials }, { name, saved }, () =>
     store.edit(name, (current) => {
+      if (over !== undefined && JSON.stringify(current.credential) !== JSON.stringify(over))
+        throw new Failure("conflict", `Profile ${name} was given another credential at the same time.`);
       before = current;
       if (saved !== undefined && current.base_url !== seen?.base_url) {
         throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);

@@ -1,7 +1,7 @@
 // The file of a secret: its space is really written before the secret exists, so that a disk that fills up later cannot lose
 // it; and how a delivered secret is recognised by what is there. All calls are made on the main thread, so that fault tests
 // meet them in one order.
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -16,9 +16,10 @@ import {
 import { basename, dirname, join } from "node:path";
 import { nameFile } from "../disk/atomic-write.ts";
 import { careful, folderSynced, writeAll } from "../disk/write.ts";
-import { fileFailure, isMissing, isThereAlready, systemError } from "../disk/error-words.ts";
+import { errorCode, fileFailure, isMissing, isThereAlready, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
-import type { ProofKeys, RecordOf } from "./destination.ts";
+import { Failure } from "../errors.ts";
+import type { Found } from "./destination.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
 const reserveBytes = 32 * 1024;
@@ -135,17 +136,15 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. With the
- * synced name the secret is in its place: that the reserved name could not be taken away then is not a failure.
+ * Gives a reserved file its final name, synced: over what was found there, else only where nothing is, never through a link.
+ * With the synced name the secret is in its place: that the reserved name could not be taken away then is not a failure.
  * @returns why it could not; it is left as a second name of the finished file, and `removeReserve` tries again
  */
-export async function putInPlace(
-  reserved: string,
-  { path, force }: { readonly path: string; readonly force: boolean },
-): Promise<Error | undefined> {
-  nameFile(reserved, path, { replace: force });
+export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
+  const replace = found.is !== "absent";
+  nameFile(reserved, path, { replace });
   await folderSynced(dirname(path));
-  return force ? undefined : dropName(reserved);
+  return replace ? undefined : dropName(reserved);
 }
 
 async function dropName(reserved: string): Promise<Error | undefined> {
@@ -159,61 +158,56 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-// The proof of a delivery: a digest under a random key of its entry, in the journal before the delivery. Where a file is, and
-// which inode it has, prove nothing once a folder was moved or restored.
+// Every destination is written in one way: what is there is looked at, may be replaced or not, and the write takes effect only
+// if it still is there.
 
-type Proof = NonNullable<RecordOf<"file">["proof"]>;
+/** How often what changed between the look and the write is looked at again. */
+const looks = 5;
+
+/**
+ * @param how.write returns false if something else is there than was found: nothing was written
+ * @throws Failure of `may`, or `conflict` if it changes each time
+ */
+export async function writeOver(
+  name: string,
+  how: {
+    readonly look: () => Promise<Found>;
+    readonly may: (found: Found) => Promise<void>;
+    readonly write: (found: Found) => Promise<boolean>;
+  },
+): Promise<void> {
+  for (let round = 0; round < looks; round += 1) {
+    const found = await how.look();
+    await how.may(found);
+    if (await how.write(found)) return;
+  }
+  throw new Failure("conflict", `${name} was changed by another at each of ${looks} attempts to write it.`, {
+    meaning: "Nothing of another was overwritten.",
+  });
+}
 
 /** More than any secret in any format. */
 const longestBytes = 1024 * 1024;
-
-function digestOf(text: string, key: Buffer): Buffer {
-  return createHmac("sha256", key).update(text).digest();
-}
-
-/** @param text as it will be delivered */
-export async function proofOf(
-  text: string,
-  { entry, keys }: { readonly entry: string; readonly keys: ProofKeys },
-): Promise<Proof> {
-  return { entry, digest: digestOf(text, await keys.make(entry)).toString("hex") };
-}
-
-/** Whether a text is what was delivered; undefined if nothing can say. */
-export function isDelivered(text: string, proof: Proof | undefined, keys: ProofKeys | undefined): boolean | undefined {
-  const key = proof && keys?.find(proof.entry);
-  return proof && key && isSameSecret(digestOf(text, key), Buffer.from(proof.digest, "hex"));
-}
 
 /** Compared in a time that does not depend on where they differ. */
 export function isSameSecret(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/**
- * Whether the file at that path holds what was delivered. Without a digest (entries of earlier versions) or without its key
- * (a journal that was moved without its state folder) the file's identity decides.
- */
-export function holdsDelivered(path: string, record: RecordOf<"file">, keys: ProofKeys | undefined): boolean {
-  const key = record.proof && keys?.find(record.proof.entry);
-  if (!record.proof || !key) return record.inode !== undefined && isSameFile(path, record);
-  const text = textAt(path);
-  if (text === undefined) return false;
-  return isDelivered(text, record.proof, keys) === true;
-}
-
-/** The text of a plain file, whatever its mode is now; undefined if there is none, or one that is no such text. */
-function textAt(path: string): string | undefined {
+/** What is in the place of a file. */
+export function foundAt(path: string): Found {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | careful);
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isMissing(error)) return { is: "absent" };
+    if (errorCode(error) === "ELOOP") return { is: "hidden", version: "a link" };
     throw fileFailure(error, "read", { path });
   }
   try {
-    const stats = fstatSync(fd);
-    return stats.isFile() && stats.size <= longestBytes ? contentOf(fd) : undefined;
+    const stats = fstatSync(fd, { bigint: true });
+    if (stats.isFile() && stats.size <= longestBytes) return { is: "text", text: contentOf(fd) };
+    return { is: "hidden", version: `${stats.ino}-${stats.size}-${stats.mtimeNs}` };
   } catch (error) {
     throw fileFailure(error, "read", { path });
   } finally {

@@ -1,5 +1,6 @@
 // What a one-time secret's destination is, and what can be said of it by its journal record alone. Pure.
 import { createHash } from "node:crypto";
+import type { SecretDigests } from "../journal/keys.ts";
 import type {
   DestinationProgress,
   EntryDestination,
@@ -41,7 +42,7 @@ export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationR
 
 /** One destination as it was typed, or as the journal remembers it. */
 export type DestinationOption =
-  | { readonly kind: "file"; readonly path: string; readonly as?: SecretFormat; readonly force?: boolean }
+  | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & Consented)
   | {
       readonly kind: "command";
       readonly command: string;
@@ -49,13 +50,28 @@ export type DestinationOption =
       /** Reads the secret back after the delivery. */
       readonly check?: SecretCheck | undefined;
     }
-  | { readonly kind: "profile"; readonly name: string }
-  | {
+  | ({
+      readonly kind: "profile";
+      readonly name: string;
+      /** The profile that the journal remembers: another one of that name is not meant. */
+      readonly profileId?: string;
+      /** It is the profile that acts, and a person agreed that its credential is replaced. */
+      readonly own?: true | undefined;
+    } & Consented)
+  | ({
       readonly kind: "store";
       readonly to: string;
       /** What the journal remembers of it. */
-      readonly before?: Pick<RecordOf<"store">, "facts" | "proof">;
-    };
+      readonly facts?: RecordOf<"store">["facts"];
+    } & Consented);
+
+/** What may be replaced at a destination, besides what integ itself delivered there. */
+export interface Consented {
+  /** What was there when a person consented: it was recorded. */
+  readonly consent?: string | undefined;
+  /** The person consents now, to what is there now. */
+  readonly force?: boolean | undefined;
+}
 
 /** `output`: the command prints the secret; `exit`: it ends with 0. */
 export interface SecretCheck {
@@ -71,8 +87,10 @@ export interface SecretOptions {
   readonly remembered?: RecordOf<"several"> | undefined;
   /** For a remembered file if none is typed. */
   readonly as?: SecretFormat | undefined;
-  /** Lets every file replace an existing one. */
+  /** Consents to the replacement of what is at the destinations now. */
   readonly force?: boolean | undefined;
+  /** What is at a destination may be what integ delivered there for the same client or key: that is found out later. */
+  readonly mayBeOurs?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
   /** Public keys that the secret is encrypted to, for the team's journal. */
   readonly escrow?: readonly string[] | undefined;
@@ -124,30 +142,32 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
         leavesTrace: false,
       };
     case "file": {
-      const { path, as, force } = record;
+      const { path, as, consent } = record;
       return {
         name: path,
         delivered: `The secret is in ${path}, readable by you alone.`,
         proof: "written and synced",
-        option: { kind: "file", path, as, force },
+        option: { kind: "file", path, as, consent },
         leavesTrace: true,
       };
     }
-    case "profile":
+    case "profile": {
+      const { name, profileId, own, consent } = record;
       return {
-        name: `profile ${record.name}`,
-        delivered: `The secret is the credential of profile ${record.name} now.`,
+        name: `profile ${name}`,
+        delivered: `The secret is the credential of profile ${name} now.`,
         proof: "stored",
-        option: { kind: "profile", name: record.name },
+        option: { kind: "profile", name, profileId, own, consent },
         leavesTrace: true,
       };
+    }
     case "store": {
-      const { to, facts, proof } = record;
+      const { to, facts, consent } = record;
       return {
         name: to,
         delivered: `The secret is in ${to}.`,
         proof: storeProof(to),
-        option: { kind: "store", to, before: { facts, proof } },
+        option: { kind: "store", to, facts, consent },
         leavesTrace: false,
       };
     }
@@ -189,11 +209,26 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);
 }
 
+/** What is at a destination now, as the field that a secret is stored in. */
+export type Found =
+  | { readonly is: "absent"; readonly version?: string | undefined }
+  | (FoundThing & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
+  /** Something that cannot be read back: its version alone distinguishes it. */
+  | (FoundThing & { readonly is: "hidden"; readonly version: string });
+
+interface FoundThing {
+  /** The client or key that a profile's credential is of, as far as the profile says it. */
+  readonly of?: string | undefined;
+}
+
+/** Decides whether what was found may be replaced. @throws Failure if it may not */
+export type MayReplace = (at: SingleRecord, found: Found) => Promise<void>;
+
 /** What a delivery works with. */
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
-  /** The other destinations of the same secret. */
-  readonly beside?: readonly DestinationProgress[];
+  /** Asked about what is there at the moment of the write. */
+  readonly may: MayReplace;
   /** Puts what a later process must know into the journal, before and after each step that it could not see otherwise. */
   readonly record: (record: R) => Promise<void>;
 }
@@ -203,8 +238,55 @@ export interface Preparation {
   readonly before?: DestinationRecord | null;
   /** The secret exists and is safe: what cannot be made ready now is found out when it is delivered. */
   readonly isKept?: boolean;
-  /** The other destinations of the same secret. */
-  readonly beside?: readonly DestinationProgress[];
+  /** Asked about what is there now: a refusal comes before the request. */
+  readonly may?: MayReplace;
+}
+
+/** True of files, profiles and keychains: another machine has others of the same name. */
+export function isLocal(at: SingleRecord): boolean {
+  return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
+}
+
+/**
+ * Whether a list of destinations names this one: `file:<path>`, `profile:<name>`, the address of a store, `stdout`, or
+ * `command:<text>`. A `*` at the end stands for any rest, except of a command.
+ */
+export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefined): boolean {
+  if (allowed === undefined) return true;
+  if (at.kind === "command")
+    return allowed.some((one) => one.startsWith("command:") && isCommandOf(at, one.slice("command:".length)));
+  const name =
+    at.kind === "store"
+      ? at.to
+      : at.kind === "stdout"
+        ? "stdout"
+        : `${at.kind}:${at.kind === "file" ? at.path : at.name}`;
+  return allowed.some((one) => one === name || (one.endsWith("*") && name.startsWith(one.slice(0, -1))));
+}
+
+/** The record of a command has a mark of its text and format alone. */
+function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
+  const formats = ["raw", "line", "json", "json-string", "env"] as const;
+  return formats.some((as) => commandMark({ command, as }) === mark);
+}
+
+/** What is forgiven in a text that a person or an editor touched: one newline at its end. */
+export function withoutLastNewline(text: string): string {
+  return text.endsWith("\n") ? text.slice(0, -1) : text;
+}
+
+/** Whether what was found is what a digest or a version stands for. */
+export function isKnownAs(found: Found, known: string | undefined, digests: SecretDigests): boolean {
+  if (known === undefined || known === "" || found.is === "absent") return false;
+  return found.is === "text"
+    ? digests.fits(withoutLastNewline(found.text), known)
+    : known === `version ${found.version}`;
+}
+
+/** How what was found is recorded: nothing of what is not there. */
+export function knownAs(found: Found, digests: SecretDigests): string | undefined {
+  if (found.is === "absent") return undefined;
+  return found.is === "text" ? digests.of(withoutLastNewline(found.text)) : `version ${found.version}`;
 }
 
 /**
@@ -232,33 +314,18 @@ export interface Destination {
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
-  prepare(work: string, preparation?: Pick<Preparation, "beside">): Promise<SingleRecord>;
+  prepare(work: string, preparation?: Pick<Preparation, "may">): Promise<SingleRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
-}
-
-/** Random keys, one for each journal entry, for digests of what was delivered. They are never in the journal. */
-export interface ProofKeys {
-  /** The entry's key, made and synced if there is none. */
-  make(entry: string): Promise<Buffer>;
-  find(entry: string): Buffer | undefined;
-}
-
-/** What is known of the resource whose secret it is. */
-export interface SecretFacts {
-  readonly clientId?: string | undefined;
-  /** Resource id, for access keys. */
-  readonly id?: string | undefined;
 }
 
 /** A destination as a later process finds it by its record. */
 export interface RememberedDestination {
   /**
-   * Completes a delivery that a crash interrupted: a file that was written whole gets its name now.
-   * @param facts what the service says of the resource; a profile holds the secret if it holds this id with it
-   * @returns true if the secret is safe there
+   * Whether what was delivered is there: read and recognized. A file that was written whole and that a crash left without
+   * its name gets it now, if `may` allows that.
    * @throws Failure if the secret is there and its name cannot be given: it is not lost, and must not be replaced
    */
-  completeDelivery(facts: SecretFacts): Promise<boolean>;
+  completeDelivery(may: MayReplace): Promise<boolean>;
   /**
    * Removes what was reserved by a process that has ended, if it holds no whole secret or is only a second name of the
    * finished file. Safe to repeat.

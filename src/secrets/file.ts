@@ -13,17 +13,23 @@ import {
 } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { Failure } from "../errors.ts";
-import { causeOf, describeError, fileFailure, systemError } from "../disk/error-words.ts";
+import { causeOf, describeError, fileFailure, isThereAlready, systemError } from "../disk/error-words.ts";
 import { isAmong, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
-import type {
-  Delivery,
-  OneTimeSecret,
-  ProofKeys,
-  RecordOf,
-  RememberedDestination,
-  SingleDestinationPlace,
-  SingleRecord,
+import type { SecretDigests } from "../journal/keys.ts";
+import {
+  type Consented,
+  type Delivery,
+  type Found,
+  isKnownAs,
+  knownAs,
+  type MayReplace,
+  type OneTimeSecret,
+  type RecordOf,
+  type RememberedDestination,
+  type SingleDestinationPlace,
+  type SingleRecord,
+  withoutLastNewline,
 } from "./destination.ts";
 import {
   contentOf,
@@ -36,14 +42,18 @@ import {
   reserveFile,
   wipe,
   reservedName,
-  holdsDelivered,
-  proofOf,
+  foundAt,
+  writeOver,
 } from "./delivered-secret.ts";
+import type { MachineId } from "./kept.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** `path` is absolute once it is a destination; `force` lets it replace a plain file of that name. */
-export type FileTarget = Pick<RecordOf<"file">, "path" | "as" | "force">;
+/** `path` is absolute once it is a destination. */
+export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
+  /** What is there may be what integ delivered: that is found out when its entry is known. */
+  readonly mayBeOurs?: boolean | undefined;
+}
 
 const anotherFile: NextStep = { hint: `Name another file with ${flags.secretFile}.` };
 
@@ -82,7 +92,7 @@ function checkTarget(target: FileTarget, own: readonly string[]): void {
   }
 }
 
-function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void {
+function lookAtTarget({ path, force, consent, mayBeOurs }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
   if (isAmong(own, path)) throw refuse(path, "integ keeps its own files there");
   const folder = checkFolder(path);
@@ -91,19 +101,25 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
   if (found.isSymbolicLink()) throw refuse(path, "it is a symbolic link, and a secret is never written through one");
   if (found.isDirectory()) throw refuse(path, "it is a folder");
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
-  if (!force)
-    throw refuse(path, "the file already exists", {
-      hint: `Name another file, or add ${flags.force} to replace this one.`,
-      nextCommand: { add: [flags.force] },
-    });
+  if (force !== true && mayBeOurs !== true && consent === undefined) throw fileInTheWay(path);
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
+}
+
+/** The failure of a file that is there and that nothing says may be replaced. */
+export function fileInTheWay(path: string): Failure {
+  return refuse(path, "the file already exists", {
+    hint: `Name another file, or add ${flags.force} to replace this one.`,
+    nextCommand: { add: [flags.force] },
+  });
 }
 
 export interface FileTools {
   /** Files and folders of the program itself, which a secret must never replace. */
   readonly own?: readonly string[];
-  /** For the digest by which a later process recognizes the delivered file. */
-  readonly keys?: ProofKeys;
+  /** By which a later process recognizes the delivered file. */
+  readonly digests: SecretDigests;
+  /** The id of this machine's state folder. */
+  readonly machine: MachineId;
 }
 
 interface Reserve {
@@ -120,27 +136,36 @@ class FileDestination implements SingleDestinationPlace {
   record: RecordOf<"file">;
   /** What a finished delivery left undone behind it. */
   #untidy: Error | undefined;
+  #isConsented = false;
 
   constructor(target: FileTarget, tools: FileTools) {
     this.#target = target;
     this.#tools = tools;
-    this.record = { kind: "file", ...target };
+    const { path, as, consent } = target;
+    this.record = { kind: "file", path, as, consent };
   }
 
   async check(): Promise<RecordOf<"file">> {
     checkTarget(this.#target, this.#tools.own ?? []);
+    const { digests, machine } = this.#tools;
+    const { path, force } = this.#target;
+    // What is there at the first look is what the person saw who typed it.
+    if (force === true && !this.#isConsented)
+      this.record = { ...this.record, consent: knownAs(foundAt(path), digests) ?? this.record.consent };
+    this.#isConsented = true;
+    this.record = { ...this.record, machine: machine.find() };
     return this.record;
   }
 
-  async prepare(work: string): Promise<RecordOf<"file">> {
-    checkTarget(this.#target, this.#tools.own ?? []);
+  async prepare(work: string, { may }: { readonly may?: MayReplace } = {}): Promise<RecordOf<"file">> {
+    await this.check();
+    await may?.(this.record, foundAt(this.#target.path));
     const path = reservedName(this.#target.path, work);
     if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
       await this.release();
       this.#reserve = await this.#makeReserve(path);
     }
-    await this.#tools.keys?.make(work);
-    this.record = { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
+    this.record = { ...this.record, machine: this.#tools.machine.make(), ...this.#reserve.identity, reserved: path };
     return this.record;
   }
 
@@ -159,24 +184,31 @@ class FileDestination implements SingleDestinationPlace {
     }
   }
 
-  async deliver(secret: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
+  async deliver(secret: OneTimeSecret, { origin, record, may }: Delivery<SingleRecord>): Promise<void> {
     if (this.#reserve === undefined) throw new Error("No space could be reserved for it there.");
-    const { fd, path } = this.#reserve;
-    const text = renderSecret(secret, this.#target.as, origin);
-    const { keys } = this.#tools;
-    if (keys !== undefined) {
-      this.record = { ...this.record, proof: await proofOf(text, { entry: origin.entry, keys }) };
-      await record(this.record);
-    }
+    const { fd, path: reserved } = this.#reserve;
+    const { path, as } = this.#target;
+    const text = renderSecret(secret, as, origin);
+    this.record = { ...this.record, proof: this.#tools.digests.of(withoutLastNewline(text)) };
+    await record(this.record);
     try {
       fillReserve(fd, text);
       // With its name it has its length, too.
       fsyncSync(fd);
-      if (!isSameFile(path, identityOf(fd))) throw systemError("ENOENT", "lstat");
-      this.#untidy = await putInPlace(path, this.#target);
+      if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
+      await writeOver(path, {
+        look: async () => foundAt(path),
+        may: (found) => may(this.record, found),
+        write: async (found) => {
+          const untidy = await named(reserved, path, found);
+          if (untidy !== false) this.#untidy = untidy;
+          return untidy !== false;
+        },
+      });
     } catch (error) {
-      const { message } = fileFailure(error, "write the secret to", { path: this.#target.path });
-      throw new Failure("undelivered", message, { cause: error });
+      if (error instanceof Failure && error.kind === "conflict") throw error;
+      const { message, details } = fileFailure(error, "write the secret to", { path });
+      throw new Failure("undelivered", message, { ...details, cause: error });
     }
     closeSync(fd);
     this.#reserve = undefined;
@@ -236,23 +268,37 @@ function withoutSpace({ kind, message, details }: Failure): Failure {
  * A file as the place for a secret.
  * @param cwd makes a relative path mean the same to a later process
  */
-export function fileDestination(target: FileTarget, cwd: string, tools: FileTools = {}): SingleDestinationPlace {
+export function fileDestination(target: FileTarget, cwd: string, tools: FileTools): SingleDestinationPlace {
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
+}
+
+/** @returns false if another file got that name since nothing was found there */
+async function named(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
+  try {
+    return await putInPlace(reserved, path, found);
+  } catch (error) {
+    if (found.is === "absent" && isThereAlready(error)) return false;
+    throw error;
+  }
 }
 
 interface Remembered {
   readonly record: RecordOf<"file">;
-  readonly keys: ProofKeys | undefined;
+  readonly digests: SecretDigests;
+}
+
+function holdsDelivered(path: string, { record, digests }: Remembered): boolean {
+  return record.proof !== undefined && isKnownAs(foundAt(path), record.proof, digests);
 }
 
 /** Whether the file has its name: synced now, and the reserved name taken away. */
-function completeName({ record, keys }: Remembered): boolean {
-  const { path, reserved } = record;
-  if (!holdsDelivered(path, record, keys)) return false;
+function completeName(remembered: Remembered): boolean {
+  const { path, reserved } = remembered.record;
+  if (!holdsDelivered(path, remembered)) return false;
   try {
     // The crash may have come between the name and its sync.
     syncFolder(dirname(path));
-    if (reserved !== undefined && holdsDelivered(reserved, record, keys)) unlinkSync(reserved);
+    if (reserved !== undefined && holdsDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {
     throw fileFailure(error, "finish the delivery to", { path });
   }
@@ -260,31 +306,34 @@ function completeName({ record, keys }: Remembered): boolean {
 }
 
 /** The reserved file, opened, if it is still the remembered one: by its identity, or by what it holds. */
-function openReserved({ record, keys }: Remembered): number | undefined {
-  const { reserved, inode } = record;
+function openReserved(remembered: Remembered): number | undefined {
+  const { reserved, inode } = remembered.record;
   if (reserved === undefined || inode === undefined) return undefined;
-  if (!isSameFile(reserved, record) && !holdsDelivered(reserved, record, keys)) return undefined;
+  if (!isSameFile(reserved, remembered.record) && !holdsDelivered(reserved, remembered)) return undefined;
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
 /** Puts a secret that was written whole under its name. False if the reserve is missing, empty or cut. */
-async function completeFile(remembered: Remembered): Promise<boolean> {
-  const { record, keys } = remembered;
+async function completeFile(remembered: Remembered, may: MayReplace): Promise<boolean> {
+  const { record } = remembered;
+  const { path, reserved } = record;
   let fd: number | undefined;
   try {
     fd = openReserved(remembered);
-    if (fd === undefined || record.reserved === undefined) return false;
-    const content = contentOf(fd);
-    if (!isWholeIn(fd, content, remembered) || !holdsDelivered(record.reserved, record, keys)) return false;
-    const length = Buffer.byteLength(content);
+    if (fd === undefined || reserved === undefined || !holdsDelivered(reserved, remembered)) return false;
+    const length = Buffer.byteLength(contentOf(fd));
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
-    await putInPlace(record.reserved, record);
+    await writeOver(path, {
+      look: async () => foundAt(path),
+      may: (found) => may(record, found),
+      write: async (found) => (await named(reserved, path, found)) !== false,
+    });
     return true;
   } catch (error) {
-    const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });
+    const { kind, message } = fileFailure(error, "give the secret its name", { path });
     throw new Failure(kind, message, {
-      meaning: `The complete secret is in ${record.reserved}. Move what is in its way, then recover again.`,
+      meaning: `The complete secret is in ${reserved}. Move what is in its way, then recover again.`,
       nextCommand: shell`integ journal recover`,
       cause: error,
     });
@@ -293,14 +342,8 @@ async function completeFile(remembered: Remembered): Promise<boolean> {
   }
 }
 
-/** What was delivered is whole; without a digest of it the text itself has to show it. */
-function isWholeIn(fd: number, content: string, { record, keys }: Remembered): boolean {
-  const isKnown = record.proof !== undefined && keys?.find(record.proof.entry) !== undefined;
-  return isKnown || isWhole(content, record.as, isCut(fd));
-}
-
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
-  const { record, keys } = remembered;
+  const { record } = remembered;
   const own = reservedName(record.path, entry);
   // A replacement is admitted beside the reserve of what it replaces, and its record may name only that one.
   if (record.reserved !== own) removeUnnamed(own);
@@ -308,7 +351,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
   if (fd === undefined) return;
   try {
-    const isSecondName = holdsDelivered(record.path, record, keys);
+    const isSecondName = holdsDelivered(record.path, remembered);
     if (!isSecondName && isWhole(contentOf(fd), record.as, isCut(fd))) {
       if (!isKept) return;
       wipe(fd);
@@ -342,25 +385,21 @@ function removeUnnamed(path: string): void {
 }
 
 /** The secret, if the remembered file still holds what was delivered. */
-function reread({ record, keys }: Remembered): string | undefined {
-  if (!holdsDelivered(record.path, record, keys)) return undefined;
-  const fd = openPrivateFile(record.path);
-  try {
-    const text = contentOf(fd);
-    return isWhole(text, record.as, true) ? parseSecret(text, record.as) : undefined;
-  } finally {
-    closeSync(fd);
-  }
+function reread({ record, digests }: Remembered): string | undefined {
+  const found = foundAt(record.path);
+  return found.is === "text" && isKnownAs(found, record.proof, digests)
+    ? parseSecret(found.text, record.as)
+    : undefined;
 }
 
 /**
  * A file that a journal entry remembers. A crash may have come after its reserve was made and before the journal named
  * it: then the reserve is found by its name, and is removed if it is empty.
  */
-export function rememberedFile(record: RecordOf<"file">, keys?: ProofKeys): RememberedDestination {
-  const remembered = { record, keys };
+export function rememberedFile(record: RecordOf<"file">, digests: SecretDigests): RememberedDestination {
+  const remembered = { record, digests };
   return {
-    completeDelivery: async () => completeName(remembered) || completeFile(remembered),
+    completeDelivery: async (may) => completeName(remembered) || completeFile(remembered, may),
     removeReserve: (entry, { isKept = false } = {}) => removeReserve(remembered, entry, isKept),
     reread: async () => reread(remembered),
   };

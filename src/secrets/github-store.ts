@@ -5,6 +5,7 @@ import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
+import type { Found } from "./destination.ts";
 import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import {
   askedWait,
@@ -52,14 +53,21 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     const client = this.#client();
     await this.#repository(client);
     await this.#publicKey(client);
-    await this.#changedAt(client);
     return {};
   }
 
-  async write(text: string): Promise<void> {
+  readonly isUnreadable = true;
+
+  async look(): Promise<Found> {
+    const version = await this.#changedAt(this.#client());
+    return version === undefined ? { is: "absent" } : { is: "hidden", version };
+  }
+
+  async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     let key = await this.#publicKey(client);
     const before = await this.#changedAt(client);
+    if (before !== (over.is === "hidden" ? over.version : undefined)) return false;
     for (let attempt = 1; ; attempt += 1) {
       const response = await client.send({
         method: "PUT",
@@ -69,7 +77,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       });
       if (response.kind === "response" && (response.status === 201 || response.status === 204))
         return this.#confirm(client, response);
-      if (isUnknown(response) && (await this.#isChanged(client, before))) return;
+      if (isUnknown(response) && (await this.#isChanged(client, before))) return true;
       if (attempt < storeTries) {
         if (response.kind === "lost" || isTemporary(response)) {
           if (await client.pause(attempt, response)) continue;
@@ -85,10 +93,10 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   }
 
   /** @throws Failure if GitHub does not show the secret as changed now */
-  async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<void> {
+  async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<true> {
     const changedAt = await this.#changedAt(client);
     const writtenAt = Date.parse(headers.date ?? "");
-    if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs)) return;
+    if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs)) return true;
     throw new Failure("undelivered", `${this.name}: GitHub took the secret, and does not show it as changed.`);
   }
 

@@ -5,18 +5,19 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
-import { replaceFile } from "../disk/atomic-write.ts";
+import { createFile } from "../disk/atomic-write.ts";
 import { folderSynced, removeFile } from "../disk/write.ts";
-import { fileFailure, isMissing } from "../disk/error-words.ts";
+import { fileFailure, isMissing, isThereAlready } from "../disk/error-words.ts";
 import {
   checkPrivateFolder,
   ensurePrivateFolder,
   listFolder,
+  makeFolders,
   openPrivateFile,
   parseJson,
   readPrivateFile,
 } from "../disk/private-file.ts";
-import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
+import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
@@ -29,8 +30,6 @@ const keptSchema = () =>
     clientId: z.optional(z.string()),
     receipt: z.string(),
   });
-
-const keyBytes = 32;
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
@@ -104,60 +103,19 @@ export class Undelivered {
     });
   }
 
-  /** The entry's key for a digest of what is delivered (see `ProofKeys`); it is removed when the entry's work is over. */
-  readonly proofKeys: ProofKeys = {
-    make: async (entry) => {
-      const there = this.proofKeys.find(entry);
-      if (there) return there;
-      const key = randomBytes(keyBytes);
-      const path = this.#keyPathOf(entry);
-      try {
-        await this.#inFolder(async () =>
-          replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new`, durable: "content" }),
-        );
-        await folderSynced(this.folder);
-      } catch (error) {
-        throw fileFailure(error, "write", { path });
-      }
-      return key;
-    },
-    find: (entry) => {
-      const text = readPrivateFile(this.#keyPathOf(entry));
-      return text?.length === 2 * keyBytes ? Buffer.from(text, "hex") : undefined;
-    },
-  };
-
-  /**
-   * Writes zeros over a kept secret and removes it, and the entry's key. Safe to repeat.
-   * @param options.keepsProof the key stays
-   */
-  async destroy(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): Promise<void> {
+  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
+  async destroy(entry: string): Promise<void> {
     await this.#destroyKept(entry);
-    if (!keepsProof) this.#removeKey(entry);
   }
 
-  /**
-   * Gives back an empty reserve, and the entry's key; a kept secret stays, and its key with it. Safe to repeat.
-   * @param options.keepsProof the key stays
-   */
-  async release(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): Promise<void> {
-    const isGone = await this.#destroyKept(entry, { ifEmpty: true });
-    if (isGone && !keepsProof) this.#removeKey(entry);
+  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
+  async release(entry: string): Promise<void> {
+    await this.#destroyKept(entry, { ifEmpty: true });
   }
 
-  #removeKey(entry: string): void {
-    const path = this.#keyPathOf(entry);
-    try {
-      removeFile(path);
-    } catch (error) {
-      throw fileFailure(error, "destroy", { path });
-    }
-  }
-
-  /** @returns false if a secret stays */
-  async #destroyKept(entry: string, { ifEmpty = false } = {}): Promise<boolean> {
+  async #destroyKept(entry: string, { ifEmpty = false } = {}): Promise<void> {
     const fd = this.#open(entry);
-    if (fd === undefined) return true;
+    if (fd === undefined) return;
     const doing = "destroy";
     const isGone = this.#with(fd, { entry, doing }, () => {
       if (ifEmpty && holdsSecret(fd)) return false;
@@ -165,19 +123,17 @@ export class Undelivered {
       removeFile(this.#pathOf(entry));
       return true;
     });
-    if (!isGone) return false;
+    if (!isGone) return;
     try {
       await folderSynced(this.folder);
     } catch (error) {
       throw fileFailure(error, doing, { path: this.#pathOf(entry) });
     }
-    return true;
   }
 
-  /** Entries that space is taken for here: a secret, what was reserved for one, or the key of its digest. */
+  /** Entries that space is taken for here: a secret, or what was reserved for one. */
   rooms(): string[] {
-    const names = listFolder(this.folder).map((name) => name.replace(/\.key$/, ""));
-    return [...new Set(names)].filter((name) => entryPattern.test(name));
+    return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
 
   /** Entries that a secret is kept for. */
@@ -190,10 +146,6 @@ export class Undelivered {
   #pathOf(entry: string): string {
     if (!entryPattern.test(entry)) throw new Failure("usage", "That is not the id of a journal entry.");
     return join(this.folder, entry);
-  }
-
-  #keyPathOf(entry: string): string {
-    return `${this.#pathOf(entry)}.key`;
   }
 
   async #reserveSpace(entry: string): Promise<number> {
@@ -249,19 +201,45 @@ export class Undelivered {
   }
 }
 
+/** The random id of a machine's state folder: a path, a profile or a keychain of another machine is another one. */
+export interface MachineId {
+  /** undefined: this machine has made none yet. */
+  find(): string | undefined;
+  make(): string;
+}
+
+export function machineIdIn(stateDir: string): MachineId {
+  const path = join(stateDir, "machine");
+  const find = (): string | undefined => readPrivateFile(path)?.trim() || undefined;
+  const make = (): string => {
+    const id = randomBytes(8).toString("hex");
+    makeFolders(stateDir);
+    try {
+      createFile(path, Buffer.from(`${id}\n`));
+      return id;
+    } catch (error) {
+      const other = isThereAlready(error) ? find() : undefined;
+      if (other !== undefined) return other;
+      throw fileFailure(error, "write", { path });
+    }
+  };
+  return { find, make: () => find() ?? make() };
+}
+
 /** Where secrets of unfinished work are looked for, and kept if a destination fails. */
 export interface SecretKeeping {
-  /** Finishes a delivery that a crash interrupted. @returns true if the secret is at the destination now */
-  completeDelivery(record: SingleRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /** As `RememberedDestination`. Called by the act `overwrite` alone: it may give a file its name. */
+  completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
   /**
    * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
    * elsewhere. Safe to repeat.
    */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
+  /** The secret that a finished delivery left readable (a file, a profile, a store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
-  /** The profile of this machine that authenticates with a client or key. @param id of the key, or the client's `client_id` */
-  profileWith(id: string): Promise<RecordOf<"profile"> | undefined>;
+  readonly machine: MachineId;
+  /** Where a secret may go at all: unset limits nothing. */
+  readonly allowed?: readonly string[] | undefined;
   /** The machine and the folder where secrets are kept until they are claimed. */
   readonly place: string;
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
@@ -274,14 +252,8 @@ export interface SecretKeeping {
   isEscrowed(entry: string): boolean;
   /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;
-  /**
-   * Removes the kept copy of a secret that was delivered. Safe to repeat.
-   * @param options.keepsProof what recognises the delivered secret stays: the work that it belongs to is not over
-   */
-  destroyKept(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
-  /**
-   * Releases an empty reserve; a kept secret stays, and what recognises it. Safe to repeat.
-   * @param options.keepsProof what recognises the delivered secret stays in any case: the work that it belongs to is not over
-   */
-  release(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
+  /** Removes the kept copy of a secret, its ciphertext too. Called by the act `destroy` alone. Safe to repeat. */
+  destroyKept(entry: string): Promise<void>;
+  /** Releases an empty reserve; a kept secret stays. Safe to repeat. */
+  release(entry: string): Promise<void>;
 }

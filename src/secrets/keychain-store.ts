@@ -21,8 +21,12 @@ export const open: OpenStore = (address, { env, signal }) => {
     async write(text) {
       const answer = await keychain.set(account, text);
       if (!answer.ok) throw unusable(address, answer.why, "undelivered");
+      return true;
     },
-    read: async () => secretOf(await keychain.get(account), address),
+    async look() {
+      const text = secretOf(await keychain.get(account), address);
+      return text === undefined ? { is: "absent" } : { is: "text", text };
+    },
   };
 };
 

@@ -4,6 +4,7 @@
 import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
+import type { Found } from "./destination.ts";
 import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import { type Advice, shell, flags } from "../next-step.ts";
 
@@ -44,27 +45,30 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   /** The server itself says whether it would take the key: permissions, namespace and other managers. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
-    if (failure === undefined) {
-      await this.#held();
-      return {};
-    }
+    if (failure === undefined) return {};
     throw failure.kind === "conflict" ? new Failure("usage", failure.message, failure.details) : failure;
   }
 
-  async write(text: string): Promise<void> {
+  async look(): Promise<Found> {
+    const value = await this.#held();
+    return value === "" ? { is: "absent" } : { is: "text", text: Buffer.from(value, "base64").toString("utf8") };
+  }
+
+  /** The key's manager guards the write: what another manages is a conflict, whatever was found. */
+  async write(text: string): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#apply(text);
-      if (failure === undefined) return;
+      if (failure === undefined) return true;
       // A lost response is settled by applying it again: twice it is the same.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
-      else if ((await this.read().catch(() => undefined)) === text) return;
+      else if (await this.#has(text)) return true;
       else throw failure;
     }
   }
 
-  async read(): Promise<string | undefined> {
-    const value = await this.#held();
-    return value === "" ? undefined : Buffer.from(value, "base64").toString("utf8");
+  async #has(text: string): Promise<boolean> {
+    const found = await this.look().catch(() => undefined);
+    return found?.is === "text" && found.text === text;
   }
 
   /** What the key has, in base64; empty if there is none. */

@@ -1,20 +1,38 @@
 // `--secret-profile`: the secret becomes an existing profile's credential.
 import { Failure } from "../errors.ts";
+import { createHash } from "node:crypto";
+import type { SecretDigests } from "../journal/keys.ts";
 import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileStores } from "../profiles/configure.ts";
-import { oauthOf, type Profile } from "../profiles/profile.ts";
-import type { ProfileStore } from "../profiles/store.ts";
-import type { Issuer, OneTimeSecret, RecordOf, RememberedDestination, SingleDestinationPlace } from "./destination.ts";
+import type { Credentials } from "../profiles/credentials.ts";
+import { oauthOf, type Profile, secretSourceOf } from "../profiles/profile.ts";
+import { writeOver } from "./delivered-secret.ts";
+import {
+  type Delivery,
+  type DestinationOption,
+  type Found,
+  isKnownAs,
+  type Issuer,
+  knownAs,
+  type MayReplace,
+  type OneTimeSecret,
+  type RecordOf,
+  type RememberedDestination,
+  type SingleDestinationPlace,
+  type SingleRecord,
+} from "./destination.ts";
+import type { MachineId } from "./kept.ts";
 import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
-export interface ProfileTarget {
-  readonly name: string;
+export interface ProfileTarget extends Omit<Extract<DestinationOption, { kind: "profile" }>, "kind"> {
   /** What will come, if it is known: an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
 }
 
 export interface ProfileTools {
   readonly stores: ProfileStores;
+  readonly digests: SecretDigests;
+  readonly machine: MachineId;
   readonly issuedBy?: Issuer;
   readonly note?: (text: string) => void;
 }
@@ -72,53 +90,112 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
   };
 }
 
+/** What is the profile's credential now: its secret, or a version of what only a command prints. */
+async function foundIn({ credential, ...profile }: Profile, credentials: Credentials): Promise<Found> {
+  if (credential === null) return { is: "absent" };
+  const of = credential.kind === "client_credentials" ? credential.client_id : credential.key_id;
+  const source = secretSourceOf(credential);
+  if (source.from === "command")
+    return { is: "hidden", version: createHash("sha256").update(source.command).digest("hex").slice(0, 16), of };
+  try {
+    return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
+  } catch (error) {
+    // Damaged or missing, it still is what someone put there.
+    if (error instanceof Failure && error.kind === "auth") return { is: "hidden", version: source.ref, of };
+    throw error;
+  }
+}
+
 /** A stored profile as the place for a secret. */
-export function profileDestination({ name, yields }: ProfileTarget, tools: ProfileTools): SingleDestinationPlace {
-  const { stores, note } = tools;
-  let prepared: string | undefined;
-  const recordOf = (profileId = ""): RecordOf<"profile"> => ({ kind: "profile", name, profileId });
-  return {
-    isStdout: false,
-    record: recordOf(stores.store.get(name)?.id),
-    async check() {
-      return recordOf(checkedProfile(name, yields, tools).id);
-    },
-    async prepare() {
-      const { id } = checkedProfile(name, yields, tools);
-      await stores.credentials.tryOut();
-      prepared = id;
-      return recordOf(id);
-    },
-    async deliver(secret) {
-      try {
-        const profile = checkedProfile(name, secret.kind, tools);
-        if (prepared !== undefined && profile.id !== prepared) throw refuse(name, "it is another profile now");
-        const { notes } = await editProfile(stores, name, { credential: credentialFor(profile, secret) });
-        for (const text of notes) note?.(text);
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        throw new Failure("undelivered", error.message, error.details);
-      }
-    },
-    async release() {},
-  };
+export function profileDestination(target: ProfileTarget, tools: ProfileTools): SingleDestinationPlace {
+  return new ProfileDestination(target, tools);
+}
+
+class ProfileDestination implements SingleDestinationPlace {
+  readonly isStdout = false;
+  readonly #target: ProfileTarget;
+  readonly #tools: ProfileTools;
+  #isConsented = false;
+  record: RecordOf<"profile">;
+
+  constructor(target: ProfileTarget, tools: ProfileTools) {
+    const { name, profileId = tools.stores.store.get(name)?.id ?? "", own, consent } = target;
+    this.#target = target;
+    this.#tools = tools;
+    this.record = { kind: "profile", name, profileId, own, consent };
+  }
+
+  async check(): Promise<RecordOf<"profile">> {
+    await this.#checked(this.#target.yields);
+    return this.record;
+  }
+
+  async prepare(_work: string, { may }: { readonly may?: MayReplace } = {}): Promise<RecordOf<"profile">> {
+    const { stores, machine } = this.#tools;
+    const profile = await this.#checked(this.#target.yields);
+    await may?.(this.record, await foundIn(profile, stores.credentials));
+    await stores.credentials.tryOut();
+    this.record = { ...this.record, machine: machine.make() };
+    return this.record;
+  }
+
+  /** The profile that is meant, with the consent to replace what is its credential at the first look. */
+  async #checked(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
+    const { name, profileId, force } = this.#target;
+    const { stores, digests, machine } = this.#tools;
+    const profile = checkedProfile(name, yields, this.#tools);
+    if (profile.id !== (profileId ?? (this.record.profileId || profile.id)))
+      throw refuse(name, "it is another profile than the one that was asked for");
+    this.record = { ...this.record, profileId: profile.id, machine: machine.find() };
+    if (force === true && !this.#isConsented)
+      this.record = { ...this.record, consent: knownAs(await foundIn(profile, stores.credentials), digests) };
+    this.#isConsented = true;
+    return profile;
+  }
+
+  async deliver(secret: OneTimeSecret, { record, may }: Delivery<SingleRecord>): Promise<void> {
+    const { stores, digests, note } = this.#tools;
+    const { name } = this.#target;
+    try {
+      let profile = await this.#checked(secret.kind);
+      this.record = { ...this.record, proof: digests.of(secret.secret) };
+      await record(this.record);
+      await writeOver(`profile ${name}`, {
+        look: async () => foundIn((profile = await this.#checked(secret.kind)), stores.credentials),
+        may: (found) => may(this.record, found),
+        write: async () => {
+          try {
+            const credential = credentialFor(profile, secret);
+            const { notes } = await editProfile(stores, name, { credential }, { over: profile.credential });
+            for (const text of notes) note?.(text);
+            return true;
+          } catch (error) {
+            if (error instanceof Failure && error.kind === "conflict") return false;
+            throw error;
+          }
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure(error.kind === "conflict" ? "conflict" : "undelivered", error.message, error.details);
+    }
+  }
+
+  async release(): Promise<void> {}
 }
 
 /** A profile that a journal entry remembers. */
 export function rememberedProfile(
-  record: RecordOf<"profile">,
-  store: () => Promise<ProfileStore>,
+  { name, profileId, proof }: RecordOf<"profile">,
+  { stores, digests }: { readonly stores: () => Promise<ProfileStores>; readonly digests: SecretDigests },
 ): RememberedDestination {
-  return {
-    async completeDelivery(facts) {
-      const profile = (await store()).get(record.name);
-      if (profile?.id !== record.profileId || profile.credential === null) return false;
-      const { credential } = profile;
-      if (credential.kind === "client_credentials")
-        return facts.clientId !== undefined && credential.client_id === facts.clientId;
-      return facts.id !== undefined && credential.key_id === facts.id;
-    },
-    removeReserve: () => {},
-    reread: async () => undefined,
+  const found = async (): Promise<string | undefined> => {
+    if (proof === undefined) return undefined;
+    const { store, credentials } = await stores();
+    const profile = store.get(name);
+    if (profile === undefined || profile.id !== profileId) return undefined;
+    const here = await foundIn(profile, credentials);
+    return here.is === "text" && isKnownAs(here, proof, digests) ? here.text : undefined;
   };
+  return { completeDelivery: async () => (await found()) !== undefined, removeReserve: () => {}, reread: found };
 }

@@ -2,13 +2,13 @@
 // loaded when it is asked for, before anything is sent.
 import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileStores } from "../profiles/configure.ts";
-import type { ProfileStore } from "../profiles/store.ts";
+import type { SecretDigests } from "../journal/keys.ts";
 import type { CommandTools } from "./command.ts";
 import {
+  type Consented,
   describeDestination,
   type Destination,
   type DestinationOption,
-  type ProofKeys,
   type RememberedDestination,
   type SecretOptions,
   type SingleDestinationPlace,
@@ -16,6 +16,7 @@ import {
   storeKinds,
   type StoreScheme,
 } from "./destination.ts";
+import type { MachineId } from "./kept.ts";
 import type { ProfileTools } from "./profile.ts";
 import type { OutputTools } from "./stdout.ts";
 import type { OpenStore, StoreTarget, StoreTools } from "./store.ts";
@@ -31,7 +32,8 @@ export interface DestinationTools
   /** Files and folders of the program itself: no secret replaces the journal. */
   readonly own?: readonly string[];
   /** For the digest of what was delivered. */
-  readonly keys?: ProofKeys;
+  readonly digests: SecretDigests;
+  readonly machine: MachineId;
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
   /** The stored profiles and credentials; asked for only by `--secret-profile`. */
@@ -46,14 +48,8 @@ const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenSt
   keychain: () => import("./keychain-store.ts"),
 };
 
-type StoreOpening = StoreTools & Pick<DestinationTools, "keys">;
-
 /** @throws Failure `usage` if no store has that address */
-async function openStore(
-  to: string,
-  { keys, ...tools }: StoreOpening,
-  before?: StoreTarget["before"],
-): Promise<StoreTarget> {
+async function openStore(to: string, tools: StoreTools): Promise<StoreTarget> {
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
     const forms = Object.values(storeKinds).map(({ form }) => form);
@@ -63,24 +59,23 @@ async function openStore(
     });
   }
   const { open } = await stores[scheme]();
-  return { scheme, store: open(to.slice(scheme.length + 1), tools), before, keys };
+  return { scheme, store: open(to.slice(scheme.length + 1), tools) };
 }
 
 function checkTogether({ to, as, force = false, remembered }: SecretOptions): void {
-  const hasFile = to.some(({ kind }) => kind === "file") || remembered !== undefined;
   if (as !== undefined)
     throw new Failure(
       "usage",
       `${flags.secretFormat} and ${flags.secretEnv} are for ${flags.secretFile} and ${flags.secretCommand}.`,
     );
-  if (force && !hasFile)
-    throw new Failure(
-      "usage",
-      `${flags.force} lets ${flags.secretFile} replace an existing file, and no ${flags.secretFile} is given.`,
-      {
-        hint: `Add ${flags.secretFile} <path>, or leave ${flags.force} out.`,
-      },
-    );
+  if (!force || remembered !== undefined || to.some(({ kind }) => kind !== "command")) return;
+  throw new Failure(
+    "usage",
+    `${flags.force} replaces what is at a destination, and none is given that can have something.`,
+    {
+      hint: `Add ${flags.secretFile} <path> or another destination, or leave ${flags.force} out.`,
+    },
+  );
 }
 
 /**
@@ -111,29 +106,29 @@ function unnamedCommand(record: SingleRecord): SingleDestinationPlace {
 
 async function singleDestination(
   option: DestinationOption,
-  { force = false, commandLimitMs, yields }: SecretOptions,
+  { force, mayBeOurs, commandLimitMs, yields }: SecretOptions,
   tools: DestinationTools,
 ): Promise<SingleDestinationPlace> {
+  const consented: Consented = option.kind === "command" ? {} : option;
+  const consent = { consent: consented.consent, force: force === true || consented.force === true };
   switch (option.kind) {
     case "file": {
       checkFileName(option.path);
       const { fileDestination } = await import("./file.ts");
-      return fileDestination(
-        { path: option.path, as: option.as ?? "raw", force: force || option.force === true },
-        tools.cwd,
-        tools,
-      );
+      return fileDestination({ path: option.path, as: option.as ?? "raw", mayBeOurs, ...consent }, tools.cwd, tools);
     }
     case "command":
       return (await import("./command.ts")).commandDestination(option, { ...tools, commandLimitMs });
     case "profile": {
       if (option.name === "") throw new Failure("usage", `${flags.secretProfile} names no profile.`);
-      const { issuedBy, note } = tools;
       const { profileDestination } = await import("./profile.ts");
-      return profileDestination({ name: option.name, yields }, { stores: await tools.profiles(), issuedBy, note });
+      return profileDestination({ ...option, ...consent, yields }, { ...tools, stores: await tools.profiles() });
     }
-    case "store":
-      return (await import("./store.ts")).storeDestination(await openStore(option.to, tools, option.before));
+    case "store": {
+      const { facts } = option;
+      const { storeDestination } = await import("./store.ts");
+      return storeDestination({ ...(await openStore(option.to, tools)), facts, ...consent }, tools);
+    }
   }
 }
 
@@ -152,21 +147,16 @@ const untraced: RememberedDestination = {
   reread: async () => undefined,
 };
 
-/**
- * The destination that a journal entry remembers.
- * @param from.profiles the stored profiles; asked for only if a profile was the destination
- * @param from.keys for a digest of what was delivered
- */
+/** The destination that a journal entry remembers. */
 export async function rememberedDestination(
   record: SingleRecord,
-  { profiles, ...tools }: StoreOpening & { readonly profiles: () => Promise<ProfileStore> },
+  tools: StoreTools & Pick<DestinationTools, "digests" | "profiles">,
 ): Promise<RememberedDestination> {
-  if (record.kind === "file") return (await import("./file.ts")).rememberedFile(record, tools.keys);
-  if (record.kind === "profile") return (await import("./profile.ts")).rememberedProfile(record, profiles);
+  const { digests, profiles } = tools;
+  if (record.kind === "file") return (await import("./file.ts")).rememberedFile(record, digests);
+  if (record.kind === "profile")
+    return (await import("./profile.ts")).rememberedProfile(record, { stores: profiles, digests });
   if (record.kind === "store")
-    return (await import("./store.ts")).rememberedStore(record, {
-      open: () => openStore(record.to, tools, record),
-      keys: tools.keys,
-    });
+    return (await import("./store.ts")).rememberedStore(record, { open: () => openStore(record.to, tools), digests });
   return untraced;
 }

@@ -43,7 +43,7 @@ class SeveralDestinations implements Destination {
 
   async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
     this.#adopt(preparation);
-    return this.#each(preparation, (destination, beside) => destination.prepare(work, { beside }));
+    return this.#each(preparation, (destination) => destination.prepare(work, preparation));
   }
 
   /** What an earlier process delivered, or this one since it was asked for, is not touched again. */
@@ -59,11 +59,11 @@ class SeveralDestinations implements Destination {
 
   async #each(
     { isKept = false }: Preparation,
-    step: (destination: SingleDestinationPlace, beside: readonly DestinationProgress[]) => Promise<SingleRecord>,
+    step: (destination: SingleDestinationPlace) => Promise<SingleRecord>,
   ): Promise<RecordOf<"several">> {
     for (const part of this.#missing()) {
       try {
-        part.at = await step(part.destination, this.#beside(part));
+        part.at = await step(part.destination);
       } catch (error) {
         // A secret that is safe is delivered if it can be: this one says why not when its turn comes.
         if (!isKept || !(error instanceof Failure)) throw error;
@@ -72,15 +72,11 @@ class SeveralDestinations implements Destination {
     return this.record;
   }
 
-  #beside(part: Part): readonly DestinationProgress[] {
-    return this.#parts.filter((other) => other !== part);
-  }
-
   *#missing(): Generator<Part & { readonly destination: SingleDestinationPlace }> {
     for (const part of this.#parts) if (part.state !== "delivered" && hasDestination(part)) yield part;
   }
 
-  async deliver(secret: OneTimeSecret, { origin, record }: Delivery): Promise<void> {
+  async deliver(secret: OneTimeSecret, { origin, record, may }: Delivery): Promise<void> {
     const refusals: { readonly name: string; readonly error: Failure }[] = [];
     for (const part of this.#missing()) {
       const recordPart = async (at: SingleRecord): Promise<void> => {
@@ -89,9 +85,9 @@ class SeveralDestinations implements Destination {
       };
       try {
         // Made ready again: if that fails, the others still get it.
-        const beside = this.#beside(part);
-        part.at = await part.destination.prepare(origin.entry, { beside });
-        await part.destination.deliver(secret, { origin, beside, record: recordPart });
+        part.at = await part.destination.prepare(origin.entry);
+        await part.destination.deliver(secret, { origin, may, record: recordPart });
+        part.at = part.destination.record;
         part.state = "delivered";
       } catch (error) {
         if (!(error instanceof Failure)) throw error;

@@ -4,30 +4,30 @@ import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import type { Environment } from "../profiles/resolution.ts";
-import { isDelivered, isSameSecret, proofOf } from "./delivered-secret.ts";
-import type {
-  Delivery,
-  DestinationProgress,
-  OneTimeSecret,
-  Preparation,
-  ProofKeys,
-  RecordOf,
-  RememberedDestination,
-  SingleDestinationPlace,
-  SingleRecord,
+import type { SecretDigests } from "../journal/keys.ts";
+import { isSameSecret, writeOver } from "./delivered-secret.ts";
+import {
+  type Delivery,
+  type DestinationOption,
+  type Found,
+  isKnownAs,
+  knownAs,
+  type MayReplace,
+  type OneTimeSecret,
+  type RecordOf,
+  type RememberedDestination,
+  type SingleDestinationPlace,
+  type SingleRecord,
 } from "./destination.ts";
+import type { MachineId } from "./kept.ts";
 import { renderSecret } from "./secret-format.ts";
 
 /** What a later process must know of a place besides its address. It is in the journal: no secret, no token. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
-/** Another destination of the same secret in the same kind of store: what its write changes is integ's own change. */
-export interface StoreNeighbour extends Pick<DestinationProgress, "state"> {
-  readonly address: string;
-  readonly facts: StoreFacts;
-}
-
 export interface Store {
+  /** Nobody can read it back (GitHub): what is there is known by its version alone. */
+  readonly isUnreadable?: boolean;
   /** The address in its normal form (what follows `<scheme>:`): the same place has the same text. */
   readonly address: string;
   /**
@@ -38,24 +38,18 @@ export interface Store {
   check(): Promise<StoreFacts>;
   /**
    * Asks the store whether a write will succeed; writes nothing.
-   * @param facts those of `check`, and those of an earlier `prepare` if the write is still to be based on what it saw
-   * @param beside what the same delivery writes there too
-   * @returns facts to add, such as the version that is there now
+   * @returns facts to add, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
-  prepare(facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts>;
+  prepare(facts: StoreFacts): Promise<StoreFacts>;
+  /** What is there now. What cannot be read back is `hidden` behind its version. */
+  look(facts: StoreFacts): Promise<Found>;
   /**
-   * Facts to change because of what the same delivery wrote there meanwhile. Absent if no write of it can change anything
-   * for another.
+   * Writes exactly this text over what was found, and returns when the store has it. A lost response is settled here if
+   * reading can say.
+   * @returns false if something else is there by now: nothing was overwritten
    */
-  rebase?(text: string, facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts>;
-  /**
-   * Writes exactly this text, and returns when the store has it. A lost response is settled here if reading can say.
-   * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
-   */
-  write(text: string, facts: StoreFacts): Promise<void>;
-  /** What is there; undefined: nothing. Absent if the store cannot be read. */
-  read?(facts: StoreFacts): Promise<string | undefined>;
+  write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
 }
 
 /** Opens integ's own HTTP client. @param choice.ca certificates (PEM) of the only authorities that are trusted */
@@ -91,77 +85,87 @@ export abstract class AddressedStore<Address> {
   }
 }
 
-export interface StoreTarget {
+export interface StoreTarget extends Omit<Extract<DestinationOption, { kind: "store" }>, "kind" | "to"> {
   readonly scheme: string;
   readonly store: Store;
-  /** What the journal remembers of an earlier process. */
-  readonly before?: Pick<RecordOf<"store">, "facts" | "proof"> | undefined;
-  readonly keys?: ProofKeys | undefined;
+}
+
+export interface StoreKnowledge {
+  readonly digests: SecretDigests;
+  readonly machine: MachineId;
 }
 
 class StoreDestination implements SingleDestinationPlace {
   readonly isStdout = false;
   record: RecordOf<"store">;
   readonly #target: StoreTarget;
-  /**
-   * The write is based on what was seen there: in this process, or by one that may have written. What another changed
-   * since then is not overwritten.
-   */
-  #isBased: boolean;
+  readonly #knowledge: StoreKnowledge;
+  #isConsented = false;
 
-  constructor(target: StoreTarget) {
-    const { scheme, store, before } = target;
+  constructor(target: StoreTarget, knowledge: StoreKnowledge) {
+    const { scheme, store, facts = {}, consent } = target;
     this.#target = target;
-    this.#isBased = before?.proof !== undefined;
-    this.record = { facts: {}, ...before, kind: "store", to: `${scheme}:${store.address}` };
+    this.#knowledge = knowledge;
+    this.record = { kind: "store", to: `${scheme}:${store.address}`, facts, consent };
+  }
+
+  /** Only a keychain is on one machine. */
+  get #isLocal(): boolean {
+    return this.#target.scheme === "keychain";
   }
 
   async check(): Promise<RecordOf<"store">> {
-    this.#learn({ ...this.record.facts, ...(await checkedFacts(this.#target, this.record)) });
+    this.#learn(await checkedFacts(this.#target, this.record));
+    if (this.#isLocal) this.record = { ...this.record, machine: this.#knowledge.machine.find() };
     return this.record;
   }
 
-  async prepare(_work: string, { beside }: Pick<Preparation, "beside"> = {}): Promise<RecordOf<"store">> {
-    const place = await checkedFacts(this.#target, this.record);
-    const known = this.#isBased ? { ...this.record.facts, ...place } : place;
-    this.#learn({ ...known, ...(await this.#target.store.prepare(known, this.#neighbours(beside))) });
-    this.#isBased = true;
+  async prepare(_work: string, { may }: { readonly may?: MayReplace } = {}): Promise<RecordOf<"store">> {
+    const { store, force } = this.#target;
+    await this.check();
+    this.#learn(await store.prepare(this.record.facts));
+    const found = may || force === true ? await store.look(this.record.facts) : undefined;
+    if (found && force === true && !this.#isConsented)
+      this.record = { ...this.record, consent: knownAs(found, this.#knowledge.digests) };
+    this.#isConsented = true;
+    if (found) await may?.(this.record, found);
+    if (this.#isLocal) this.record = { ...this.record, machine: this.#knowledge.machine.make() };
     return this.record;
-  }
-
-  #neighbours(beside: readonly DestinationProgress[] = []): StoreNeighbour[] {
-    const start = `${this.#target.scheme}:`;
-    return beside.flatMap(({ state, at }) =>
-      at.kind === "store" && at.to.startsWith(start)
-        ? [{ state, address: at.to.slice(start.length), facts: at.facts }]
-        : [],
-    );
   }
 
   #learn(facts: StoreFacts): void {
-    this.record = { ...this.record, facts };
+    this.record = { ...this.record, facts: { ...this.record.facts, ...facts } };
   }
 
-  async deliver(brought: OneTimeSecret, { origin, beside, record }: Delivery<SingleRecord>): Promise<void> {
-    const { store, keys } = this.#target;
+  async deliver(brought: OneTimeSecret, { origin, record, may }: Delivery<SingleRecord>): Promise<void> {
+    const { store } = this.#target;
+    const { digests } = this.#knowledge;
     const secret = renderSecret(brought, "raw", origin);
-    const { to } = this.record;
+    const { to, facts } = this.record;
+    const note = async (proof: string): Promise<void> => {
+      this.record = { ...this.record, proof };
+      await record(this.record);
+    };
+    let read: Found;
     try {
-      const changed = await store.rebase?.(secret, this.record.facts, this.#neighbours(beside));
-      this.#learn({ ...this.record.facts, ...changed });
-      const { facts } = this.record;
-      if (keys !== undefined) {
-        this.record = { ...this.record, proof: await proofOf(secret, { entry: origin.entry, keys }) };
-        await record(this.record);
-      }
-      await store.write(secret, facts);
-      if (store.read === undefined) return;
-      const found = await store.read(facts);
-      if (found !== undefined && isSameSecret(Buffer.from(found), Buffer.from(secret))) return;
+      await writeOver(to, {
+        look: () => store.look(facts),
+        may: async (found) => {
+          await may(this.record, found);
+          // Of what cannot be read only this says, after a crash, that the change may be integ's own.
+          await note(
+            store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
+          );
+        },
+        write: (found) => store.write(secret, facts, found),
+      });
+      read = await store.look(facts);
+      if (read.is === "hidden") return await note(knownAs(read, digests)!);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind === "conflict" ? "conflict" : "undelivered", error.message, error.details);
     }
+    if (read.is === "text" && isSameSecret(Buffer.from(read.text), Buffer.from(secret))) return;
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
   }
 
@@ -182,25 +186,28 @@ async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"sto
   });
 }
 
-export function storeDestination(target: StoreTarget): SingleDestinationPlace {
-  return new StoreDestination(target);
+export function storeDestination(target: StoreTarget, knowledge: StoreKnowledge): SingleDestinationPlace {
+  return new StoreDestination(target, knowledge);
 }
 
-/** A store that a journal entry remembers. @param open throws if the store cannot be asked */
+/** A store that a journal entry remembers. @param how.open throws if the store cannot be asked */
 export function rememberedStore(
   record: RecordOf<"store">,
-  { open, keys }: { readonly open: () => Promise<StoreTarget>; readonly keys: ProofKeys | undefined },
+  { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },
 ): RememberedDestination {
-  const found = async (): Promise<string | undefined> => {
-    // Nothing was written before the digest was in the journal.
+  const seen = async (): Promise<Found | undefined> => {
+    // Nothing was written before the proof was in the journal.
     if (record.proof === undefined) return undefined;
     const target = await open();
-    const text = await target.store.read?.({ ...record.facts, ...(await checkedFacts(target, record)) });
-    return text !== undefined && isDelivered(text, record.proof, keys) === true ? text : undefined;
+    const found = await target.store.look({ ...record.facts, ...(await checkedFacts(target, record)) });
+    return isKnownAs(found, record.proof, digests) ? found : undefined;
   };
   return {
-    completeDelivery: async () => (await found()) !== undefined,
+    completeDelivery: async () => (await seen()) !== undefined,
     removeReserve: () => {},
-    reread: found,
+    reread: async () => {
+      const found = await seen();
+      return found?.is === "text" ? found.text : undefined;
+    },
   };
 }

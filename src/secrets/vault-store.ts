@@ -7,14 +7,8 @@ import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/resolution.ts";
-import {
-  AddressedStore,
-  type OpenHttp,
-  type OpenStore,
-  type Store,
-  type StoreFacts,
-  type StoreNeighbour,
-} from "./store.ts";
+import type { Found } from "./destination.ts";
+import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 
 const exampleAddress = "https://vault.example.com:8200";
@@ -47,47 +41,32 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return { server: baseUrl, namespace: namespace ?? "root" };
   }
 
-  async prepare(facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts> {
+  async prepare(facts: StoreFacts): Promise<StoreFacts> {
     const client = this.#client();
     const mount = await this.#mount(client);
     const at = { ...facts, mount };
     const capabilities = await this.#capabilities(client, at);
     this.#needs("read", capabilities, at);
     const current = await this.#current(client, at);
-    const version = facts.version ?? String(current.version);
     // A patch sends one field; other fields never leave the server.
-    const method = current.fields !== undefined && capabilities.includes("patch") ? "patch" : "replace";
-    const needed = method === "patch" ? "patch" : current.version === 0 ? "create" : "update";
-    this.#needs(needed, capabilities, at);
-    // Of several fields the first write creates the secret, and the next ones change it.
-    if (needed === "create" && this.#atSamePath(at, beside).length > 0 && !capabilities.includes("patch"))
-      this.#needs("update", capabilities, at);
-    this.#refuseOtherTypes(current, method);
-    return { mount, version, method };
+    const patches = capabilities.includes("patch");
+    for (const needed of current.fields !== undefined && patches
+      ? ["patch"]
+      : current.version === 0
+        ? ["create"]
+        : ["update"])
+      this.#needs(needed, capabilities, at);
+    const method = patches ? "patch" : "replace";
+    this.#refuseOtherTypes(current, methodFor(current, method));
+    return { mount, method };
   }
 
-  /**
-   * A write that names version n makes version n + 1 and no other: what the same delivery wrote to other fields of the
-   * secret is the base of this one, and whatever else came between is not.
-   */
-  async rebase(text: string, facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts> {
-    const own = this.#atSamePath(facts, beside);
-    const hasUncertain = own.some(({ state }) => state !== "delivered");
-    const held = hasUncertain ? (await this.#current(this.#client(), facts)).fields : undefined;
-    const written = own.filter(
-      ({ state, address }) => state === "delivered" || fieldOf(held, addressIn(address).field) === text,
-    );
-    const bases = new Set(written.map(({ facts: { version } }) => version));
-    let version = facts.version ?? "";
-    while (bases.has(version)) version = String(Number(version) + 1);
-    return { version };
-  }
-
-  #atSamePath({ server, namespace }: StoreFacts, beside: readonly StoreNeighbour[]): readonly StoreNeighbour[] {
-    return beside.filter(
-      ({ address, facts }) =>
-        addressIn(address).path === this.at.path && facts.server === server && facts.namespace === namespace,
-    );
+  async look(facts: StoreFacts): Promise<Found> {
+    const current = await this.#current(this.#client(), facts);
+    this.#refuseOtherTypes(current, "patch");
+    const text = fieldOf(current.fields, this.at.field);
+    const version = String(current.version);
+    return typeof text === "string" ? { is: "text", text, version } : { is: "absent", version };
   }
 
   /** @throws Failure `auth` if the token's policies do not give it the capability */
@@ -99,69 +78,36 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** One write after the other: what this process wrote there for another entry is no one else's change. */
-  write(text: string, facts: StoreFacts): Promise<void> {
-    const { server = "", namespace = "" } = facts;
-    const own = ownWritesAt(this.tools.http, JSON.stringify([server, namespace, this.at.path]));
-    const turn = own.turn.then(async () => this.#writeOver(text, await this.#onOwnWrites(facts, own), own));
-    own.turn = turn.catch(() => {});
-    return turn;
-  }
-
-  /** The facts for a write over what this process itself has written there since they were learned. */
-  async #onOwnWrites(facts: StoreFacts, { bases }: OwnWrites): Promise<StoreFacts> {
-    let { version = "" } = facts;
-    while (bases.has(version)) version = String(Number(version) + 1);
-    if (version === facts.version) return facts;
-    return { ...facts, version, ...(await this.prepare({ ...facts, version }, [])) };
-  }
-
-  async #writeOver(text: string, facts: StoreFacts, { bases }: OwnWrites): Promise<void> {
+  /** Every write names the version that was looked at (`cas`); `absent` has one too: other fields may be there. */
+  async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
-    const { version = "" } = facts;
+    const version = Number(over.version);
+    const isSame = (now: Current): boolean => now.version === version;
     for (let attempt = 1; ; attempt += 1) {
-      const fields = facts.method === "patch" ? {} : await this.#otherFields(client, facts, text);
-      if (fields === "written") return void bases.add(version);
+      // A patch over a text needs nothing of what is beside it.
+      const isPatched = facts.method === "patch" && over.is === "text";
+      const before = isPatched ? undefined : await this.#current(client, facts);
+      if (before && fieldOf(before.fields, this.at.field) === text) return true;
+      if (before && !isSame(before)) return false;
+      const method = before ? methodFor(before, facts.method) : "patch";
+      if (before) this.#refuseOtherTypes(before, method);
+      const data = { ...(method === "patch" ? {} : before?.fields), [this.at.field]: text };
       const response = await client.send({
-        method: facts.method === "patch" ? "PATCH" : "POST",
+        method: method === "patch" ? "PATCH" : "POST",
         path: this.#dataPath(facts),
-        contentType: facts.method === "patch" ? "application/merge-patch+json" : undefined,
-        body: { options: { cas: Number(version) }, data: { ...fields, [this.at.field]: text } },
+        contentType: method === "patch" ? "application/merge-patch+json" : undefined,
+        body: { options: { cas: version }, data },
         secret: text,
       });
-      if (response.kind === "response" && response.status < 300) return void bases.add(version);
+      if (response.kind === "response" && response.status < 300) return true;
       // Lost or refused: what is there now says whether it was written, and whether someone else was faster.
       const now = await this.#current(client, facts);
-      if (fieldOf(now.fields, this.at.field) === text) return void bases.add(version);
-      if (String(now.version) !== version) throw this.#changed(facts, now);
+      if (fieldOf(now.fields, this.at.field) === text) return true;
+      if (!isSame(now)) return false;
       const mayRepeat = response.kind === "lost" || isTemporary(response);
       if (mayRepeat && attempt < storeTries && (await client.pause(attempt, response))) continue;
       throw response.kind === "lost" ? response.failure : await this.#refusal(client, response, "be written");
     }
-  }
-
-  async read(facts: StoreFacts): Promise<string | undefined> {
-    const value = fieldOf((await this.#current(this.#client(), facts)).fields, this.at.field);
-    return typeof value === "string" ? value : undefined;
-  }
-
-  /** The fields that a replacement has to bring along. @returns `written` if the secret is there already */
-  async #otherFields(
-    client: StoreClient,
-    facts: StoreFacts,
-    text: string,
-  ): Promise<Readonly<Record<string, unknown>> | "written"> {
-    const now = await this.#current(client, facts);
-    if (fieldOf(now.fields, this.at.field) === text) return "written";
-    if (String(now.version) !== facts.version) throw this.#changed(facts, now);
-    this.#refuseOtherTypes(now, "replace");
-    return now.fields ?? {};
-  }
-
-  #changed({ version }: StoreFacts, now: Current): Failure {
-    return new Failure("conflict", `${this.name}: another has written version ${now.version}; it was ${version}.`, {
-      meaning: "Nothing was overwritten.",
-    });
   }
 
   /** @throws Failure `usage` if the write would replace or change what is not text */
@@ -313,21 +259,9 @@ class VaultStore extends AddressedStore<Address> implements Store {
   }
 }
 
-/** What this process wrote to one secret: the versions that its writes were based on, and the write that is on its way. */
-interface OwnWrites {
-  readonly bases: Set<string>;
-  turn: Promise<void>;
-}
-
-/** Of each command: its HTTP client is the same for all that it delivers. */
-const ownWrites = new WeakMap<OpenHttp, Map<string, OwnWrites>>();
-
-function ownWritesAt(http: OpenHttp, place: string): OwnWrites {
-  const places = ownWrites.get(http) ?? new Map<string, OwnWrites>();
-  ownWrites.set(http, places);
-  const known = places.get(place) ?? { bases: new Set<string>(), turn: Promise.resolve() };
-  places.set(place, known);
-  return known;
+/** A patch needs something that it changes. */
+function methodFor({ fields }: Current, method: string | undefined): string {
+  return fields !== undefined && method === "patch" ? "patch" : "replace";
 }
 
 /** @throws Failure `usage` */

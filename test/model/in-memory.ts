@@ -12,8 +12,18 @@ import {
 import { type Entry, type EntryProgress, isSettled } from "../../src/journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../../src/journal/journal.ts";
 import { type EntryFilter, findEntry, fits } from "../../src/journal/lookup.ts";
-import type { OneTimeSecret, ProofKeys, RecordOf, SingleDestinationPlace } from "../../src/secrets/destination.ts";
-import type { SecretKeeping } from "../../src/secrets/kept.ts";
+import type { SecretDigests } from "../../src/journal/keys.ts";
+import { writeOver } from "../../src/secrets/delivered-secret.ts";
+import {
+  type Found,
+  isKnownAs,
+  knownAs,
+  type MayReplace,
+  type OneTimeSecret,
+  type RecordOf,
+  type SingleDestinationPlace,
+} from "../../src/secrets/destination.ts";
+import type { MachineId, SecretKeeping } from "../../src/secrets/kept.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
 /** A machine: what its processes share and what a crash leaves. `by` is the process that holds or made something. */
@@ -27,7 +37,6 @@ export interface Machine {
   /** Kept secrets, and empty room for one, by folder and entry. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly rooms: Map<string, object>;
-  readonly proofKeys: Map<string, Buffer>;
 }
 
 export function newMachine(name: string): Machine {
@@ -39,7 +48,6 @@ export function newMachine(name: string): Machine {
     reserves: new Map(),
     kept: new Map(),
     rooms: new Map(),
-    proofKeys: new Map(),
   };
 }
 
@@ -80,6 +88,16 @@ export interface Watch {
 }
 
 let inodes = 0;
+
+/** What stands for an HMAC under the journal's key. */
+export const plainDigests: SecretDigests = {
+  of: (text) => `digest of ${text}`,
+  fits: (text, digest) => digest === `digest of ${text}`,
+};
+
+function foundIn(secret: string | undefined): Found {
+  return secret === undefined ? { is: "absent" } : { is: "text", text: secret };
+}
 
 /** One process on one machine. */
 export class InMemory {
@@ -135,6 +153,8 @@ export class InMemory {
         .slice(0, filter.limit);
     return {
       isShared: watch.isShared,
+      digests: plainDigests,
+      untrusted: async () => new Set(),
       entries: async () => all(),
       unsettled: async () => unsettled(),
       select: async (filter: EntryFilter) => selected(filter),
@@ -169,6 +189,7 @@ export class InMemory {
       get entry() {
         return { ...stored(), ...noted };
       },
+      isTrusted: async () => true,
       note: (change) => {
         noted = { ...noted, ...change };
       },
@@ -196,23 +217,30 @@ export class InMemory {
     const { profiles } = this.#outside;
     return {
       place,
-      profileWith: async (id) => {
-        const [name] = [...profiles].find(([, its]) => its.id === id) ?? [];
-        return name === undefined ? undefined : { kind: "profile", name, profileId: name };
-      },
-      completeDelivery: async (record, { clientId, id }) => {
-        if (record.kind === "store") return this.#remembered(record).completeDelivery({});
-        return call("complete delivery", () => {
-          if (record.kind === "profile") return profiles.get(record.name)?.id === (clientId ?? id ?? "none");
-          if (record.kind !== "file" || record.reserved === undefined || record.inode === undefined) return false;
-          const whole = reserves.get(record.reserved);
-          if (whole?.secret && whole.inode === record.inode) {
-            assertFree(files, record);
-            files.set(record.path, whole);
-            reserves.delete(record.reserved);
-          }
-          return files.get(record.path)?.inode === record.inode;
+      machine: this.#machineId,
+      completeDelivery: async (record, may) => {
+        if (record.kind === "store") return this.#remembered(record).completeDelivery(may);
+        if (record.kind !== "file" && record.kind !== "profile") return false;
+        const { proof } = record;
+        const isKnown = (secret: string | undefined): boolean => isKnownAs(foundIn(secret), proof, plainDigests);
+        if (record.kind === "profile")
+          return call("complete delivery", () => isKnown(profiles.get(record.name)?.secret));
+        const look = async (): Promise<Found> => foundIn(files.get(record.path)?.secret);
+        const whole = await call("complete delivery", () => {
+          const written = reserves.get(record.reserved ?? "");
+          return isKnown(files.get(record.path)?.secret) || !isKnown(written?.secret) ? undefined : written;
         });
+        if (whole === undefined) return isKnown(files.get(record.path)?.secret);
+        await writeOver(record.path, {
+          look,
+          may: (found) => may(record, found),
+          write: async () => {
+            files.set(record.path, whole);
+            reserves.delete(record.reserved ?? "");
+            return true;
+          },
+        });
+        return true;
       },
       removeReserve: (record) =>
         call("remove reserve", () => {
@@ -222,8 +250,9 @@ export class InMemory {
       reread: async (record) => {
         if (record.kind === "store") return this.#remembered(record).reread();
         return call("reread", () => {
-          const file = record.kind === "file" ? files.get(record.path) : undefined;
-          return record.kind === "file" && file !== undefined && file.inode === record.inode ? file.secret : undefined;
+          if (record.kind !== "file" && record.kind !== "profile") return undefined;
+          const here = record.kind === "file" ? files.get(record.path) : profiles.get(record.name);
+          return isKnownAs(foundIn(here?.secret), record.proof, plainDigests) ? here?.secret : undefined;
         });
       },
       escrow: async () => false,
@@ -255,46 +284,59 @@ export class InMemory {
     };
   }
 
+  readonly #machineId: MachineId = { find: () => this.#machine.name, make: () => this.#machine.name };
+
+  get #knowledge() {
+    return { digests: plainDigests, machine: this.#machineId };
+  }
+
   #target(address: string): StoreTarget {
-    const { proofKeys } = this.#machine;
     const { call } = this.#watch;
     const written = this.#outside.stores.get(address) ?? [];
     this.#outside.stores.set(address, written);
-    const make = async (entry: string): Promise<Buffer> => {
-      if (!proofKeys.has(entry)) proofKeys.set(entry, Buffer.from(entry));
-      return proofKeys.get(entry)!;
-    };
-    const keys: ProofKeys = { find: (entry) => proofKeys.get(entry), make };
     return {
       scheme: "memory",
-      keys,
       store: {
         address,
         check: async () => ({ server: "s" }),
-        prepare: () => call("prepare store", () => ({ version: String(written.length) })),
-        write: (text) => call("write store", () => void written.push(text)),
-        read: () => call("read store", () => written.at(-1)),
+        prepare: () => call("prepare store", () => ({})),
+        write: (text) =>
+          call("write store", () => {
+            written.push(text);
+            return true;
+          }),
+        look: () => call("read store", () => foundIn(written.at(-1))),
       },
     };
   }
 
   #remembered(record: RecordOf<"store">) {
     const target = this.#target(record.to.replace("memory:", ""));
-    return rememberedStore(record, { open: async () => target, keys: target.keys });
+    return rememberedStore(record, { open: async () => target, digests: plainDigests });
   }
 
   /** A store, as it was typed or as an entry remembers it. */
-  store(address: string, before?: Pick<RecordOf<"store">, "facts" | "proof">): SingleDestinationPlace {
-    return storeDestination({ ...this.#target(address.replace("memory:", "")), before });
+  store(address: string, before: Pick<StoreTarget, "facts" | "consent" | "force"> = {}): SingleDestinationPlace {
+    return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, this.#knowledge);
   }
 
-  file(path: string, { force = false } = {}): SingleDestinationPlace {
-    const { files, reserves } = this.#machine;
+  file(
+    path: string,
+    {
+      force = false,
+      mayBeOurs = false,
+      consent: before,
+    }: { force?: boolean; mayBeOurs?: boolean; consent?: string } = {},
+  ): SingleDestinationPlace {
+    const { files, reserves, name: machine } = this.#machine;
     const { call, by } = this.#watch;
     let reserved: string | undefined;
     let inode: string | undefined;
     let work: string | undefined;
-    const record = () => ({ kind: "file", path, as: "raw", force, reserved, inode }) as const;
+    let proof: string | undefined;
+    let consent = before;
+    const record = () => ({ kind: "file", path, as: "raw", machine, reserved, inode, proof, consent }) as const;
+    const found = (): Found => foundIn(files.get(path)?.secret);
     return {
       isStdout: false,
       get record() {
@@ -302,28 +344,40 @@ export class InMemory {
       },
       check: () =>
         call("check", () => {
-          if (files.has(path) && !force) throw new Failure("usage", `${path} exists.`);
+          if (files.has(path) && !force && !mayBeOurs && before === undefined)
+            throw new Failure("usage", `${path} exists.`);
+          if (force) consent ??= knownAs(found(), plainDigests);
           return record();
         }),
-      prepare: (entry) =>
-        call("prepare", () => {
+      prepare: async (entry, { may }: { readonly may?: MayReplace } = {}) => {
+        await may?.(record(), found());
+        return call("prepare", () => {
           work = entry;
           reserved = `${path}.${entry}`;
-          const found = reserves.get(reserved);
-          if (found?.secret) throw new Failure("failed", `${reserved} contains the secret of an earlier run.`);
-          inode = found?.inode ?? String((inodes += 1));
+          const before = reserves.get(reserved);
+          if (before?.secret) throw new Failure("failed", `${reserved} contains the secret of an earlier run.`);
+          inode = before?.inode ?? String((inodes += 1));
           reserves.set(reserved, { inode, secret: "", by });
           return record();
-        }),
-      deliver: async ({ secret }) => {
+        });
+      },
+      deliver: async ({ secret }, { may, record: note }) => {
         if (reserved === undefined) throw new Error("No space could be reserved for it there.");
         try {
+          await may(record(), found());
+          proof = plainDigests.of(secret);
+          await note(record());
           const written = { inode: inode!, secret, by };
           await call("write", () => void reserves.set(reserved!, written));
-          await call("deliver", () => {
-            assertFree(files, { path, force });
-            files.set(path, written);
-            reserves.delete(reserved!);
+          await writeOver(path, {
+            look: async () => found(),
+            may: (one) => may(record(), one),
+            write: () =>
+              call("deliver", () => {
+                files.set(path, written);
+                reserves.delete(reserved!);
+                return true;
+              }),
           });
         } catch (error) {
           throw error instanceof Failure ? new Failure("undelivered", error.message) : error;
@@ -344,28 +398,32 @@ export class InMemory {
   taker(kind: "stdout" | "command" | "profile"): SingleDestinationPlace {
     const { call } = this.#watch;
     const { printed, profiles } = this.#outside;
-    const record = kind === "profile" ? { kind, name: "target", profileId: "t1" } : { kind };
+    let proof: string | undefined;
+    const record = () =>
+      kind === "profile"
+        ? ({ kind, name: "target", profileId: "t1", machine: this.#machine.name, proof } as const)
+        : { kind };
     return {
       isStdout: kind === "stdout",
-      record,
-      check: () => call("check", () => record),
-      prepare: () => call("prepare", () => record),
-      deliver: ({ secret, clientId, id }) =>
-        call("deliver", () => {
+      get record() {
+        return record();
+      },
+      check: () => call("check", record),
+      prepare: () => call("prepare", record),
+      async deliver({ secret, clientId, id }, { may, record: note }) {
+        if (kind === "profile") {
+          await may(record(), foundIn(profiles.get("target")?.secret));
+          proof = plainDigests.of(secret);
+          await note(record());
+        }
+        await call("deliver", () => {
           if (kind === "profile") profiles.set("target", { id: clientId ?? id, secret });
           else printed.add(secret);
-        }),
+        });
+      },
       release: () => call("release", () => {}),
     };
   }
-}
-
-/** A file gets a name that another one has only by `--force`. */
-function assertFree(
-  files: Machine["files"],
-  { path, force }: { readonly path: string; readonly force: boolean },
-): void {
-  if (files.has(path) && !force) throw new Failure("undelivered", `${path} exists.`);
 }
 
 /** True if a secret is where it was to go. */

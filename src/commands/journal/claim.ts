@@ -9,6 +9,8 @@ import {
 } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
 import { claimStep, originOf, reserveDestination } from "../../operations/secret-delivery.ts";
+import { destroy } from "../../operations/acts/destroy.ts";
+import { isAt, overwrite, type Overwriting, untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
@@ -41,24 +43,27 @@ export const command = defineVerb({
     if (options.dryRun) return showClaim(context, holder, secretOptionsOf(options));
     const lease = await journal.lease(holder.id);
     try {
+      if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
       const kept = await keptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
-      const isThere = await lookedAtSeveral(context, lease, { typed, kept });
+      const bench = { journal, secrets: await keepingOf(context) };
+      const isThere = await lookedAtSeveral(context, bench, lease, { typed, kept });
       const had = placesWithSecret(lease.entry);
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
-      const chosen = { ...asked, ...issuedAs(lease.entry) };
+      const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOurs: true };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
-      if (isThere || (await isThereAlready(context, lease, { destination, kept })))
+      if (isThere || (await isThereAlready(context, bench, lease, destination)))
         return await settle(context, lease, { kept, had });
-      const place = await reserveDestination(context, lease, { destination, isKept: true });
+      const place = await reserveDestination(bench, lease, { destination, isKept: true });
       await lease.record({ destination: { ...place } });
       try {
         const record = async (at: DestinationRecord): Promise<void> =>
           void (await lease.record({ destination: { ...at } }));
-        await context.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
+        const work = { destination, secret: kept, origin: originOf(lease.entry), record };
+        await context.clock.finishing(() => overwrite(bench, lease, work));
       } catch (error) {
         throw stillKept(lease.entry, error, journal);
       } finally {
@@ -124,6 +129,7 @@ async function releaseSpace(context: Context, destination: Destination): Promise
  */
 async function lookedAtSeveral(
   context: Context,
+  bench: Overwriting,
   lease: EntryLease,
   { typed, kept }: { readonly typed: SecretOptions; readonly kept: OneTimeSecret },
 ): Promise<boolean> {
@@ -139,7 +145,7 @@ async function lookedAtSeveral(
   }
   if (places.some(({ state }, index) => state !== destination.places[index]?.state))
     await lease.record({ destination: { ...destination, places } });
-  return completeDelivery(context, lease);
+  return completeDelivery(bench, lease);
 }
 
 function placesWithSecret({ destination }: Entry): SingleRecord[] {
@@ -150,16 +156,14 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
 /** True if a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
 async function isThereAlready(
   context: Context,
+  bench: Overwriting,
   lease: EntryLease,
-  { destination: { record: asked }, kept }: { readonly destination: Destination; readonly kept: OneTimeSecret },
+  { record: asked }: Destination,
 ): Promise<boolean> {
   const record = lease.entry.destination;
-  if (record === null || record.kind === "several" || asked.kind === "several" || asked.kind === "command")
+  if (record === null || record.kind === "several" || asked.kind === "several" || !isSamePlace(record, asked))
     return false;
-  if (record.kind === "profile" || !isSamePlace(record, asked)) return false;
-  if (!(await context.secrets.completeDelivery(record, {}))) return false;
-  // Without the key of its digest a file is known by its identity, and may have been changed since.
-  if (record.kind === "file" && (await secretSeenIn(context.secrets, record)) !== kept.secret) return false;
+  if (!(await isAt(bench, lease, record))) return false;
   context.output.note(`The secret is in ${describeDestination(record).name} already.`);
   return true;
 }
@@ -181,13 +185,13 @@ async function settle(
   const { id } = lease.entry;
   const wasUnnamed = isUnnamed(lease.entry);
   const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
-  // Looked at while the key of its digest is there.
   const place = isShown
     ? undefined
     : await whereSecretWent(context, { ...lease.entry, state: "done" }, { known: kept.secret, isNew });
   try {
     await settleClaimed(await context.journal(), lease);
-    await (await keepingOf(context)).destroyKept(id, { keepsProof: lease.entry.parent !== null });
+    const bench = { journal: await context.journal(), secrets: await keepingOf(context) };
+    await destroy(bench, lease.entry, { typed: "claim" });
   } catch (error) {
     // The secret is delivered: what follows does not change how the claim ended.
     if (!(error instanceof Failure)) throw error;

@@ -1,4 +1,5 @@
 import type { Context } from "../../context.ts";
+import { destroy } from "../../operations/acts/destroy.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
@@ -32,13 +33,14 @@ export const command = defineVerb({
       // The entry last: what a kill leaves of its steps is forgotten when this is typed again.
       const all = [...steps, lease];
       const keeping = await keepingOf(context);
+      const bench = { journal, secrets: keeping };
       for (const one of all) context.output.warn(leftBehind(one.entry, keeping.isKept(one.entry.id)));
       const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was changed: the answer was no.");
       for (const one of all) {
         await one.record({ state: "abandoned" });
-        await keeping.destroyKept(one.entry.id, { keepsProof: false });
+        await destroy(bench, one.entry, { typed: "forget" });
       }
       await context.output.resource(publicEntry(lease.entry), entryView);
     } finally {
@@ -47,14 +49,18 @@ export const command = defineVerb({
   },
 });
 
-/** What a kill left of a kept secret after its entry was recorded as abandoned. @returns whether there was something */
-async function destroyLeft(context: Context, { id, state }: Entry): Promise<boolean> {
-  if (state !== "abandoned") return false;
-  const keeping = await keepingOf(context);
-  const { undelivered } = context.secrets;
-  if (!keeping.isKept(id) && !(await undelivered()).rooms().includes(id)) return false;
-  await keeping.destroyKept(id, { keepsProof: false });
-  context.output.note("What was still kept of its secret is destroyed.");
+/**
+ * A copy that stayed with a finished entry: nothing showed that its secret is elsewhere, or a kill came before it was destroyed.
+ * @returns whether there was one
+ */
+async function destroyLeft(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
+  const secrets = await keepingOf(context);
+  if (!secrets.isKept(id)) return false;
+  context.output.warn("The copy that is kept may be the only one of this secret. It will be destroyed.");
+  const question = `Destroy the secret that is kept for ${id} (${operation})?`;
+  if (!(await context.output.confirm(question, { destructive: true })))
+    throw new Failure("usage", "Nothing was changed: the answer was no.");
+  await destroy({ journal: await context.journal(), secrets }, { id, resource_id }, { typed: "forget" });
   return true;
 }
 
@@ -64,8 +70,8 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
   const keeping = await keepingOf(context);
   await showSteps(
     context,
-    (isSettled(entry.state) ? [] : [entry, ...steps]).flatMap((one) => [
-      { what: `stop tracking ${one.id} (${one.operation}, ${one.state})` },
+    (isSettled(entry.state) ? [entry] : [entry, ...steps]).flatMap((one) => [
+      ...(isSettled(one.state) ? [] : [{ what: `stop tracking ${one.id} (${one.operation}, ${one.state})` }]),
       ...(keeping.isKept(one.id) ? [{ what: `destroy the secret that is kept for ${one.id}` }] : []),
     ]),
   );

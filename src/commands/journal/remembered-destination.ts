@@ -48,20 +48,11 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
 
 /** The secret options for a claim: where the secret is still missing, or what was typed. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
-  if (destination?.kind === "several") {
-    const places = destination.places.map(({ state, at }) => ({ state, at: lookedAtAnew(at) }));
-    return { ...typed, remembered: { ...destination, places } };
-  }
+  if (destination?.kind === "several") return { ...typed, remembered: destination };
   // A secret for a profile is of no use on a screen, and the profile waits for it.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
-  const option =
-    isRemembered && typed.to.length === 0 ? describeDestination(lookedAtAnew(destination)).option : undefined;
+  const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
-}
-
-/** A person who claims wants the secret there whatever has changed since: what was seen before is not a base of the write. */
-function lookedAtAnew(place: SingleRecord): SingleRecord {
-  return place.kind === "store" ? { ...place, proof: undefined } : place;
 }
 
 /** Whether an option names that very place. @param cwd what a relative path is relative to */
@@ -113,10 +104,10 @@ export function unnamedDestination(entry: Entry, { options, replaces }: Recovery
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }
 
-/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
+/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that have one. */
 function again(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
-  if (isAsked) return { ...rest, to: [place] };
-  if (place.kind !== "file") return { ...rest, as, to: [place] };
-  return { ...rest, to: [{ ...place, as: as ?? place.as ?? "raw", force: force || place.force === true }] };
+  if (isAsked || place.kind === "command") return { ...rest, to: [place] };
+  if (place.kind !== "file") return { ...rest, as, to: [{ ...place, force }] };
+  return { ...rest, to: [{ ...place, as: as ?? place.as ?? "raw", force }] };
 }

@@ -8,7 +8,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { destinationOptions, writtenPlaces } from "../policy/destinations.ts";
+import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { withDueTime } from "../running/overlap-words.ts";
@@ -68,17 +68,20 @@ export async function fixKeys(
 async function fixesOf(context: Context, bench: Workbench, findings: readonly Finding[]): Promise<Fixes> {
   const fixes = new Map<string, Replacement | undefined>();
   for (const { key_id: id } of findings.filter(isRevocable)) fixes.set(id!, undefined);
-  const written = await writtenPlaces(context);
   for (const { key_id: id } of findings.filter(({ rule }) => ofAge.has(rule))) {
     const ofKey = findings.filter(({ key_id }) => key_id === id);
     if (id === null || fixes.has(id) || !ofKey.every(isOfAge)) continue;
-    const known = destinationsOf(await bench.journal.select({ all: true, resource: id }), id);
+    const known = destinationsOf(
+      await bench.journal.select({ all: true, resource: id }),
+      id,
+      context.secrets.machine.find(),
+    );
     if (known === undefined) continue;
     const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
     const options = { overlap, expiresIn: lifetime };
     const request = await requestOf(context, bench, { id, options }).catch(unlessNotShown);
     if (request === undefined) continue;
-    const chosen = { ...destinationOptions(known, written), yields: "access_key" } as const;
+    const chosen = { ...destinationOptions(known), yields: "access_key" } as const;
     const destination = await context.secrets.destination(chosen, async () => {});
     fixes.set(id, { request: { ...request, updateProfile: false }, destination, expiresIn: lifetime });
   }

@@ -129,7 +129,7 @@ async function destinationOf(
   options: RotateFlags,
 ): Promise<{ readonly destination: Destination; readonly overlap?: string }> {
   const typed = secretOptionsOf(options);
-  const own = { kind: "profile", name: profile.name } as const;
+  const own = { kind: "profile", name: profile.name, own: true, force: true } as const;
   const { options: asked, isScreen } = options.updateProfile
     ? { options: { ...typed, to: [...typed.to, own] }, isScreen: false }
     : await askDestination(context, typed, {
@@ -137,8 +137,9 @@ async function destinationOf(
         overlaps: options.byReplacement === true && options.overlap === undefined,
       });
   const overlap = isScreen && options.byReplacement ? `${screenOverlapMs}ms` : undefined;
-  const destination = await context.secrets.destination({ ...asked, yields: "access_key" }, (receipt) =>
-    context.output.resource(receipt, accessKeyView),
+  const destination = await context.secrets.destination(
+    { ...asked, yields: "access_key", mayBeOurs: true },
+    (receipt) => context.output.resource(receipt, accessKeyView),
   );
   return { destination, overlap: options.overlap ?? overlap };
 }

@@ -9,7 +9,7 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { destinationOptions, writtenPlaces } from "../policy/destinations.ts";
+import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { withDueTime } from "../running/overlap-words.ts";
@@ -35,15 +35,14 @@ export async function fixClients(
   { isTrial, entries }: { readonly isTrial: boolean; readonly entries: readonly Entry[] },
 ): Promise<readonly ClientFinding[]> {
   const { output } = context;
-  const written = await writtenPlaces(context);
   const fixes: Fix[] = [];
   for (const finding of findings) {
     const { client_id: id, rule, remedy } = finding;
     if (id === null || !remedy.startsWith("integ ")) continue;
     if (rule === "unusable") fixes.push({ finding, id });
-    const known = rule === "too_old" ? destinationsOf(entries, id) : undefined;
+    const known = rule === "too_old" ? destinationsOf(entries, id, context.secrets.machine.find()) : undefined;
     if (known === undefined) continue;
-    const options = { ...destinationOptions(known, written), yields: "oauth_client" } as const;
+    const options = { ...destinationOptions(known), yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
   for (const finding of findings) tellFinding(context, finding, fixes);

@@ -67,8 +67,9 @@ export const command = defineVerb({
       overlaps: typedOverlapMs === undefined && !keepOld,
     });
     const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
-    const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, (receipt) =>
-      context.output.resource(receipt, oauthClientView),
+    const destination = await context.secrets.destination(
+      { ...asked, yields: "oauth_client", mayBeOurs: true },
+      (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
     const old = (await readClient(context, bench.account.service, named)).value;

@@ -72,7 +72,7 @@ export const addSecretOptions = sharedOptions((command) =>
         .argParser(inOrder),
     )
     .option("--secret-command-timeout <duration>", "Time limit for each --secret-command and each check (default: 60s)")
-    .option("--force", "Let --secret-file replace an existing file"),
+    .option("--force", "Replace what is at the destinations now"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
@@ -122,7 +122,7 @@ function destinationsIn(flags: SecretFlags): PlaceTyped[] {
   return [
     ...secretFile.map(({ value, at }) => ({ at, option: { kind: "file", path: value } as const })),
     ...secretCommand.map(({ value, at }) => ({ at, option: { kind: "command", command: value } as const })),
-    ...secretProfile.map(({ value, at }) => ({ at, option: { kind: "profile", name: value } as const })),
+    ...secretProfile.map(({ value, at }) => ({ at, option: { kind: "profile", name: value, force: true } as const })),
     ...secretTo.map(({ value, at }) => ({ at, option: { kind: "store", to: value } as const })),
   ].sort((a, b) => a.at - b.at);
 }
@@ -219,12 +219,31 @@ interface AskOptions {
   readonly overlaps?: boolean;
 }
 
+/**
+ * A profile that is named is there with a credential: the one that acts gives its own up only if a person agrees.
+ * @throws Failure `usage` without a yes
+ */
+async function withOwnAgreed(context: Context, options: SecretOptions): Promise<SecretOptions> {
+  if (!options.to.some(({ kind }) => kind === "profile")) return options;
+  const { name } = await context.profiles.active();
+  if (!options.to.some((option) => option.kind === "profile" && option.name === name)) return options;
+  const question = `Replace the credential of profile ${name}, as which this command acts?`;
+  if (!(await context.output.confirm(question, { destructive: true })))
+    throw new Failure("usage", "Nothing was sent: the answer was no.");
+  const to = options.to.map((option) =>
+    option.kind === "profile" && option.name === name ? { ...option, own: true as const } : option,
+  );
+  return { ...options, to };
+}
+
 /** @returns the typed options if they name a destination, nothing is sent, or there is no terminal */
 export async function askDestination(
-  { output }: Context,
-  typed: SecretOptions,
+  context: Context,
+  given: SecretOptions,
   { dryRun = false, overlaps = false }: AskOptions = {},
 ): Promise<AskedDestination> {
+  const { output } = context;
+  const typed = dryRun ? given : await withOwnAgreed(context, given);
   const isNamed = typed.to.length > 0 || typed.as !== undefined || typed.force === true;
   if (isNamed || !output.interactive || !output.isScreen) return { options: typed, isScreen: false };
   if (dryRun) {

@@ -32,7 +32,7 @@ export const command = defineVerb({
     const known = new Set(entries.map(({ id }) => id));
     const applied = await applyPlan(
       plan,
-      { context, bench, disk, scope: scopeOf(bench.account), known, written: new Set(), waitMs: 0 },
+      { context, bench, disk, scope: scopeOf(bench.account), known, waitMs: 0 },
       { parallel: 1, watch: () => {} },
     );
     await printApplied(context, applied, { file, empty: "Nothing is to be adopted." });

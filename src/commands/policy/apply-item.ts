@@ -37,8 +37,6 @@ export interface ApplyOptions {
   readonly scope: WorkScope;
   /** Ids of the entries that the plan was made from. */
   readonly known: ReadonlySet<string>;
-  /** Files that integ has written a secret to. */
-  readonly written: ReadonlySet<string>;
   /** How long a pending client is waited for, milliseconds. */
   readonly waitMs: number;
 }
@@ -150,7 +148,7 @@ function inPolicyWords(failure: Failure): Failure {
 }
 
 async function destinationOf(
-  { decision: { item, current }, options: { context, written }, bench }: ItemWork,
+  { decision: { item, current, step }, options: { context }, bench }: ItemWork,
   entry?: Entry,
 ): Promise<Destination> {
   if (item.destinations.length === 0)
@@ -158,12 +156,14 @@ async function destinationOf(
       meaning: "Nothing was sent for it.",
       hint: "Replace secret: unknown in the policy file.",
     });
-  const { to } = destinationOptions(item.destinations, written);
-  const ownProfile = { kind: "profile", name: bench.account.profile } as const;
+  const about = { isFirst: step.do === "create", before: entry?.destination };
+  const { to } = destinationOptions(item.destinations, about);
+  const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;
   const isOwn =
     current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);
   const record = entry?.destination;
   const chosen: SecretOptions = {
+    mayBeOurs: true,
     to: isOwn ? [...to, ownProfile] : to,
     yields: item.kind,
     remembered: record?.kind === "several" ? record : undefined,

@@ -15,7 +15,6 @@ import { actingFor, assertNames, chosen } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
 import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
 import { applyPlan, runnable } from "./apply-plan.ts";
-import { writtenPlaces } from "./destinations.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
 import { assertSlots, tellPlanNotes } from "./rows.ts";
@@ -80,10 +79,9 @@ export const command = defineVerb({
       runnable(plan).map(({ row }) => row.name),
     );
     const known = new Set(entries.map(({ id }) => id));
-    const written = await writtenPlaces(context);
     const applied = await applyPlan(
       plan,
-      { context, bench, disk, scope: scopeOf(bench.account), known, written, waitMs },
+      { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
     await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));

@@ -49,7 +49,11 @@ async function destinationFindings(context: Context, { items }: Policy): Promise
     if (destinations.length === 0) continue;
     try {
       const place = await context.secrets.destination(
-        { ...destinationOptions(destinations, written), yields: kind },
+        {
+          ...destinationOptions(destinations),
+          mayBeOurs: destinations.every((one) => !("file" in one) || written.has(one.file)),
+          yields: kind,
+        },
         async () => {},
       );
       await place.check();

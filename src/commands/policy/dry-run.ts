@@ -14,16 +14,15 @@ import { deliverySteps, type DryStep, showSteps } from "../running/dry-run.ts";
 import { adoptionStep } from "./adoption.ts";
 import { clientRequest, clientRotation, keyCreation, keyReplacement } from "./apply-item.ts";
 import { runnable } from "./apply-plan.ts";
-import { destinationOptions, writtenPlaces } from "./destinations.ts";
+import { destinationOptions } from "./destinations.ts";
 
 export async function showPlan(
   context: Context,
   { bench, plan }: { readonly bench: Workbench; readonly plan: Plan },
 ): Promise<void> {
-  const written = await writtenPlaces(context);
   const steps: DryStep[] = [];
   for (const planned of runnable(plan)) {
-    const found = await stepsOf(context, { bench, planned, written });
+    const found = await stepsOf(context, { bench, planned });
     steps.push(...found.map((step) => ({ ...step, what: `${planned.row.name}: ${step.what}` })));
   }
   await showSteps(context, steps);
@@ -31,9 +30,9 @@ export async function showPlan(
 
 async function stepsOf(
   context: Context,
-  about: { readonly bench: Workbench; readonly planned: PlannedItem; readonly written: ReadonlySet<string> },
+  about: { readonly bench: Workbench; readonly planned: PlannedItem },
 ): Promise<DryStep[]> {
-  const { bench, planned, written } = about;
+  const { bench, planned } = about;
   const { item, step, action } = planned.decision;
   if (step.do === "adopt") return [adoptionStep(item, step.credential.id)];
   const nowMs = context.clock.now();
@@ -41,7 +40,7 @@ async function stepsOf(
     const choice = { isEnded: action === "revoke_old", replaces: true, nowMs, secrets: bench.secrets };
     return recoverySteps(bench.journal, await bench.journal.find(step.entry), choice);
   }
-  const chosen = { ...destinationOptions(item.destinations, written), yields: item.kind };
+  const chosen = { ...destinationOptions(item.destinations), yields: item.kind };
   const destination = await context.secrets.destination(chosen, async () => {});
   if (item.kind === "oauth_client")
     return step.do === "replace"

@@ -8,7 +8,7 @@ import { shell } from "../../next-step.ts";
 import { mayHold, placeIn } from "../../policy/holders.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import type { ItemRef } from "../../policy/works.ts";
-import { isLocal } from "./places.ts";
+import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;

@@ -1,12 +1,23 @@
 // Where the secret of a client or key went, as a policy file says it: read from the entry that made it.
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
+import { isLocal, placesOf } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 
-/** @returns undefined if a destination cannot be named: the text of a command is not in the journal, nor is a screen one */
-export function destinationsOf(entries: readonly Entry[], id: string): readonly ItemDestination[] | undefined {
+/**
+ * @param machine the id of this machine's state folder: a path, a profile or a keychain of another one is no destination here
+ * @returns undefined if a destination cannot be named: the text of a command is not in the journal, nor is a screen one
+ */
+export function destinationsOf(
+  entries: readonly Entry[],
+  id: string,
+  machine: string | undefined,
+): readonly ItemDestination[] | undefined {
   const made = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
-  return made?.destination ? namedIn(made.destination) : undefined;
+  if (made?.destination === null || made === undefined) return undefined;
+  const isElsewhere = (at: SingleDestination): boolean =>
+    isLocal(at) && "machine" in at && at.machine !== undefined && at.machine !== machine;
+  return placesOf(made.destination).some(isElsewhere) ? undefined : namedIn(made.destination);
 }
 
 /** The same of every client and key, from entries that are shown one by one: a journal may have any number. */

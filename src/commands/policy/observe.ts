@@ -42,7 +42,7 @@ export async function observe(
   } of works.values())
     if (newest?.kind === "oauth_client")
       for (const id of [candidates[0], waiting?.old, waiting?.made]) if (id !== undefined) ids.add(id);
-  const holders = holdersIn(entries, { policy, scope, works });
+  const holders = holdersIn(entries, { policy, scope, works, machine: context.secrets.machine.find() });
   for (const { kind, id, issuer } of holders.values())
     if (kind === "oauth_client" && id !== undefined && issuer === undefined) ids.add(id);
   const clients = await seenClients(context, account, [...ids]);
@@ -58,13 +58,22 @@ export async function observe(
 
 function holdersIn(
   entries: readonly Entry[],
-  { policy, ...about }: { readonly policy: Policy; readonly scope: WorkScope; readonly works: Observed["works"] },
+  {
+    policy,
+    machine,
+    ...about
+  }: {
+    readonly policy: Policy;
+    readonly machine: string | undefined;
+    readonly scope: WorkScope;
+    readonly works: Observed["works"];
+  },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
   // What another sandbox issued is of no use to anyone.
   const isReal = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
-  return holdersOf(entries, { ...about, places, isHere: (entry, at) => isReal(entry) && isHere(entry, at) });
+  return holdersOf(entries, { ...about, places, isHere: (entry, at) => isReal(entry) && isHere(entry, at, machine) });
 }
 
 export function scopeOf({ baseUrl, organizationId }: Account): WorkScope {

@@ -328,10 +328,11 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
   const { escrow } = await context.journal();
   const escrowed = new Set(await escrow?.ids());
   return {
-    completeDelivery: (record, facts) => secrets.completeDelivery(record, facts),
+    machine: secrets.machine,
+    allowed: secrets.allowed,
+    completeDelivery: (record, may) => secrets.completeDelivery(record, may),
     removeReserve: (record, entry, options) => secrets.removeReserve(record, entry, options),
     reread: (record) => secrets.reread(record),
-    profileWith: (id) => secrets.profileWith(id),
     place: undelivered.place,
     reserve: (entry) => undelivered.reserve(entry),
     keep: (entry, secret) => undelivered.keep(entry, secret),
@@ -348,12 +349,12 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
       const ciphertext = undelivered.isKept(entry) ? undefined : await escrow?.get(entry);
       return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext);
     },
-    async destroyKept(entry, options) {
-      await undelivered.destroy(entry, options);
+    async destroyKept(entry) {
+      await undelivered.destroy(entry);
       if (escrowed.delete(entry)) await escrow?.remove(entry);
     },
-    release: async (entry, options) => {
-      if (!escrowed.has(entry)) await undelivered.release(entry, options);
+    release: async (entry) => {
+      if (!escrowed.has(entry)) await undelivered.release(entry);
     },
   };
 }

@@ -1,7 +1,9 @@
 // What a crash may leave of work that is over: space for a secret, a copy that no one needs, the key of its digest.
+import { destroyCopy } from "../../operations/secret-delivery.ts";
+import { keepingOf } from "./change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { settledStates } from "../../journal/entry.ts";
+import { type Entry, settledStates } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
@@ -26,34 +28,40 @@ export async function releaseSettled(
   { ids, lookedBack }: { readonly ids: readonly string[]; readonly lookedBack: number },
 ): Promise<void> {
   const journal = await context.journal();
-  await removeEscrowed(journal);
-  const undelivered = await context.secrets.undelivered();
+  const secrets = await keepingOf(context);
+  const kept = [...(await context.secrets.undelivered()).rooms(), ...((await journal.escrow?.ids()) ?? [])];
   const entries = [
-    ...(await journal.select({ states: settledStates, ids: [...undelivered.rooms(), ...ids] })),
+    ...(await journal.select({ states: settledStates, ids: [...kept, ...ids] })),
     ...(lookedBack > 0 ? await journal.select({ states: settledStates, limit: lookedBack }) : []),
   ];
-  if (entries.length === 0) return;
-  const open = new Set((await journal.unsettled()).map(({ id }) => id));
-  for (const { id, state, parent, destination } of new Map(entries.map((entry) => [entry.id, entry])).values()) {
+  const bench = { journal, secrets, tell: { warn: (text: string) => context.output.warn(text) } };
+  for (const entry of new Map(entries.map((one) => [one.id, one])).values()) {
     try {
-      // A delivered secret needs no copy: a crash may have come between the two.
-      const keepsProof = parent !== null && open.has(parent);
-      if (state === "done" || state === "abandoned" || state === "replaced" || !undelivered.isKept(id))
-        await undelivered.destroy(id, { keepsProof });
-      for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
+      if (secrets.isKept(entry.id)) await destroyLeft(bench, entry);
+      else await secrets.release(entry.id);
+      for (const place of entry.destination ? placesOf(entry.destination) : [])
+        await secrets.removeReserve(place, entry.id);
     } catch (error) {
       context.output.warn(
-        `Space that ${id} reserved for its secret was not released: ${error instanceof Error ? error.message : ""}`,
+        `Space that ${entry.id} reserved for its secret was not released: ${error instanceof Error ? error.message : ""}`,
       );
     }
   }
 }
 
-/** The ciphertext of a secret that was delivered, given up or replaced: a crash came before it was removed. */
-async function removeEscrowed(journal: Journal): Promise<void> {
-  const { escrow } = journal;
-  const ids = [...((await escrow?.ids()) ?? [])];
-  if (ids.length === 0) return;
-  for (const { id } of await journal.select({ states: ["done", "abandoned", "replaced"], ids }))
-    await escrow?.remove(id);
+/** A crash may have come between the end of the work and the destruction of its copy: what is seen now decides. */
+async function destroyLeft(
+  bench: Parameters<typeof destroyCopy>[0]["bench"] & { readonly journal: Journal },
+  { id, state }: Entry,
+): Promise<void> {
+  if (state !== "done" && state !== "abandoned") return;
+  const lease = await bench.journal.tryLease(id);
+  try {
+    if (lease === null) return;
+    // A person typed `forget`: that record is signed.
+    if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy({ bench, lease }, { typed: "forget" });
+    else await destroyCopy({ bench, lease });
+  } finally {
+    await lease?.release();
+  }
 }

@@ -13,12 +13,13 @@ import {
   type DestinationOption,
   type DestinationRecord,
   type SecretOptions,
+  type SingleRecord,
 } from "../../../src/secrets/destination.ts";
 
-const file: DestinationRecord = { kind: "file", path: "/h/own", as: "json", force: false };
+const file: SingleRecord = { kind: "file", path: "/h/own", as: "json" };
 const profile: DestinationRecord = { kind: "profile", name: "p", profileId: "1" };
-const command: DestinationRecord = { kind: "command", mark: commandMark({ command: "store" }) };
-const store: DestinationRecord = { kind: "store", to: "keychain:s/a", facts: { server: "x" } };
+const command: SingleRecord = { kind: "command", mark: commandMark({ command: "store" }) };
+const store: SingleRecord = { kind: "store", to: "keychain:s/a", facts: { server: "x" } };
 const stdout: DestinationRecord = { kind: "stdout" };
 const several: DestinationRecord = {
   kind: "several",
@@ -30,6 +31,7 @@ const several: DestinationRecord = {
 };
 
 const ownFile = { kind: "file", path: "/h/own", as: "json", force: false } as const;
+const rememberedFile = { kind: "file", path: "/h/own", as: "json" } as const;
 const f = { kind: "file", path: "f" } as const;
 const c = { kind: "command", command: "c" } as const;
 const same = { kind: "command", command: " store" } as const;
@@ -49,11 +51,11 @@ describe("the options for an entry", () => {
     ["a file, nothing asked", file, {}, false, { to: [ownFile] }],
     ["a file, --force", file, { force: true }, false, { to: [{ ...ownFile, force: true }] }],
     ["a file, a format", file, { as: "env" }, false, { to: [{ ...ownFile, as: "env" }] }],
-    ["a file, a command asked", file, { to: [c] }, false, { to: [ownFile] }],
+    ["a file, a command asked", file, { to: [c] }, false, { to: [rememberedFile] }],
     ["a file, named", file, { to: [c] }, true, { to: [c] }],
-    ["a profile, a file asked", profile, { to: [f] }, false, { to: [p] }],
+    ["a profile, a file asked", profile, { to: [f] }, false, { to: [{ ...p, profileId: "1" }] }],
     ["a profile, named", profile, { to: [f] }, true, { to: [f] }],
-    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, before: { facts: { server: "x" } } }] }],
+    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, facts: { server: "x" } }] }],
     ["a command, the same", command, { to: [same] }, false, { to: [same] }],
     ["a command, a file asked", command, { to: [f] }, false, { to: [f] }],
     ["a command, another one, named", command, { to: [c] }, true, { to: [c] }],
@@ -105,7 +107,7 @@ it("a claim goes to what is missing of several and to a store; else where it is 
     claimOptions(to(place), { to: options });
   expect(claimed(several)).toEqual({ to: [], remembered: several });
   expect(claimed(several, [c])).toEqual({ to: [c], remembered: several });
-  expect(claimed(store)).toEqual({ to: [{ ...s, before: { facts: { server: "x" } } }] });
+  expect(claimed(store)).toEqual({ to: [{ ...s, facts: { server: "x" } }] });
   expect(claimed(store, [f])).toEqual({ to: [f] });
   expect([claimed(file), claimed(command), claimed(profile, [f])]).toEqual([{ to: [] }, { to: [] }, { to: [f] }]);
 });

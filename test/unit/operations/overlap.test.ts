@@ -20,7 +20,7 @@ async function rotation(bench: Workbench, its: Partial<Entry> = {}): Promise<Ent
   return lease;
 }
 
-const file = (path: string): DestinationRecord => ({ kind: "file", path, as: "raw", force: false });
+const file = (path: string): DestinationRecord => ({ kind: "file", path, as: "raw" });
 
 it.each([
   [0, true],

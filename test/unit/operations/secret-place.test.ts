@@ -1,27 +1,34 @@
 // The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
 import { expect, it } from "vitest";
 import { reserveDestination } from "../../../src/operations/secret-delivery.ts";
-import type { EntryLease } from "../../../src/journal/journal.ts";
+import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
+import { plainDigests } from "../../model/in-memory.ts";
+import { machine } from "../../support/known-places.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
 
 function fileAt(path: string, more: { reserved?: string } = {}): DestinationRecord {
-  return { kind: "file", path, as: "raw", force: false, ...more };
+  return { kind: "file", path, as: "raw", ...more };
 }
 
 async function take(before: DestinationRecord | null, place: DestinationRecord, isKept?: boolean) {
   const steps: unknown[] = [];
   const lease = {
     entry: { id: "1abc", destination: before },
+    isTrusted: async () => true,
     record: (change: { destination: DestinationRecord }) => steps.push(["record", change.destination]),
   } as unknown as EntryLease;
   const destination = {
+    record: place,
     check: async () => place,
     prepare: async (work: string) => (steps.push(["prepare", work]), { ...place, reserved: `.${work}` }),
   } as unknown as Destination;
+  const journal = { unsettled: async () => [], digests: plainDigests } as unknown as Journal;
   const secrets = {
+    machine,
+    completeDelivery: async () => false,
     removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
   };
-  const taken = await reserveDestination({ secrets }, lease, { destination, isKept });
+  const taken = await reserveDestination({ journal, secrets }, lease, { destination, isKept });
   return { steps, taken };
 }
 

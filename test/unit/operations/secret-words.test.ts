@@ -122,7 +122,7 @@ describe("a lost secret", () => {
 });
 
 describe("an undelivered secret", () => {
-  const file: SingleRecord = { kind: "file", path: "/secret", as: "raw", force: false };
+  const file: SingleRecord = { kind: "file", path: "/secret", as: "raw" };
   const several = (...states: ("pending" | "delivered")[]): DestinationRecord => ({
     kind: "several",
     places: states.map((state, mark) => ({ state, at: { kind: "command", mark: String(mark) } })),
@@ -410,7 +410,7 @@ describe("a secret in hand", () => {
 });
 
 describe("space for a secret", () => {
-  const file = (path: string): SingleRecord => ({ kind: "file", path, as: "raw", force: false });
+  const file = (path: string): SingleRecord => ({ kind: "file", path, as: "raw" });
   const to = (record: DestinationRecord, isFull = false): Destination => ({
     isStdout: false,
     record,
@@ -452,11 +452,11 @@ describe("space for a secret", () => {
             record: async (change) => (seen.push(change.destination), lease.record(change)),
           };
           const secrets = {
+            ...bench.secrets,
             removeReserve: async (record: SingleRecord, entry: string, how: unknown) =>
               void given.push([(record as { path?: string }).path, entry === lease.entry.id, how]),
           };
-          expect(bench).toBeDefined();
-          await reserveDestination({ secrets }, watched, {
+          await reserveDestination({ ...bench, secrets }, watched, {
             destination,
             ...(isKept === undefined ? {} : { isKept }),
           });

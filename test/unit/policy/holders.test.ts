@@ -17,7 +17,7 @@ const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDestination]>> = {
   file: [
     { file: "/s/a", format: "json" },
-    { kind: "file", path: "/s/a", as: "env", force: true },
+    { kind: "file", path: "/s/a", as: "env" },
   ],
   profile: [{ profile: "other" }, { kind: "profile", name: "other", profileId: "p" }],
   store: [{ store: "vault:kv/a#f" }, { kind: "store", to: "vault:kv/a#f", facts: {} }],

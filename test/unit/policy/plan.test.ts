@@ -134,7 +134,7 @@ const only = (of: Plan) => of.items[0]!;
 describe("twenty items whose destinations hold the secrets of clients that are in no item", () => {
   const clients = Array.from({ length: 20 }, (_, nth) => seen(`oac_${nth}`));
   const entries = clients.map(({ id }, nth) =>
-    entry({ resource_id: id, destination: { kind: "file", path: `/secrets/a${nth}`, as: "json", force: false } }),
+    entry({ resource_id: id, destination: { kind: "file", path: `/secrets/a${nth}`, as: "json" } }),
   );
   const items = clients.map((_, nth) => client(`a${nth}`));
 
@@ -275,7 +275,7 @@ describe("an item that nothing was done for", () => {
     entry({
       operation: "access_key.create",
       resource_id: "ak_2",
-      destination: { kind: "file", path: "/secrets/k", as: "raw", force: false },
+      destination: { kind: "file", path: "/secrets/k", as: "raw" },
       policy: by,
     });
   const filed = key("k", { destinations: [{ file: "/secrets/k" }] });
@@ -300,7 +300,7 @@ describe("an item that nothing was done for", () => {
 describe("a secret that is not where the file says", () => {
   /** Each kind of destination, as the file and as the journal has it, and another one of that kind. */
   const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
-    file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw", force: false }, { file: "/s/copy/a" }],
+    file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw" }, { file: "/s/copy/a" }],
     profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],
     store: [
       { store: "vault:secret/a#x" },
@@ -356,12 +356,12 @@ describe("a secret that is not where the file says", () => {
 
   it("is no matter of what was adopted, or claimed", () => {
     const adopted = { operation: "oauth_client.adopt", resource_id: "oc_1", policy: { id: own, item: "a" } } as const;
-    const elsewhere = { kind: "file", path: "/s/elsewhere", as: "raw", force: false } as const;
+    const elsewhere = { kind: "file", path: "/s/elsewhere", as: "raw" } as const;
     const byHand = entry({ resource_id: "oc_1", destination: elsewhere });
     const world = { entries: [byHand, entry(adopted)], clients: [seen("oc_1")] };
     expect(only(plan(policy([client("a")]), world)).row.action).toBe("none");
     for (const detail of [{}, { secret_claimed: true }]) {
-      const destination = { kind: "file", path: "/s/elsewhere", as: "raw", force: false } as const;
+      const destination = { kind: "file", path: "/s/elsewhere", as: "raw" } as const;
       const entries = [
         made("a", "oc_1", "done", { destination: "secret_claimed" in detail ? destination : null, detail }),
       ];

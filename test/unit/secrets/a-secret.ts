@@ -1,7 +1,8 @@
 // One-time secrets for tests.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Delivery, OneTimeSecret } from "../../../src/secrets/destination.ts";
+import { Failure } from "../../../src/errors.ts";
+import type { Delivery, MayReplace, OneTimeSecret } from "../../../src/secrets/destination.ts";
 
 export const canary = "canary-8f2e6b";
 
@@ -23,7 +24,13 @@ export const key: OneTimeSecret = {
 /** A delivery whose records nobody keeps. */
 export const delivery: Delivery = {
   origin: { entry: "6k2f9", profile: "prod", region: "eu", serviceAccount: "sa_1" },
+  may: async () => {},
   record: async () => {},
+};
+
+/** Permits nothing that is there to be replaced. */
+export const onlyNew: MayReplace = async (_at, found) => {
+  if (found.is !== "absent") throw new Failure("usage", "Something else is there.");
 };
 
 /** Every file under a folder that holds the secret. */

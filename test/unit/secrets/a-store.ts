@@ -1,9 +1,9 @@
 // A store as a command uses it, without the command: prepared, delivered to, looked at again by its record.
-import { randomBytes } from "node:crypto";
 import type { Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
-import { type Destination, type ProofKeys, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
+import { type Destination, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
+import { known } from "../../support/known-places.ts";
 import { transportTo } from "../api/peer.ts";
 import { canary, client, delivery } from "./a-secret.ts";
 
@@ -24,8 +24,6 @@ export function desk(
   env: Readonly<Record<string, string | undefined>>,
   more: Partial<DestinationTools> = {},
 ): StoreDesk {
-  const key = randomBytes(32);
-  const keys: ProofKeys = { make: () => Promise.resolve(key), find: () => key };
   const http: DestinationTools["http"] = async ({ ca }) => {
     const transport = transportTo({ ca, timeoutMs: 3000 });
     opened.push(transport);
@@ -35,7 +33,7 @@ export function desk(
     env,
     http,
     sleep: async () => {},
-    keys,
+    ...known,
     cwd: "/",
     stdoutFd: 1,
     print: () => Promise.reject(new Error("nothing is printed here")),
@@ -62,7 +60,7 @@ export async function deliver(at: StoreDesk, destination: Destination): Promise<
 export async function isFound(at: StoreDesk): Promise<boolean> {
   if (at.record === undefined) return false;
   const profiles = () => Promise.reject(new Error("no profile is asked for"));
-  return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery({});
+  return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery(async () => {});
 }
 
 /** How something ended: `delivered`, or the kind of its failure and its words, which never have the secret in them. */

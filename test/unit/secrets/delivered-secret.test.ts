@@ -194,7 +194,7 @@ describe("a file is the same", () => {
 
 describe("a reserve gets its name", () => {
   const place = (force: boolean): Promise<Error | undefined> =>
-    putInPlace(path, { path: join(folder, "named"), force });
+    putInPlace(path, join(folder, "named"), force ? { is: "text", text: "before" } : { is: "absent" });
 
   it.each([true, false])("and loses the one that it had (over another file: %s)", async (force) => {
     writeFileSync(path, "the secret");

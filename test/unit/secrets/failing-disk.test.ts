@@ -4,24 +4,16 @@ import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkS
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import type { ProofKeys, RecordOf } from "../../../src/secrets/destination.ts";
+import type { RecordOf } from "../../../src/secrets/destination.ts";
 import { fileDestination, rememberedFile } from "../../../src/secrets/file.ts";
 import { Undelivered } from "../../../src/secrets/kept.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
+import { known } from "../../support/known-places.ts";
 import { canary, client, delivery, filesWithCanary, modeOf } from "./a-secret.ts";
 
 const work = "6k2f9";
 const onLinux = it.runIf(process.platform === "linux");
-
-function keysOf(): ProofKeys {
-  const made = new Map<string, Buffer>();
-  const make = async (entry: string): Promise<Buffer> => {
-    if (!made.has(entry)) made.set(entry, Buffer.from(`key of ${entry}`));
-    return made.get(entry)!;
-  };
-  return { make, find: (entry) => made.get(entry) };
-}
 
 async function endOf(act: () => unknown): Promise<string> {
   try {
@@ -92,28 +84,24 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  readonly proven?: boolean;
   /** The process ends before it gives back what it had reserved. */
   readonly ends?: boolean;
 }
 
 const settings: Readonly<Record<string, Setting>> = {
   "a new file": {},
-  "a new file with a digest": { proven: true },
   "a file in place of another": { force: true, as: "json" },
   "a file of a process that ended": { ends: true },
   "a file of a process that ended, as it came": { ends: true, as: "raw" },
-  "a file of a process that ended, with a digest": { ends: true, proven: true },
 };
 
-describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "line", proven = false, ends = false }) => {
+describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "line", ends = false }) => {
   onLinux("is whole under its name or not there, and a later process knows", async () => {
-    const keys = proven ? keysOf() : undefined;
     let record: RecordOf<"file"> | undefined;
     const live = async (folder: string): Promise<string> => {
       record = undefined;
       if (force) writeFileSync(join(folder, "client"), "before");
-      const to = fileDestination({ path: "client", as, force }, folder, { keys });
+      const to = fileDestination({ path: "client", as, force }, folder, known);
       return endOf(async () => {
         await to.check();
         record = (await to.prepare(work)) as RecordOf<"file">;
@@ -143,11 +131,11 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
         expect([what, isWhole() ? [] : others]).toEqual([what, []]);
       if (!ends && value !== "delivered" && !isWhole() && record !== undefined)
         expect([what, isBlanked(calls)]).toEqual([what, failed?.call !== "write" || isBlanked(calls)]);
-      const known = record;
-      if (known === undefined) return;
+      const last = record;
+      if (last === undefined) return;
       looks.push(async () => {
-        const later = rememberedFile(known, keys);
-        const isThere = await later.completeDelivery({});
+        const later = rememberedFile(last, known.digests);
+        const isThere = await later.completeDelivery(async () => {});
         expect([what, isThere, isWhole()]).toEqual([what, isThere, isThere || (value !== "delivered" && isWhole())]);
         if (isThere) expect([what, await later.reread()]).toEqual([what, canary]);
         later.removeReserve(work, { isKept: true });
@@ -206,7 +194,7 @@ describe("a kept secret", () => {
   it("stays when only its room is to be given back", async () => {
     const kept = new Undelivered(temporaryFolder());
     await kept.keep("e1", client);
-    await kept.release("e1", { keepsProof: true });
+    await kept.release("e1");
     expect([kept.isKept("e1"), kept.list(), kept.rooms()]).toEqual([true, ["e1"], ["e1"]]);
   });
 });
@@ -214,7 +202,7 @@ describe("a kept secret", () => {
 describe("a reserve", () => {
   it("is another one for other work, and given back", async () => {
     const folder = temporaryFolder();
-    const to = fileDestination({ path: "client", as: "line", force: false }, folder);
+    const to = fileDestination({ path: "client", as: "line" }, folder, known);
     await to.prepare(work);
     await to.prepare(work);
     await to.prepare("other");
@@ -226,20 +214,20 @@ describe("a reserve", () => {
   it("with the whole secret of an earlier run is not used again", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, ".client.integ-6k2f9"), `${canary}\n`, { mode: 0o600 });
-    const to = fileDestination({ path: "client", as: "line", force: false }, folder);
+    const to = fileDestination({ path: "client", as: "line" }, folder, known);
     expect(await endOf(() => to.prepare(work))).toContain("contains the secret of an earlier run");
     expect(filesWithCanary(folder)).toHaveLength(1);
   });
 
   it("is what a delivery needs", async () => {
-    const to = fileDestination({ path: "client", as: "line", force: false }, temporaryFolder());
+    const to = fileDestination({ path: "client", as: "line" }, temporaryFolder(), known);
     expect(await endOf(() => to.deliver(client, delivery))).toBe("No space could be reserved for it there.");
   });
 });
 
 describe("a target", () => {
   const refusal = (folder: string, path: string, { force = true, own = [] as string[] } = {}): Promise<string> =>
-    endOf(() => fileDestination({ path, as: "line", force }, folder, { own }).check());
+    endOf(() => fileDestination({ path, as: "line", force }, folder, { ...known, own }).check());
   const refused = (path: string, why: string): string => `usage: The secret cannot go to ${path}: ${why}.`;
 
   it("is refused with what is in its way", async () => {

@@ -18,29 +18,35 @@ import {
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type {
-  RecordOf,
-  RememberedDestination,
-  SecretFormat,
-  SingleDestinationPlace,
-  SingleRecord,
+import {
+  type RecordOf,
+  type RememberedDestination,
+  type SecretFormat,
+  type SingleDestinationPlace,
+  type SingleRecord,
+  withoutLastNewline,
 } from "../../../src/secrets/destination.ts";
 import { fileDestination, rememberedFile } from "../../../src/secrets/file.ts";
-import { Undelivered } from "../../../src/secrets/kept.ts";
+import { keyRing } from "../../../src/journal/keys.ts";
+import { renderSecret } from "../../../src/secrets/secret-format.ts";
+import { known } from "../../support/known-places.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
-import { canary, client, delivery, filesWithCanary, modeOf } from "./a-secret.ts";
+import { canary, client, delivery, filesWithCanary, modeOf, onlyNew } from "./a-secret.ts";
 
 const work = "6k2f9";
 function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}): SingleDestinationPlace {
-  return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/");
+  return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/", known);
 }
 
-const remembered = (record: SingleRecord): RememberedDestination =>
-  rememberedFile(record as RecordOf<"file">, undefined);
-const delivered = (record: SingleRecord): Promise<boolean> =>
-  remembered(record).completeDelivery({ clientId: "cid_1" });
+/** As the journal remembers it from the moment before the secret is written. */
+function remembered(record: SingleRecord, digests = known.digests): RememberedDestination {
+  const file = record as RecordOf<"file">;
+  const text = renderSecret(client, file.as, delivery.origin);
+  return rememberedFile({ ...file, proof: known.digests.of(withoutLastNewline(text)) }, digests);
+}
+const delivered = (record: SingleRecord): Promise<boolean> => remembered(record).completeDelivery(delivery.may);
 
 describe("a secret's file", () => {
   it("appears under its name whole, 0600, and nothing else stays", async () => {
@@ -77,7 +83,7 @@ describe("a secret's file", () => {
 
   it("resolves a relative path against the folder it was typed in", async () => {
     const folder = temporaryFolder();
-    const destination = fileDestination({ path: "x.secret", as: "json", force: false }, folder);
+    const destination = fileDestination({ path: "x.secret", as: "json" }, folder, known);
     const record = await destination.prepare(work);
     await destination.deliver(client, delivery);
     expect(JSON.parse(readFileSync(join(folder, "x.secret"), "utf8"))).toEqual({
@@ -213,8 +219,8 @@ describe("delivery", () => {
       const destination = to(path);
       const record = await destination.prepare(work);
       make(path);
-      const failure = await failureOf(() => destination.deliver(client, delivery));
-      expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("already exists") });
+      const failure = await failureOf(() => destination.deliver(client, { ...delivery, may: onlyNew }));
+      expect(failure).toMatchObject({ kind: "undelivered", message: "Something else is there." });
       expect(JSON.stringify(failure)).not.toContain(canary);
       // A second name shows what stood in the reserve when it went.
       linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
@@ -331,7 +337,7 @@ describe("what a crash left", () => {
     truncateSync(reserve);
     writeFileSync(reserve, `${canary}\n`);
     writeFileSync(join(folder, "s"), "theirs");
-    const failure = await failureOf(() => delivered(record));
+    const failure = await failureOf(() => remembered(record).completeDelivery(onlyNew));
     expect(failure.details.meaning).toContain(reserve);
     expect([readFileSync(join(folder, "s"), "utf8"), filesWithCanary(folder)]).toEqual(["theirs", [reserve]]);
     rmSync(join(folder, "s"));
@@ -352,44 +358,34 @@ describe("what a crash left", () => {
 });
 
 describe("a delivered file is told again by what it holds", () => {
-  async function deliver(): Promise<{ path: string; state: string; record: SingleRecord }> {
-    const [folder, state] = [temporaryFolder(), temporaryFolder()];
-    const keys = new Undelivered(state).proofKeys;
-    const path = join(folder, "s");
-    const destination = fileDestination({ path, as: "line", force: false }, "/", { keys });
+  async function deliver(): Promise<{ path: string; record: SingleRecord }> {
+    const path = join(temporaryFolder(), "s");
+    const destination = to(path);
     await destination.prepare(work);
     await destination.deliver(client, delivery);
-    return { path, state, record: destination.record };
+    return { path, record: destination.record };
   }
 
-  const tell = (record: SingleRecord, state: string): Promise<boolean> =>
-    rememberedFile(record as RecordOf<"file">, new Undelivered(state).proofKeys).completeDelivery({});
-
-  it.each<[string, (at: { path: string; state: string }) => void, boolean]>([
+  it.each<[string, (path: string) => void, boolean]>([
     ["as it was delivered", () => {}, true],
-    ["restored, so that it is another file", ({ path }) => restore(path), true],
-    ["open to its group since", ({ path }) => chmodSync(path, 0o644), true],
-    ["with another secret in the same file", ({ path }) => writeFileSync(path, "another\n"), false],
-    ["cut in the same file", ({ path }) => truncateSync(path, 4), false],
-    ["gone", ({ path }) => unlinkSync(path), false],
-    ["without the key, in its own file", ({ state }) => rmSync(state, { recursive: true }), true],
+    ["restored, so that it is another file", (path) => restore(path), true],
+    ["open to its group since", (path) => chmodSync(path, 0o644), true],
+    ["with a newline that an editor added", (path) => writeFileSync(path, `${canary}\n`), true],
+    ["with another secret in the same file", (path) => writeFileSync(path, "another\n"), false],
+    ["cut in the same file", (path) => truncateSync(path, 4), false],
+    ["longer than any secret", (path) => writeFileSync(path, "x".repeat(1024 * 1024 + 1)), false],
+    ["gone", (path) => unlinkSync(path), false],
   ])("%s", async (_what, change, isThere) => {
-    const at = await deliver();
-    change(at);
-    expect(await tell(at.record, at.state)).toBe(isThere);
+    const { path, record } = await deliver();
+    change(path);
+    expect(await delivered(record)).toBe(isThere);
   });
 
-  it("in a state folder that was moved; the record alone opens nothing", async () => {
-    const { path, state, record } = await deliver();
-    const moved = join(temporaryFolder(), "state");
-    cpSync(state, moved, { recursive: true });
-    rmSync(state, { recursive: true });
-    restore(path);
-    expect(await tell(record, moved)).toBe(true);
-    expect([await tell(record, state), JSON.stringify(record).includes(canary)]).toEqual([false, false]);
-    expect(filesWithCanary(moved)).toEqual([]);
-    await new Undelivered(moved).destroy(work);
-    expect(readdirSync(join(moved, "undelivered"))).toEqual([]);
+  it("not without the journal's key; the record alone opens nothing", async () => {
+    const { record } = await deliver();
+    const others = keyRing({ read: () => ["another-key-of-another-journal-0123456789"] }).digests;
+    expect(await remembered(record, others).completeDelivery(delivery.may)).toBe(false);
+    expect(JSON.stringify(record)).not.toContain(canary);
   });
 });
 
@@ -403,6 +399,7 @@ function restore(path: string): void {
 describe("a place that cannot be", () => {
   const own = (folder: string): SingleDestinationPlace =>
     fileDestination({ path: join(folder, "journal.ndjson"), as: "line", force: true }, "/", {
+      ...known,
       own: [join(folder, "journal.ndjson")],
     });
 
@@ -422,6 +419,7 @@ describe("a place that cannot be", () => {
     expect(await failureOf(() => own(folder).check())).toMatchObject({ kind: "usage" });
     symlinkSync(folder, join(folder, "other"));
     const around = fileDestination({ path: join(folder, "other/journal.ndjson"), as: "line", force: true }, "/", {
+      ...known,
       own: [join(folder, "journal.ndjson")],
     });
     expect(await failureOf(() => around.check())).toMatchObject({ kind: "usage" });

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { open } from "../../../src/secrets/github-store.ts";
 import type { Store } from "../../../src/secrets/store.ts";
+import type { Found } from "../../../src/secrets/destination.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { canary } from "./a-secret.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";
@@ -113,9 +114,9 @@ describe("the place", () => {
     ["the API of another host by its address", { GITHUB_API_URL: "https://github.example/api/v3" }, "ghe_token"],
   ])("only gets its own token: %s, %j", async (_what, more, token) => {
     const { store, requests } = github({}, more);
-    await store.prepare({}, []);
+    await store.prepare({});
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(
-      Array.from({ length: 3 }, () => `Bearer ${token}`),
+      Array.from({ length: 2 }, () => `Bearer ${token}`),
     );
   });
 
@@ -142,7 +143,7 @@ describe("the place", () => {
 describe("prepared", () => {
   it("asks for the repository, its key and the secret", async () => {
     const { store, lines } = github({});
-    expect([await store.prepare({}, []), lines]).toEqual([{}, [repository, getsKey, gets]]);
+    expect([await store.prepare({}), lines]).toEqual([{}, [repository, getsKey]]);
   });
 
   it("asks for the environment too, if it has one", async () => {
@@ -150,15 +151,14 @@ describe("prepared", () => {
     const answers = {
       [`GET ${at}`]: [ok],
       [`GET ${at}/secrets/public-key`]: [key("1")],
-      [`GET ${at}/secrets/NAME`]: [now],
     };
     const { store, lines } = github(answers, {}, "my-org/my-repo@EU/West#name");
-    expect([await store.prepare({}, []), lines]).toEqual([{}, [repository, ...Object.keys(answers)]]);
+    expect([await store.prepare({}), lines]).toEqual([{}, [repository, ...Object.keys(answers)]]);
   });
 
   it.each([".", ".."])("refuses the environment %j, which no address has", async (environment) => {
     const { store, lines } = github({}, {}, `my-org/my-repo@${environment}#NAME`);
-    expect(await failureOf(() => store.prepare({}, []))).toEqual({
+    expect(await failureOf(() => store.prepare({}))).toEqual({
       kind: "usage",
       message: `Invalid environment "${environment}".`,
       details: { hint: "Give the id as the API shows it." },
@@ -167,13 +167,6 @@ describe("prepared", () => {
   });
 
   it.each<[string, Answers, string, string]>([
-    ["a secret without a time", { [gets]: [ok] }, "usage", " cannot be looked at: GitHub answered 200."],
-    [
-      "a time in a refusal",
-      { [gets]: [{ ...now, status: 410 }] },
-      "usage",
-      " cannot be looked at: GitHub answered 410.",
-    ],
     [
       "a key that is none",
       { [getsKey]: [{ status: 200, body: { key_id: "1", key: "AAAA" } }] },
@@ -206,7 +199,36 @@ describe("prepared", () => {
       ": the token may not write to the repository.",
     ],
   ])("%s ends it", async (_what, answers, kind, words) => {
-    expect(await failureOf(() => github(answers).store.prepare({}, []))).toMatchObject({ kind, message: name + words });
+    expect(await failureOf(() => github(answers).store.prepare({}))).toMatchObject({ kind, message: name + words });
+  });
+});
+
+/** What was looked at before the write: as the first answer shows it. */
+function foundIn(answers: Answers): Found {
+  const [first] = answers[gets] ?? [absent];
+  const { updated_at: version } = typeof first === "object" ? ((first.body ?? {}) as { updated_at?: string }) : {};
+  return version === undefined ? { is: "absent" } : { is: "hidden", version };
+}
+
+describe("a look", () => {
+  it("finds nothing, or what cannot be read and its version", async () => {
+    expect(await github({ [gets]: [absent] }).store.look({})).toEqual({ is: "absent" });
+    expect(await github({ [gets]: [before] }).store.look({})).toMatchObject({ is: "hidden" });
+  });
+
+  it.each<[string, Answer]>([
+    ["a secret without a time", ok],
+    ["a time in a refusal", { ...now, status: 410 }],
+  ])("%s ends it", async (_what, answer) => {
+    expect((await failureOf(() => github({ [gets]: [answer] }).store.look({}))).message).toContain(
+      "cannot be looked at",
+    );
+  });
+
+  it("what was changed since is not overwritten", async () => {
+    const { store, lines } = github({ [gets]: [now] });
+    expect(await store.write(canary, {}, { is: "absent" })).toBe(false);
+    expect(lines).not.toContain(puts);
   });
 });
 
@@ -218,7 +240,7 @@ describe("a write", () => {
     ["whose response has no time", { [puts]: [{ status: 204 }], [gets]: [before] }],
   ])("%s is shown as changed", async (_what, answers) => {
     const { store, lines, bodies, requests } = github(answers);
-    expect([await store.write(canary, {}), lines]).toEqual([undefined, [getsKey, gets, puts, gets]]);
+    expect([await store.write(canary, {}, foundIn(answers)), lines]).toEqual([true, [getsKey, gets, puts, gets]]);
     const { encrypted_value: sealed, ...others } = bodies[2] as { encrypted_value: string; key_id: string };
     expect([others, Buffer.from(sealed, "base64").length]).toEqual([{ key_id: "1" }, 48 + canary.length]);
     expect(requests[2]).toMatchObject({ baseUrl: server, secrets: ["ghp_token", canary] });
@@ -253,14 +275,14 @@ describe("a write", () => {
     ],
   ])("that %s is made", async (_what, answers, asked, slept) => {
     const script = github(answers);
-    expect(await script.store.write(canary, {})).toBeUndefined();
+    expect(await script.store.write(canary, {}, foundIn(answers))).toBe(true);
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
   });
 
   it("is encrypted for the key that is there by then", async () => {
     const keys = { [getsKey]: [key("1"), key("2")] };
     const { store, bodies } = github({ [puts]: [{ status: 422 }, replaced], [gets]: [before, now], ...keys });
-    await store.write(canary, {});
+    await store.write(canary, {}, foundIn({ [gets]: [before] }));
     expect(bodies.filter((body) => body !== undefined)).toMatchObject([{ key_id: "1" }, { key_id: "2" }]);
   });
 
@@ -346,7 +368,7 @@ describe("a write", () => {
     ],
   ])("that %s is not", async (_what, answers, failure, asked, slept) => {
     const script = github(answers);
-    await expect(script.store.write(canary, {})).rejects.toMatchObject(failure);
+    await expect(script.store.write(canary, {}, foundIn(answers))).rejects.toMatchObject(failure);
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
   });
 });

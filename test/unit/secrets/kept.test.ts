@@ -56,30 +56,12 @@ describe("undelivered secrets", () => {
     expect(readdirSync(undelivered.folder)).toEqual([]);
   });
 
-  it("give back what recognizes a secret with the room, unless that work is not over or a secret is kept", async () => {
-    const undelivered = new Undelivered(temporaryFolder());
-    const left = async (options?: { readonly keepsProof: boolean }): Promise<string[]> => {
-      await undelivered.proofKeys.make("e1");
-      await undelivered.release("e1", options);
-      return readdirSync(undelivered.folder).sort();
-    };
-    expect(await left()).toEqual([]);
-    await undelivered.reserve("e1");
-    expect(await left({ keepsProof: true })).toEqual(["e1.key"]);
-    expect(await left({ keepsProof: false })).toEqual([]);
-    await undelivered.keep("e1", client);
-    expect(await left()).toEqual(["e1", "e1.key"]);
-    expect(undelivered.read("e1")).toEqual(client);
-  });
-
   it("make their folder again where it was removed meanwhile", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.reserve("e1");
     rmSync(undelivered.folder, { recursive: true });
     await undelivered.keep("e1", client);
     expect([undelivered.read("e1"), modeOf(undelivered.folder)]).toEqual([client, "700"]);
-    rmSync(undelivered.folder, { recursive: true });
-    expect(await undelivered.proofKeys.make("e1")).toHaveLength(32);
   });
 
   it("need no more room once it is made: the disk may fill up", async (context) => {
@@ -129,16 +111,6 @@ describe("undelivered secrets", () => {
     expect(undelivered.read("e1").secret).toBe(canary);
     await undelivered.release("e1");
     expect(undelivered.isKept("e1")).toBe(true);
-  });
-
-  it("keep what recognizes a delivered secret as long as the work that it belongs to", async () => {
-    const undelivered = new Undelivered(temporaryFolder());
-    await undelivered.proofKeys.make("e1");
-    await undelivered.keep("e1", client);
-    await undelivered.destroy("e1", { keepsProof: true });
-    expect([undelivered.isKept("e1"), undelivered.proofKeys.find("e1")?.length]).toEqual([false, 32]);
-    await undelivered.destroy("e1");
-    expect(undelivered.proofKeys.find("e1")).toBeUndefined();
   });
 
   it("are not read through a link or where others could read them, nor under a name that is a path", async () => {

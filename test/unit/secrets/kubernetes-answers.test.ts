@@ -110,9 +110,9 @@ describe("which cluster it is", () => {
 
 describe("before a secret exists", () => {
   it("the server is asked whether it would take the key, and whether it can be read", async () => {
-    const played = play([{}, { out: "" }]);
-    expect(await played.store.prepare({}, [])).toEqual({});
-    expect(words(played)).toEqual([applying("--dry-run=server"), getting]);
+    const played = play([{}]);
+    expect(await played.store.prepare({})).toEqual({});
+    expect(words(played)).toEqual([applying("--dry-run=server")]);
     expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest("integ asks whether it may write here"));
   });
 
@@ -152,12 +152,12 @@ describe("before a secret exists", () => {
       "Check what kubectl says: kubectl apply --server-side --dry-run=server.",
     ],
   ])("what is in the way is said: %s", async (err, kind, message, hint, nextCommand) => {
-    const failure = await failureOf(() => play([{ status: 1, err }]).store.prepare({}, []));
+    const failure = await failureOf(() => play([{ status: 1, err }]).store.prepare({}));
     expect(failure).toEqual({ kind, message, details: { hint, ...(nextCommand ? { nextCommand } : {}) } });
   });
 
   it("a key that cannot be read is refused", async () => {
-    const failure = await failureOf(() => play([{}, { status: 1, err: "(Forbidden)" }]).store.prepare({}, []));
+    const failure = await failureOf(() => play([{ status: 1, err: "(Forbidden)" }]).store.look({}));
     expect(failure.message).toBe("--secret-to k8s:apps/my-app#client-secret cannot be read: permission denied.");
   });
 });
@@ -165,21 +165,21 @@ describe("before a secret exists", () => {
 describe("a secret", () => {
   it("is applied once where that works", async () => {
     const played = play([{}]);
-    await played.store.write(secret, {});
+    await played.store.write(secret, {}, { is: "absent" });
     expect([words(played), played.slept]).toEqual([[applying()], []]);
     expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest(secret));
   });
 
   it.each([1, 2])("is applied again where %i responses are lost, after longer and longer waits", async (lost) => {
     const played = play([...Array.from({ length: lost }, () => down), {}]);
-    await played.store.write(secret, {});
+    await played.store.write(secret, {}, { is: "absent" });
     expect(words(played)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
     expect(played.slept).toEqual([1000, 2000].slice(0, lost));
   });
 
   it("is looked for after three tries, and there", async () => {
     const played = play([down, down, down, { out: base64 }]);
-    await played.store.write(secret, {});
+    await played.store.write(secret, {}, { is: "absent" });
     expect(words(played)).toEqual([applying(), applying(), applying(), getting]);
     expect(played.slept).toEqual([1000, 2000]);
   });
@@ -190,7 +190,7 @@ describe("a secret", () => {
     ["not to be read", { status: 1, err: "(Forbidden)" }],
   ])("is not there where %s is", async (_what, found) => {
     const played = play([{ status: 1, err: 'conflict with "helm"' }, found]);
-    expect((await failureOf(() => played.store.write(secret, {}))).kind).toBe("conflict");
+    expect((await failureOf(() => played.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
     expect(words(played)).toEqual([applying(), getting]);
   });
 
@@ -201,13 +201,13 @@ describe("a secret", () => {
     ["an empty line", { out: "\n" }, undefined],
   ])("is read: %s", async (_what, answer, value) => {
     const played = play([answer]);
-    expect(await played.store.read!({})).toBe(value);
+    expect(await played.store.look({})).toEqual(value === undefined ? { is: "absent" } : { is: "text", text: value });
     expect(words(played)).toEqual([getting]);
   });
 
   it("has a key with a dot, which is not a field of a field", async () => {
     const played = play([{ out: base64 }], { to: "apps/my-app#tls.key" });
-    expect(await played.store.read!({})).toBe(secret);
+    expect(await played.store.look({})).toEqual({ is: "text", text: secret });
     expect(words(played)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
   });
 });

@@ -3,18 +3,19 @@ import fs, { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { addProfile, type ProfileStores } from "../../../src/profiles/configure.ts";
+import { addProfile, editProfile, type ProfileStores } from "../../../src/profiles/configure.ts";
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { commandDestination } from "../../../src/secrets/command.ts";
-import { holdsDelivered, identityOf, isDelivered, proofOf } from "../../../src/secrets/delivered-secret.ts";
-import type { ProofKeys, RecordOf, SecretOptions } from "../../../src/secrets/destination.ts";
+import { foundAt } from "../../../src/secrets/delivered-secret.ts";
+import type { RecordOf, SecretOptions } from "../../../src/secrets/destination.ts";
 import { open as openKeychain } from "../../../src/secrets/keychain-store.ts";
 import { profileDestination, rememberedProfile } from "../../../src/secrets/profile.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { maskLines } from "../../../src/secrets/stdout.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { diskError, onDisk } from "../../support/disk-calls.ts";
+import { known } from "../../support/known-places.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { canary, client, delivery, key } from "./a-secret.ts";
 
@@ -30,6 +31,7 @@ function toolsAt(folder: string): DestinationTools {
     profiles: () => Promise.reject(new Error("no profile is asked for")),
     http: () => Promise.reject(new Error("nothing is sent")),
     sleep: async () => {},
+    ...known,
   };
 }
 
@@ -50,8 +52,8 @@ describe("secret options", () => {
     [{ to: [], as: "json" }, "--secret-format and --secret-env are for --secret-file and --secret-command.", undefined],
     [
       { to: [], force: true },
-      "--force lets --secret-file replace an existing file, and no --secret-file is given.",
-      "Add --secret-file <path>, or leave --force out.",
+      "--force replaces what is at a destination, and none is given that can have something.",
+      "Add --secret-file <path> or another destination, or leave --force out.",
     ],
     [{ to: [{ kind: "file", path: "" }] }, "--secret-file names no file.", undefined],
     [
@@ -66,24 +68,10 @@ describe("secret options", () => {
     expect(failure.details.hint).toEqual(hint);
   });
 
-  it.each([
-    [{}, { as: "raw", force: false }],
-    [{ as: "line" }, { as: "line", force: false }],
-    [{ force: true }, { as: "raw", force: true }],
-  ] as const)("of a file, %j, say how", async (more, how) => {
-    const to = await destinationFor({ to: [{ kind: "file", path: "x", ...more }] }, toolsAt("/folder"));
-    expect(to.record).toEqual({ kind: "file", path: "/folder/x", ...how });
-    const forced = await destinationFor(
-      { to: [{ kind: "file", path: "x", ...more }], force: true },
-      toolsAt("/folder"),
-    );
-    expect(forced.record).toEqual({ kind: "file", path: "/folder/x", ...how, force: true });
-  });
-
   it("with --force are for an entry that remembers several too", async () => {
     const remembered: RecordOf<"several"> = {
       kind: "several",
-      places: [{ state: "pending", at: { kind: "file", path: "/folder/x", as: "raw", force: false } }],
+      places: [{ state: "pending", at: { kind: "file", path: "/folder/x", as: "raw" } }],
     };
     const to = await destinationFor({ to: [], force: true, remembered }, toolsAt("/folder"));
     expect(to.record).toMatchObject({ kind: "several", places: [{ at: { kind: "file", path: "/folder/x" } }] });
@@ -111,7 +99,7 @@ describe("a command that is not stored", () => {
     "leaves nothing to look at: %j",
     async (record) => {
       const found = await rememberedDestination(record, { ...toolsAt("/"), profiles: async () => ({}) as never });
-      expect([await found.completeDelivery({ clientId: "cid_1" }), await found.reread()]).toEqual([false, undefined]);
+      expect([await found.completeDelivery(delivery.may), await found.reread()]).toEqual([false, undefined]);
       expect(found.removeReserve("e")).toBeUndefined();
     },
   );
@@ -219,19 +207,19 @@ describe("a profile", () => {
       hint === undefined ? "integ profiles list" : undefined,
     ]);
     async function profileDestinationOf(of: string): Promise<ReturnType<typeof profileDestination>> {
-      return profileDestination({ name: of }, { stores: await profilesAt(temporaryFolder()) });
+      return profileDestination({ name: of }, { ...known, stores: await profilesAt(temporaryFolder()) });
     }
   });
 
   it("that cannot take what comes is undelivered", async () => {
     const stores = await made();
-    const place = profileDestination({ name: "prod" }, { stores });
+    const place = profileDestination({ name: "prod" }, { ...known, stores });
     expect(place.isStdout).toBe(false);
     expect(await failureOf(() => place.deliver(client, delivery))).toMatchObject({
       kind: "undelivered",
       message: `${refusal} prod: it has no token endpoint.`,
     });
-    const with_ = profileDestination({ name: "prod" }, { stores: await made({ oauth }) });
+    const with_ = profileDestination({ name: "prod" }, { ...known, stores: await made({ oauth }) });
     expect(await failureOf(() => with_.deliver({ ...client, clientId: undefined }, delivery))).toMatchObject({
       kind: "undelivered",
       message: `${refusal} prod: the client has no client id.`,
@@ -240,7 +228,7 @@ describe("a profile", () => {
 
   it("without an issuer that is known takes a key of any, in the usual style", async () => {
     const stores = await made();
-    const place = profileDestination({ name: "prod", yields: "access_key" }, { stores });
+    const place = profileDestination({ name: "prod", yields: "access_key" }, { ...known, stores });
     expect(await place.check()).toEqual(place.record);
     await place.deliver(key, delivery);
     expect(stores.store.get("prod")!.credential).toMatchObject({
@@ -250,21 +238,38 @@ describe("a profile", () => {
     });
   });
 
-  it("is found later by what it holds, under its own id", async () => {
+  it("is found later by its secret, under its own id, and not by the id of a key", async () => {
     const stores = await made();
-    const { id } = stores.store.get("prod")!;
-    const found = (profileId: string, facts: object): Promise<boolean> =>
-      rememberedProfile({ kind: "profile", name: "prod", profileId }, async () => stores.store).completeDelivery(facts);
-    expect(await found(id, { id: "key_1" })).toBe(false);
-    await profileDestination({ name: "prod" }, { stores }).deliver(key, delivery);
-    expect([await found(id, { id: "key_1" }), await found(id, { id: "key_2" }), await found(id, {})]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect([await found("another", { id: "key_1" }), await found(id, { clientId: "key_1" })]).toEqual([false, false]);
+    const place = profileDestination({ name: "prod" }, { ...known, stores });
+    await place.prepare("w");
+    await place.deliver(key, delivery);
+    const { record } = place as { record: RecordOf<"profile"> };
+    const found = (change: Partial<RecordOf<"profile">> = {}): Promise<boolean> =>
+      rememberedProfile({ ...record, ...change }, { ...known, stores: async () => stores }).completeDelivery(
+        delivery.may,
+      );
+    expect(await found()).toBe(true);
+    expect([await found({ profileId: "another" }), await found({ proof: undefined })]).toEqual([false, false]);
+    const credential = { kind: "api_key", basic_style: "apikey-user", key_id: "key_1", secret: "wrong" } as const;
+    await editProfile(stores, "prod", { credential });
+    expect(await found()).toBe(false);
     await stores.store.remove("prod");
-    expect(await found(id, { id: "key_1" })).toBe(false);
+    expect(await found()).toBe(false);
+  });
+
+  it("that another took meanwhile is looked at again, and not replaced", async () => {
+    const stores = await made();
+    const place = profileDestination({ name: "prod" }, { ...known, stores });
+    await place.prepare("w");
+    const credential = { kind: "api_key", basic_style: "apikey-user", secret: "theirs" } as const;
+    let asked = 0;
+    const may: typeof delivery.may = async () => {
+      asked += 1;
+      if (asked === 1) await editProfile(stores, "prod", { credential });
+      else throw new Failure("usage", "It is another's.");
+    };
+    expect((await failureOf(() => place.deliver(key, { ...delivery, may }))).kind).toBe("undelivered");
+    expect([asked, stores.store.get("prod")!.credential?.kind]).toEqual([2, "api_key"]);
   });
 
   it("whose store cannot be written is refused before anything is sent, and no defect is hidden", async () => {
@@ -272,7 +277,7 @@ describe("a profile", () => {
     const refused = new Failure("failed", "It cannot be written.");
     const tryOut = vi.spyOn(stores.credentials, "tryOut").mockRejectedValue(refused);
     onTestFinished(() => tryOut.mockRestore());
-    const place = profileDestination({ name: "prod" }, { stores });
+    const place = profileDestination({ name: "prod" }, { ...known, stores });
     expect((await failureOf(() => place.prepare("w"))).message).toBe("It cannot be written.");
     const broken = new TypeError("a defect");
     const get = vi.spyOn(stores.store, "get").mockImplementation(() => {
@@ -313,7 +318,9 @@ describe("the keychain as a store", () => {
     const store = openKeychain("s/a", { env } as never);
     expect(await store.check()).toEqual({});
     const ends = await Promise.all(
-      [() => store.prepare({}, []), () => store.write("x", {}), () => store.read!({})].map((step) => failureOf(step)),
+      [() => store.prepare({}), () => store.write("x", {}, { is: "absent" }), () => store.look({})].map((step) =>
+        failureOf(step),
+      ),
     );
     expect(ends.map(({ kind }) => kind)).toEqual(["usage", "undelivered", "unreachable"]);
     for (const { message, details } of ends) {
@@ -323,51 +330,12 @@ describe("the keychain as a store", () => {
   });
 });
 
-describe("the digest of a delivered file", () => {
-  const keysWith = (entry?: string): ProofKeys => {
-    const find = (asked: string): Buffer | undefined => (asked === entry ? Buffer.from("key") : undefined);
-    return { find, make: async () => Buffer.from("key") };
-  };
-  const longest = 1024 * 1024;
-
-  it("recognises the text, and nothing without its key", async () => {
-    const proof = await proofOf("text", { entry: "e", keys: keysWith("e") });
-    expect(isDelivered("text", proof, keysWith("e"))).toBe(true);
-    expect(isDelivered("other", proof, keysWith("e"))).toBe(false);
-    for (const [known, keys] of [
-      [proof, keysWith()],
-      [proof, undefined],
-      [undefined, keysWith("e")],
-    ] as const)
-      expect(isDelivered("text", known, keys)).toBeUndefined();
-  });
-
-  it.each([
-    ["a short text", "text", true],
-    ["as long as can be", "x".repeat(longest), true],
-    ["longer", "x".repeat(longest + 1), false],
-  ])("is looked for in %s", async (_what, text, is) => {
-    const path = join(temporaryFolder(), "client");
-    writeFileSync(path, text);
-    const proof = await proofOf(text, { entry: "e", keys: keysWith("e") });
-    const record: RecordOf<"file"> = { kind: "file", path, as: "raw", force: false, proof };
-    expect(holdsDelivered(path, record, keysWith("e"))).toBe(is);
-    expect(holdsDelivered(`${path}.none`, record, keysWith("e"))).toBe(false);
-    expect(holdsDelivered(join(path, ".."), record, keysWith("e"))).toBe(false);
-    // Without the key the file itself decides.
-    const fd = fs.openSync(path, "r");
-    const known = { ...record, ...identityOf(fd) };
-    fs.closeSync(fd);
-    expect([holdsDelivered(path, known, keysWith()), holdsDelivered(path, record, keysWith())]).toEqual([true, false]);
-  });
-
+describe("what is at the place of a file", () => {
   onLinux.each(["open", "fstat", "read"])("is not known where %s fails", async (failing) => {
     const path = join(temporaryFolder(), "client");
     writeFileSync(path, canary);
-    const proof = await proofOf(canary, { entry: "e", keys: keysWith("e") });
-    const record: RecordOf<"file"> = { kind: "file", path, as: "raw", force: false, proof };
     const { value } = await onDisk(
-      () => failureOf(() => holdsDelivered(path, record, keysWith("e"))),
+      () => failureOf(async () => foundAt(path)),
       ({ call }) => (call === failing ? diskError("EIO", call) : undefined),
     );
     expect(value).toMatchObject({ kind: "failed", message: expect.stringContaining(`Cannot read ${path}`) });

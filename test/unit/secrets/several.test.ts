@@ -18,7 +18,7 @@ import {
 import { rememberedSeveral, severalDestinations } from "../../../src/secrets/several.ts";
 import { client, delivery } from "./a-secret.ts";
 
-const file = (path: string): SingleRecord => ({ kind: "file", path, as: "raw", force: false });
+const file = (path: string): SingleRecord => ({ kind: "file", path, as: "raw" });
 const profile = (name: string): SingleRecord => ({ kind: "profile", name, profileId: "p1" });
 const command = (mark: string): SingleRecord => ({ kind: "command", mark });
 const store = (to: string): SingleRecord => ({ kind: "store", to, facts: {} });
@@ -39,8 +39,7 @@ function place(
     isStdout: false,
     record,
     check: () => step("check"),
-    prepare: (work, { beside = [] } = {}) =>
-      step(`prepare ${work} beside ${beside.map(({ at, state }) => `${at.kind} ${state}`).join()}`),
+    prepare: (work) => step(`prepare ${work}`),
     deliver: async (secret, { record: note }) => {
       await note(Object.assign({ ...record }, { noted: secret.secret }));
       await step("deliver");
@@ -58,15 +57,15 @@ function several(...places: SingleDestinationPlace[]): ReturnType<typeof several
 const no = (kind: "conflict" | "failed", words: string): Failure => new Failure(kind, words);
 
 describe("several destinations", () => {
-  it("are checked and made ready one after the other, each told of the others", async () => {
+  it("are checked and made ready one after the other, in their order", async () => {
     const [a, b] = [place(file("/a")), place(profile("p"))];
     const both = several(a, b);
     expect(both.isStdout).toBe(false);
     expect(statesOf((await both.check()) as RecordOf<"several">)).toEqual(["file pending", "profile pending"]);
     const record = (await both.prepare("w")) as RecordOf<"several">;
     expect([a.asked, b.asked]).toEqual([
-      ["check", "prepare w beside profile pending"],
-      ["check", "prepare w beside file pending"],
+      ["check", "prepare w"],
+      ["check", "prepare w"],
     ]);
     expect(record.places.map(({ at }) => (at as { prepared?: string }).prepared)).toEqual([
       a.asked.join(),
@@ -87,7 +86,7 @@ describe("several destinations", () => {
       ["file delivered", "profile pending"],
       ["file delivered", "profile delivered"],
     ]);
-    expect(b.asked).toEqual([`prepare ${delivery.origin.entry} beside file delivered`, "deliver"]);
+    expect(b.asked).toEqual([`prepare ${delivery.origin.entry}`, "deliver"]);
   });
 
   it.each([
@@ -116,14 +115,14 @@ describe("several destinations", () => {
   });
 
   it("end where one cannot be made ready, unless the secret is safe already", async () => {
-    const failing = { "prepare w beside file pending": no("failed", "It is full.") };
+    const failing = { "prepare w": no("failed", "It is full.") };
     const of = (): SingleDestinationPlace[] => [place(file("/a")), place(profile("p"), failing)];
     await expect(several(...of()).prepare("w")).rejects.toThrow("It is full.");
     expect(statesOf((await several(...of()).prepare("w", { isKept: true })) as RecordOf<"several">)).toEqual([
       "file pending",
       "profile pending",
     ]);
-    const broken = place(profile("p"), { "prepare w beside file pending": new Error("a bug") });
+    const broken = place(profile("p"), { "prepare w": new Error("a bug") });
     await expect(several(place(file("/a")), broken).prepare("w", { isKept: true })).rejects.toThrow("a bug");
   });
 

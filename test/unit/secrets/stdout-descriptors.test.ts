@@ -105,7 +105,11 @@ describe.runIf(process.platform === "linux")("standard output", () => {
 
 describe("a secret that is printed", () => {
   const secret = { secret: "a%b", kind: "access_key", id: "k", receipt: '{"secret":"a%b"}\n' } as const;
-  const delivery = { origin: { entry: "e", profile: "p", region: "eu" }, record: async () => {} } as const;
+  const delivery = {
+    origin: { entry: "e", profile: "p", region: "eu" },
+    may: async () => {},
+    record: async () => {},
+  } as const;
 
   it("comes after its mask, and is masked under GitHub Actions alone", async () => {
     for (const [env, expected] of [

@@ -22,7 +22,7 @@ async function main(): Promise<void> {
     await sleep(Number(pause));
     const secret = { secret: "canary%\r\n1", kind: "access_key", id: "k", receipt: "receipt with canary\n" } as const;
     const origin = { entry: "w", profile: "prod", region: "eu" };
-    await destination.deliver(secret, { origin, record: async () => {} });
+    await destination.deliver(secret, { origin, may: async () => {}, record: async () => {} });
   }
 }
 

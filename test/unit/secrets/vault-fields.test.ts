@@ -77,7 +77,7 @@ async function lookedAt(work: Work): Promise<DestinationRecord> {
   const places = [];
   for (const place of severalIn(work).places) {
     const remembered = await rememberedDestination(place.at, { ...work.at.tools, profiles });
-    const isThere = place.state === "delivered" || (await remembered.completeDelivery({}));
+    const isThere = place.state === "delivered" || (await remembered.completeDelivery(async () => {}));
     places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
   }
   return { kind: "several", places };

@@ -2,11 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { StoreFacts, StoreNeighbour } from "../../../src/secrets/store.ts";
 import { open } from "../../../src/secrets/vault-store.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { failureOf } from "../profiles/a-profile.ts";
-import { canary } from "./a-secret.ts";
 import { type Answer, type Answers, scripted } from "./store-script.ts";
 import {
   address,
@@ -52,7 +50,7 @@ describe("before anything is sent", () => {
     });
     writeFileSync(path, "the authorities");
     const { store, trusted } = vault({ [gets]: [absent] }, { VAULT_CACERT: path });
-    expect([await store.read!(patch), trusted]).toEqual([undefined, ["the authorities"]]);
+    expect([await store.look(patch), trusted]).toEqual([{ is: "absent", version: "0" }, ["the authorities"]]);
   });
 
   it.each(["app#key", "#key", "a#", "secret/app#", "secret//app#key", "secret/../app#key", "secret/a\u0007#key"])(
@@ -71,8 +69,8 @@ describe("prepared", () => {
   it("asks for the engine, the rights and what is there, with the token and the namespace", async () => {
     const answers = { [asksRights]: [rights("read", "patch")], [gets]: [at(3, { other: "kept" })] };
     const script = vault(answers, { VAULT_NAMESPACE: "admin" });
-    const found = await script.store.prepare({ ...facts, namespace: "admin" }, []);
-    expect(found).toEqual({ mount: "secret/", version: "3", method: "patch" });
+    const found = await script.store.prepare({ ...facts, namespace: "admin" });
+    expect(found).toEqual({ mount: "secret/", method: "patch" });
     expect(script.lines).toEqual([asksMount, asksRights, gets]);
     expect(script.bodies).toEqual([undefined, { paths: ["secret/data/app"] }, undefined]);
     const headers = {
@@ -89,29 +87,22 @@ describe("prepared", () => {
   });
 
   const mayWrite = "may not write there";
-  it.each<[string, readonly string[], Answer, number, string]>([
-    ["nothing there", ["create", "read"], absent, 0, "replace 0"],
-    ["nothing there, a neighbour", ["create", "read"], absent, 1, mayWrite],
-    ["nothing there, a neighbour, patch", ["create", "read", "patch"], absent, 1, "replace 0"],
-    ["nothing there, a neighbour, update", ["create", "read", "update"], absent, 1, "replace 0"],
-    ["nothing there, two neighbours", ["create", "read"], absent, 2, mayWrite],
-    ["nothing there, update alone", ["read", "update"], absent, 0, mayWrite],
-    ["deleted there", ["read", "update"], at(2, null), 0, "replace 2"],
-    ["deleted there, create alone", ["create", "read"], at(2, null), 0, mayWrite],
-    ["a text there", ["read", "update"], at(2, { key: "old" }), 2, "replace 2"],
-    ["a text there, patch", ["read", "patch"], at(2, { key: "old" }), 2, "patch 2"],
-    ["a text there, create alone", ["create", "read"], at(2, { key: "old" }), 0, mayWrite],
-    ["all rights of root", ["root"], absent, 1, "replace 0"],
-    ["no right to read", ["create", "update", "patch"], absent, 0, "may not read there"],
-  ])("%s, with the rights %j", async (_what, names, current, neighbours, expected) => {
+  it.each<[string, readonly string[], Answer, string]>([
+    ["nothing there", ["create", "read"], absent, "replace"],
+    ["nothing there, patch too", ["create", "read", "patch"], absent, "patch"],
+    ["nothing there, update alone", ["read", "update"], absent, mayWrite],
+    ["deleted there", ["read", "update"], at(2, null), "replace"],
+    ["deleted there, create alone", ["create", "read"], at(2, null), mayWrite],
+    ["a text there", ["read", "update"], at(2, { key: "old" }), "replace"],
+    ["a text there, patch", ["read", "patch"], at(2, { key: "old" }), "patch"],
+    ["a text there, create alone", ["create", "read"], at(2, { key: "old" }), mayWrite],
+    ["all rights of root", ["root"], absent, "replace"],
+    ["no right to read", ["create", "update", "patch"], absent, "may not read there"],
+  ])("%s, with the rights %j", async (_what, names, current, expected) => {
     const { store } = vault({ [asksRights]: [rights(...names)], [gets]: [current] });
-    const neighbour = { state: "pending", address: "secret/app#other", facts } as const;
-    const beside = Array.from({ length: neighbours }, () => neighbour);
-    const [method, version] = expected.split(" ");
-    if (!expected.startsWith("may"))
-      expect(await store.prepare(facts, beside)).toEqual({ mount: "secret/", version, method });
+    if (!expected.startsWith("may")) expect(await store.prepare(facts)).toEqual({ mount: "secret/", method: expected });
     else
-      expect(await failureOf(() => store.prepare(facts, beside))).toEqual({
+      expect(await failureOf(() => store.prepare(facts))).toEqual({
         kind: "auth",
         message: `${name}: the token ${expected}.`,
         details: {
@@ -134,10 +125,8 @@ describe("prepared", () => {
     ["nowhere", { status: 200, body: {} }, false],
   ])("the rights are named %s", async (_what, named, isAllowed) => {
     const { store } = vault({ [asksRights]: [named], [gets]: [absent] });
-    if (isAllowed)
-      expect(await store.prepare(facts, [])).toEqual({ mount: "secret/", version: "0", method: "replace" });
-    else
-      expect((await failureOf(() => store.prepare(facts, []))).message).toBe(`${name}: the token may not read there.`);
+    if (isAllowed) expect(await store.prepare(facts)).toEqual({ mount: "secret/", method: "replace" });
+    else expect((await failureOf(() => store.prepare(facts))).message).toBe(`${name}: the token may not read there.`);
   });
 
   it.each<[string, Answers, string, string]>([
@@ -198,43 +187,9 @@ describe("prepared", () => {
       ": secret/app contains a number that a rewrite could change.",
     ],
   ])("%s ends it", async (_what, answers, kind, words) => {
-    expect(await failureOf(() => vault(answers).store.prepare(facts, []))).toMatchObject({
+    expect(await failureOf(() => vault(answers).store.prepare(facts))).toMatchObject({
       kind,
       message: name + words,
     });
-  });
-});
-
-describe("based on what the same delivery wrote", () => {
-  const beside = (version: string, more: Partial<StoreNeighbour> & { at?: StoreFacts } = {}): StoreNeighbour => ({
-    state: "delivered",
-    address: "secret/app#other",
-    facts: { ...patch, version, ...more.at },
-    ...more,
-  });
-
-  it.each<[string, readonly StoreNeighbour[], string, number]>([
-    ["nothing", [], "3", 0],
-    ["the version before", [beside("2")], "3", 0],
-    ["the same version", [beside("3")], "4", 0],
-    ["two versions in a row", [beside("4"), beside("3")], "5", 0],
-    ["a version after a gap", [beside("3"), beside("5")], "4", 0],
-    ["another path", [beside("3", { address: "secret/other#key" })], "3", 0],
-    ["another server", [beside("3", { facts: { ...patch, server: "https://other" } })], "3", 0],
-    ["another namespace", [beside("3", { facts: { ...patch, namespace: "admin" } })], "3", 0],
-    ["another path, uncertain", [beside("3", { address: "secret/other#key", state: "failed" })], "3", 0],
-    ["something uncertain that is there", [beside("3", { state: "failed" })], "4", 1],
-    ["something pending that is there", [beside("3", { state: "pending" })], "4", 1],
-    ["something uncertain that is not there", [beside("3", { state: "failed", address: "secret/app#none" })], "3", 1],
-    [
-      "something certain beside it",
-      [beside("3"), beside("4", { state: "failed", address: "secret/app#none" })],
-      "4",
-      1,
-    ],
-  ])("%s", async (_what, neighbours, version, reads) => {
-    const { store, lines } = vault({ [gets]: [at(4, { other: canary, none: "another" })] });
-    expect(await store.rebase!(canary, patch, neighbours)).toEqual({ version });
-    expect(lines).toEqual(Array.from({ length: reads }, () => gets));
   });
 });

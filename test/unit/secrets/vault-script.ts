@@ -38,5 +38,5 @@ export function vault(answers: Answers, more: Readonly<Record<string, string | u
 }
 
 export const facts: StoreFacts = { server, namespace: "root" };
-export const patch: StoreFacts = { ...facts, mount: "secret/", version: "3", method: "patch" };
+export const patch: StoreFacts = { ...facts, mount: "secret/", method: "patch" };
 export const replace: StoreFacts = { ...patch, method: "replace" };

@@ -1,27 +1,14 @@
 // A write to Vault: what is sent how often, what is read between, and what is the base of the next write of this process.
 import { describe, expect, it } from "vitest";
-import { open } from "../../../src/secrets/vault-store.ts";
+import type { Found } from "../../../src/secrets/destination.ts";
+import type { StoreFacts } from "../../../src/secrets/store.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { canary } from "./a-secret.ts";
 import type { Answer, Answers } from "./store-script.ts";
-import {
-  absent,
-  address,
-  asksMount,
-  asksRights,
-  at,
-  gets,
-  name,
-  ok,
-  patch,
-  patches,
-  posts,
-  replace,
-  rights,
-  server,
-  vault,
-} from "./vault-script.ts";
+import { absent, address, at, gets, name, ok, patch, patches, posts, replace, server, vault } from "./vault-script.ts";
 
+/** What was looked at before the write. */
+const found = { is: "text", text: "old", version: "3" } as const;
 const busy: Answer = { status: 500, body: {} };
 const old = at(3, { key: "old", other: "kept" });
 const written = at(4, { key: canary, other: "kept" });
@@ -30,7 +17,7 @@ const isKnown = "GET /v1/auth/token/lookup-self";
 describe("a patch", () => {
   it("sends the one field, for the version that was read, and the secret is masked", async () => {
     const { store, lines, bodies, requests } = vault({ [patches]: [ok] });
-    await store.write(canary, patch);
+    await store.write(canary, patch, found);
     expect([lines, bodies]).toEqual([[patches], [{ options: { cas: 3 }, data: { key: canary } }]]);
     expect(requests[0]).toMatchObject({
       baseUrl: server,
@@ -58,7 +45,7 @@ describe("a patch", () => {
     ],
   ])("%s", async (_what, answers, lines, slept) => {
     const script = vault(answers);
-    expect(await script.store.write(canary, patch)).toBeUndefined();
+    expect(await script.store.write(canary, patch, found)).toBe(true);
     expect([script.lines, script.slept]).toEqual([lines, slept]);
   });
 
@@ -106,31 +93,33 @@ describe("a patch", () => {
       `${name}: the server limits the rate of requests.`,
       [patches, gets],
     ],
-    [
-      "finds another's version",
-      { [patches]: ["lost"], [gets]: [at(5, { key: "theirs" })] },
-      "conflict",
-      `${name}: another has written version 5; it was 3.`,
-      [patches, gets],
-    ],
-    [
-      "finds nothing there any more",
-      { [patches]: [{ status: 404 }], [gets]: [absent] },
-      "conflict",
-      `${name}: another has written version 0; it was 3.`,
-      [patches, gets],
-    ],
   ])("that %s", async (_what, answers, kind, message, lines) => {
     const script = vault(answers);
-    await expect(script.store.write(canary, patch)).rejects.toMatchObject({ kind, message });
+    await expect(script.store.write(canary, patch, found)).rejects.toMatchObject({ kind, message });
     expect(script.lines).toEqual(lines);
+  });
+});
+
+describe("a version that another wrote meanwhile is not overwritten", () => {
+  it.each<[string, Answers, StoreFacts]>([
+    ["by a patch", { [patches]: ["lost"], [gets]: [at(5, { key: "theirs" })] }, patch],
+    ["by a patch where nothing is any more", { [patches]: [{ status: 404 }], [gets]: [absent] }, patch],
+    ["by a replacement", { [gets]: [at(4, { key: "theirs" })] }, replace],
+  ])("%s", async (_what, answers, facts) => {
+    expect(await vault(answers).store.write(canary, facts, found)).toBe(false);
+  });
+
+  it("by a patch where nothing was: other fields may have come", async () => {
+    const script = vault({ [gets]: [at(4, { other: "theirs" })] });
+    expect(await script.store.write(canary, patch, { is: "absent", version: "3" })).toBe(false);
+    expect(script.lines).toEqual([gets]);
   });
 });
 
 describe("a replacement", () => {
   it("brings the other fields along, for the version that was read", async () => {
     const { store, lines, bodies, requests } = vault({ [gets]: [old], [posts]: [ok] });
-    await store.write(canary, replace);
+    await store.write(canary, replace, found);
     expect([lines, bodies]).toEqual([
       [gets, posts],
       [undefined, { options: { cas: 3 }, data: { key: canary, other: "kept" } }],
@@ -140,7 +129,7 @@ describe("a replacement", () => {
 
   it("of nothing brings none", async () => {
     const { store, bodies } = vault({ [gets]: [absent], [posts]: [ok] });
-    await store.write(canary, { ...replace, version: "0" });
+    await store.write(canary, replace, { is: "absent", version: "0" });
     expect(bodies).toEqual([undefined, { options: { cas: 0 }, data: { key: canary } }]);
   });
 
@@ -150,12 +139,11 @@ describe("a replacement", () => {
     ["is there when it is tried again", [old, old, written], [gets, posts, gets, gets]],
   ])("that %s is not sent again", async (_what, states, lines) => {
     const script = vault({ [gets]: states, [posts]: [busy] });
-    expect(await script.store.write(canary, replace)).toBeUndefined();
+    expect(await script.store.write(canary, replace, found)).toBe(true);
     expect(script.lines).toEqual(lines);
   });
 
   it.each<[string, Answer, string, string]>([
-    ["another's version", at(4, { key: "theirs" }), "conflict", ": another has written version 4; it was 3."],
     ["a list in the field", at(3, { key: ["a"] }), "usage", ": the field key of secret/app is not a string."],
     [
       "a number that it could change",
@@ -165,60 +153,28 @@ describe("a replacement", () => {
     ],
   ])("over %s is not sent at all", async (_what, state, kind, words) => {
     const script = vault({ [gets]: [state], [posts]: [ok] });
-    expect(await failureOf(() => script.store.write(canary, replace))).toMatchObject({ kind, message: name + words });
+    expect(await failureOf(() => script.store.write(canary, replace, found))).toMatchObject({
+      kind,
+      message: name + words,
+    });
     expect(script.lines).toEqual([gets]);
   });
 });
 
-describe("after a write of this process", () => {
-  it.each<[string, Answers]>([
-    ["that succeeded", { [patches]: [ok] }],
-    ["that was found there", { [patches]: ["lost", ok], [gets]: [at(4, { key: canary }), at(4, { other: canary })] }],
-  ])("%s, the next one is prepared anew for the version that it made", async (_what, answers) => {
-    const script = vault({ [gets]: [at(4, { key: canary })], ...answers, [asksRights]: [rights("root", "patch")] });
-    await script.store.write(canary, patch);
-    const before = script.lines.length;
-    await open("secret/app#other", script.tools).write("next", patch);
-    expect(script.lines.slice(before)).toEqual([asksMount, asksRights, gets, patches]);
-    expect(script.bodies.at(-1)).toEqual({ options: { cas: 4 }, data: { other: "next" } });
-  });
-
-  it("that replaced nothing, since the secret was there, too", async () => {
-    const script = vault({ [gets]: [written], [patches]: [ok], [asksRights]: [rights("root", "patch")] });
-    await script.store.write(canary, replace);
-    await open("secret/app#other", script.tools).write("next", patch);
-    expect(script.bodies.at(-1)).toEqual({ options: { cas: 4 }, data: { other: "next" } });
-  });
-
-  it("that failed, the next one has the version that was read", async () => {
-    const script = vault({ [patches]: [{ status: 400 }, ok], [gets]: [old] });
-    await failureOf(() => script.store.write(canary, patch));
-    await open("secret/app#other", script.tools).write("next", patch);
-    expect(script.bodies.at(-1)).toEqual({ options: { cas: 3 }, data: { other: "next" } });
-  });
-
-  it("to another secret, namespace or server nothing is different", async () => {
-    const script = vault({ [patches]: [ok] });
-    await script.store.write(canary, patch);
-    await script.store.write(canary, { ...patch, namespace: "admin" });
-    await script.store.write(canary, { ...patch, server: "https://other" });
-    await vault({ [patches]: [ok] }).store.write(canary, patch);
-    expect(script.bodies).toEqual(Array.from({ length: 3 }, () => ({ options: { cas: 3 }, data: { key: canary } })));
-  });
-});
-
-describe("a read", () => {
-  it.each<[string, Answer, string | undefined]>([
-    ["a text", at(1, { key: canary }), canary],
-    ["an empty text", at(1, { key: "" }), ""],
-    ["a number", at(1, { key: 5 }), undefined],
-    ["a list", at(1, { key: [canary] }), undefined],
-    ["another field", at(1, { other: canary }), undefined],
-    ["a field of all objects", at(1, {}), undefined],
-    ["a deleted version", at(1, null), undefined],
-    ["nothing", absent, undefined],
-  ])("of %s", async (_what, state, text) => {
+describe("a look", () => {
+  it.each<[string, Answer, Found]>([
+    ["a text", at(1, { key: canary }), { is: "text", text: canary, version: "1" }],
+    ["an empty text", at(1, { key: "" }), { is: "text", text: "", version: "1" }],
+    ["another field", at(1, { other: canary }), { is: "absent", version: "1" }],
+    ["a field of all objects", at(1, {}), { is: "absent", version: "1" }],
+    ["a deleted version", at(1, null), { is: "absent", version: "1" }],
+    ["nothing", absent, { is: "absent", version: "0" }],
+  ])("finds %s", async (_what, state, expected) => {
     const { store, lines } = vault({ [gets]: [state] });
-    expect([await store.read!(patch), lines, store.address]).toEqual([text, [gets], address]);
+    expect([await store.look(patch), lines, store.address]).toEqual([expected, [gets], address]);
+  });
+
+  it.each([5, [canary]])("refuses %j, which is no text", async (value) => {
+    expect((await failureOf(() => vault({ [gets]: [at(1, { key: value })] }).store.look(patch))).kind).toBe("usage");
   });
 });

@@ -4,13 +4,13 @@ import { keepingOf } from "../../../../src/commands/running/change.ts";
 import type { Context } from "../../../../src/context.ts";
 
 test("what is reserved here stays while the secret is in the team's journal alone", async () => {
-  const release = vi.fn<(entry: string, options: object) => Promise<void>>(async () => {});
+  const release = vi.fn<(entry: string) => Promise<void>>(async () => {});
   const context = {
     secrets: { undelivered: async () => ({ place: "here", release, isKept: () => false }) },
     journal: async () => ({ escrow: { ids: async () => ["e1"] } }),
   } as unknown as Context;
   const keeping = await keepingOf(context);
   expect([keeping.isKept("e1"), keeping.isKept("e2")]).toEqual([true, false]);
-  for (const entry of ["e1", "e2"]) await keeping.release(entry, { keepsProof: false });
-  expect(release.mock.calls).toEqual([["e2", { keepsProof: false }]]);
+  for (const entry of ["e1", "e2"]) await keeping.release(entry);
+  expect(release.mock.calls).toEqual([["e2"]]);
 });

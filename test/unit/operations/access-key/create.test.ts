@@ -124,7 +124,7 @@ describe("a creation", () => {
   });
 
   it("the journal cannot say done: the copy stays, so that recovery never takes the key for an orphan", async () => {
-    const world = worldWithOwn({ failing: ["record 2"] });
+    const world = worldWithOwn({ failing: ["record 3"] });
     expect((await create(world)).kind).toBe("done");
     expect([world.kept.size, world.files.size]).toEqual([1, 1]);
     expect(world.told.join()).toContain("journal could not be updated");
@@ -162,7 +162,17 @@ describe("a creation", () => {
       ["reserve", "record", "create", "keep", "deliver", "destroy", "release kept"].includes(call),
     );
     // What was reserved is there until the secret is in it: a disk may fill up meanwhile.
-    expect(order).toEqual(["reserve", "record", "create", "keep", "deliver", "record", "destroy", "release kept"]);
+    expect(order).toEqual([
+      "reserve",
+      "record",
+      "create",
+      "keep",
+      "record",
+      "deliver",
+      "record",
+      "destroy",
+      "release kept",
+    ]);
   });
 });
 
@@ -305,7 +315,7 @@ describe("two creations of one name, one of them elsewhere", () => {
       createAccessKey(
         bench,
         { request: { name: "ci" }, marked: false },
-        { destination: world.destination(), fresh: true },
+        { destination: world.destination("command"), fresh: true },
       ),
     );
     const [first, second] = world.entries;

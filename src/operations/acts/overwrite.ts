@@ -1,0 +1,307 @@
+// The act `overwrite`: what is at a secret's destination is replaced. Nothing else calls a destination's write. What is there at
+// the moment of the write decides: nothing, what integ delivered there for the same client or key, or what a person consented
+// to. What is remembered (a path, a name, an earlier `--force`) only says where to look.
+import { Failure } from "../../errors.ts";
+import { type Entry, revokedBy } from "../../journal/entry.ts";
+import type { EntryLease, Journal } from "../../journal/journal.ts";
+import { flags, shell } from "../../next-step.ts";
+import {
+  describeDestination,
+  type Destination,
+  type DestinationRecord,
+  type Found,
+  isAllowed,
+  isKnownAs,
+  isLocal,
+  isSamePlace,
+  type MayReplace,
+  type OneTimeSecret,
+  placesOf,
+  type SecretOrigin,
+  type SingleRecord,
+} from "../../secrets/destination.ts";
+import type { SecretKeeping } from "../../secrets/kept.ts";
+
+export interface Overwriting {
+  readonly journal: Pick<Journal, "digests" | "select" | "unsettled" | "untrusted">;
+  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed">;
+}
+
+/** A secret was accepted by each of its destinations in this process, or was seen there now: evidence for `destroy`. */
+export class AtDestination {
+  readonly entry: string;
+  /** Made by this act alone. */
+  private constructor(entry: string) {
+    this.entry = entry;
+  }
+
+  static async after(entry: string, write: () => Promise<void>): Promise<AtDestination> {
+    await write();
+    return new AtDestination(entry);
+  }
+}
+
+/** Writes the secret to each of its destinations. @throws Failure if one refuses it, or has what may not be replaced */
+export function overwrite(
+  bench: Overwriting,
+  lease: EntryLease,
+  work: {
+    readonly destination: Destination;
+    readonly secret: OneTimeSecret;
+    readonly origin: SecretOrigin;
+    readonly record: (at: DestinationRecord) => Promise<void>;
+  },
+): Promise<AtDestination> {
+  const { destination, secret, origin, record } = work;
+  const may = permission(bench, lease);
+  return AtDestination.after(lease.entry.id, async () => {
+    await assertMayGo(bench, lease, placesOf(destination.record));
+    await destination.deliver(secret, { origin, record, may });
+  });
+}
+
+/**
+ * Looks whether a place has what was delivered there. A file that a crash left without its name gets it now.
+ * @throws Failure if that cannot be seen, or the name cannot be given: the secret may be there
+ */
+export function isAt(bench: Overwriting, lease: EntryLease, record: SingleRecord): Promise<boolean> {
+  const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
+  return isElsewhere ? Promise.resolve(false) : bench.secrets.completeDelivery(record, permission(bench, lease));
+}
+
+/** Asked before a request that may bring a secret: what would be refused at its delivery is refused now. */
+export async function prepareOverwrite(
+  bench: Overwriting,
+  lease: EntryLease,
+  destination: Destination,
+  preparation: { readonly before: DestinationRecord | null; readonly isKept: boolean },
+): Promise<DestinationRecord> {
+  const places = placesOf(destination.record);
+  await assertMayGo(bench, lease, places);
+  await assertFirst(bench, lease.entry, places);
+  return destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
+}
+
+/** @throws Failure if nothing of that entry may go to one of these places, whatever is there */
+async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
+  if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
+  for (const place of places) {
+    const { name } = describeDestination(place);
+    if (!isAllowed(place, bench.secrets.allowed))
+      throw new Failure("usage", `The secret may not go to ${name}: INTEG_DESTINATIONS_ALLOW does not name it.`, {
+        meaning: "Nothing was sent.",
+        hint: "Name another destination, or have the one who set the variable add this one.",
+      });
+    if (isLocal(place) && !isOfMachine(place, bench)) throw ofAnotherMachine(lease.entry.id, place);
+    if (isActing(place, lease.entry) && place.own !== true)
+      throw new Failure("usage", `The secret would replace the credential of ${name}, as which this work acts.`, {
+        meaning: "The profile keeps its credential.",
+        hint: `Add ${flags.yes} if that is what you want, or name another profile.`,
+      });
+  }
+}
+
+function isActing(place: SingleRecord, { profile_id }: Entry): place is Extract<SingleRecord, { kind: "profile" }> {
+  return place.kind === "profile" && place.profileId !== "" && place.profileId === profile_id;
+}
+
+/** What was recorded before the state folder had an id was recorded here: no request had left by then. */
+function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
+  const id = "machine" in place ? place.machine : undefined;
+  return id === undefined || id === secrets.machine.find();
+}
+
+/** The failure of a place that is on a machine other than this one. */
+export function ofAnotherMachine(id: string, place: SingleRecord): Failure {
+  const { name } = describeDestination(place);
+  return new Failure("usage", `The secret of ${id} goes to ${name} of another machine.`, {
+    meaning: "Nothing was sent. What has the same name here is another place.",
+    hint: `Recover it there, or name another destination: integ journal recover ${id} ${flags.secretFile} <path>.`,
+    recovers: id,
+  });
+}
+
+/** The failure of an entry that permits nothing. */
+export function untrusted(id: string): Failure {
+  return new Failure(
+    "auth",
+    `The entry ${id} is untrusted: a record of it was not signed with a key of this journal.`,
+    {
+      entry: id,
+      meaning: "Nothing was sent, and no secret goes where it says.",
+      hint: `Look at what it asks for: integ journal show ${id}.`,
+      nextCommand: shell`integ journal trust ${id}`,
+    },
+  );
+}
+
+/** Of several unfinished entries for one destination the oldest goes on. @throws Failure `pending` for another */
+async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
+  const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
+  if (lasting.length === 0) return;
+  const ahead = (await journal.unsettled()).filter(
+    (other) => other.id < entry.id && mayDeliver(other) && placesOf(other.destination!).some(among(lasting)),
+  );
+  if (ahead.length === 0) return;
+  const own = new Set((await entriesOfItem(journal, entry)).map(({ id }) => id));
+  const first = ahead.findLast(({ id }) => !own.has(id));
+  if (first === undefined) return;
+  const { name } = describeDestination(placesOf(first.destination!).find(among(lasting))!);
+  const step =
+    first.state === "undelivered" ? shell`integ journal claim ${first.id}` : shell`integ journal recover ${first.id}`;
+  throw new Failure("pending", `The secret of the unfinished entry ${first.id} goes to ${name}.`, {
+    meaning: "Nothing was sent: the older entry is finished first, and its secret is not replaced.",
+    hint: "Name another destination, or finish that entry first.",
+    nextCommand: step,
+  });
+}
+
+function among(places: readonly SingleRecord[]): (place: SingleRecord) => boolean {
+  return (place) => places.some((one) => isSameHere(one, place));
+}
+
+function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
+  if (!isSamePlace(one, other)) return false;
+  const [here, there] = [one, other].map((place) => ("machine" in place ? place.machine : undefined));
+  return here === undefined || there === undefined || here === there;
+}
+
+/** Its secret may still go to its destination. */
+function mayDeliver({ state, destination, operation }: Entry): boolean {
+  if (destination === null || operation.endsWith(".revoke")) return false;
+  return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
+}
+
+/** Decides about what is found at a place. What was permitted stays so in this process: a retry asks no journal again. */
+export function permission(bench: Overwriting, lease: EntryLease): MayReplace {
+  const permitted = new Set<string>();
+  return async (at, found) => {
+    if (found.is === "absent") return;
+    const key = JSON.stringify([describeDestination(at).name, found.is === "text" ? found.text : found.version]);
+    if (permitted.has(key)) return;
+    if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);
+    permitted.add(key);
+  };
+}
+
+async function isReplaceable(
+  { journal }: Overwriting,
+  entry: Entry,
+  at: SingleRecord,
+  found: Exclude<Found, { is: "absent" }>,
+): Promise<boolean> {
+  const isKnown = (known: string | undefined): boolean => isKnownAs(found, known, journal.digests);
+  const ownPlaces = entry.destination ? placesOf(entry.destination).filter((place) => isSameHere(place, at)) : [];
+  if ([at, ...ownPlaces].some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
+  if (isKnown("consent" in at ? at.consent : undefined)) return true;
+  const item = await entriesOfItem(journal, entry);
+  if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
+  const isDelivered = ({ id, destination }: Entry): boolean =>
+    id !== entry.id &&
+    destination !== null &&
+    placesOf(destination).some((place) => isSameHere(place, at) && isKnown(proofOf(place)));
+  return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
+}
+
+/** The secret of a client or key of any item that was revoked: it opens nothing, for ever. */
+async function isRevoked(
+  journal: Pick<Journal, "select" | "untrusted">,
+  isDelivered: (entry: Entry) => boolean,
+): Promise<boolean> {
+  const all = await journal.select({ all: true, archived: true });
+  for (const { id, resource_id } of all.filter(isDelivered)) {
+    const revoking = all.filter((one) => resource_id !== null && revokedBy(one) === resource_id);
+    const unknown = await journal.untrusted([id, ...revoking.map((one) => one.id)]);
+    if (!unknown.has(id) && revoking.some((one) => !unknown.has(one.id))) return true;
+  }
+  return false;
+}
+
+async function isAnyTrusted(journal: Pick<Journal, "untrusted">, entries: readonly Entry[]): Promise<boolean> {
+  if (entries.length === 0) return false;
+  const unknown = await journal.untrusted(entries.map(({ id }) => id));
+  return entries.some(({ id }) => !unknown.has(id));
+}
+
+function proofOf(place: SingleRecord): string | undefined {
+  return "proof" in place ? place.proof : undefined;
+}
+
+/** What cannot be read, and was changed since this entry began to write it: weaker evidence, and the only one there is. */
+function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
+  const proof = proofOf(place);
+  return found.is === "hidden" && proof?.startsWith("after ") === true && proof !== `after ${found.version}`;
+}
+
+/**
+ * The entries of the same item: of the policy's item, of the client or key that this one replaces, and so on backwards.
+ * A rotation, its steps and what stands in for a lost secret belong together.
+ */
+async function entriesOfItem(journal: Pick<Journal, "select">, entry: Entry): Promise<readonly Entry[]> {
+  const found = new Map([[entry.id, entry]]);
+  const looked = new Set<string>();
+  const isSameAccount = ({ base_url, organization_id }: Entry): boolean =>
+    base_url === entry.base_url && organization_id === entry.organization_id;
+  let next: readonly Entry[] = [entry];
+  while (next.length > 0) {
+    const ids = new Set<string>();
+    const resources = new Set<string>();
+    for (const { parent, replaces, replaced_by, resource_id, detail } of next) {
+      for (const id of [parent, replaces, replaced_by]) if (id !== null) ids.add(id);
+      for (const id of [resource_id, detail.old_client, detail.old_key, detail.key_id]) if (id) resources.add(id);
+    }
+    const item = next.includes(entry) ? entry.policy?.item : undefined;
+    const come: Entry[] = [];
+    const missing = [...ids].filter((id) => !found.has(id) && !looked.has(id));
+    if (missing.length > 0) come.push(...(await journal.select({ all: true, ids: missing })));
+    for (const resource of resources)
+      if (!looked.has(resource)) come.push(...(await journal.select({ all: true, resource })));
+    if (item !== undefined)
+      come.push(...(await journal.select({ all: true, item })).filter((one) => isSameItem(one, entry)));
+    for (const id of [...missing, ...resources]) looked.add(id);
+    next = come.filter((one) => !found.has(one.id) && isSameAccount(one));
+    for (const one of next) found.set(one.id, one);
+  }
+  return [...found.values()];
+}
+
+/** A name is the item's own only within one policy. */
+function isSameItem(one: Entry, other: Entry): boolean {
+  return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind(one, other);
+}
+
+function isSameKind(one: Entry, other: Entry): boolean {
+  return one.operation.split(".")[0] === other.operation.split(".")[0];
+}
+
+/** The clients and keys that this work replaces, by their ids and client ids. */
+function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> {
+  const above = item.filter(({ id }) => id === entry.id || id === entry.parent || id === entry.replaces);
+  const ids = new Set<string>();
+  for (const { id, detail, resource_id } of above)
+    for (const old of [
+      detail.old_client,
+      detail.old_key,
+      detail.key_id,
+      id === entry.replaces ? resource_id : undefined,
+    ])
+      if (old) ids.add(old);
+  for (const { resource_id, detail } of item)
+    if (resource_id !== null && ids.has(resource_id) && detail.client_id) ids.add(detail.client_id);
+  return ids;
+}
+
+/** The failure of a place with something that nothing permits to replace. */
+function inTheWay(at: SingleRecord): Failure {
+  const { name } = describeDestination(at);
+  const why =
+    at.kind === "file"
+      ? "the file already exists"
+      : "it has something that integ did not deliver there for this client or key";
+  const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
+  return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
+    meaning: "What is there was not replaced.",
+    hint: `Name another ${at.kind === "file" ? "file" : "destination"}, or add ${flags.force} to replace what is there now.`,
+    nextCommand: { add: [flags.force] },
+  });
+}

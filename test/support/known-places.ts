@@ -1,0 +1,7 @@
+// What a destination knows its place by: digests under a fixed key, and the id of a machine.
+import { keyRing } from "../../src/journal/keys.ts";
+import type { MachineId } from "../../src/secrets/kept.ts";
+
+export const digests = keyRing({ read: () => ["a-journal-key-of-the-tests-0123456789"] }).digests;
+export const machine: MachineId = { find: () => "machine-1", make: () => "machine-1" };
+export const known = { digests, machine };

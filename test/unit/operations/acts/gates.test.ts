@@ -1,0 +1,109 @@
+// The gates of the acts overwrite and destroy: every cell of their table, and that each condition of them decides at least one.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as destroy from "../../../../src/operations/acts/destroy.ts";
+import * as overwrite from "../../../../src/operations/acts/overwrite.ts";
+import { type Acts, cells } from "./cells.ts";
+
+const source = resolve(import.meta.dirname, "../../../../src");
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "integ-gates-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it.each(cells.map((cell) => [cell.name, cell] as const))("%s", async (_name, cell) => {
+  expect(await cell.run({ overwrite, destroy })).toBe(cell.expected);
+});
+
+/** The names of the cells that come out otherwise. */
+async function different(acts: Acts): Promise<string[]> {
+  const found: string[] = [];
+  for (const cell of cells) if ((await cell.run(acts).catch(() => "an error")) !== cell.expected) found.push(cell.name);
+  return found;
+}
+
+/** The act with a condition taken out of it, as another module. */
+async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
+  const text = readFileSync(join(source, "operations/acts", file), "utf8");
+  expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);
+  const path = join(folder, `${name.replaceAll(/\W+/g, "-")}.ts`);
+  const absolute = text
+    .replace(from, to)
+    .replaceAll('"../../', `"${source}/`)
+    .replaceAll('"./', `"${source}/operations/acts/`);
+  writeFileSync(path, absolute);
+  const changed = (await import(/* @vite-ignore */ path)) as never;
+  return file === "destroy.ts" ? { overwrite, destroy: changed } : { overwrite: changed, destroy };
+}
+
+it("a copy with every condition decides as the act does", async () => {
+  for (const [file, line] of [
+    ["overwrite.ts", "if (!(await lease.isTrusted()))"],
+    ["destroy.ts", 'return evidence.shown === "revoked";'],
+  ] as const)
+    expect(await different(await without(file, [line, line], `whole ${file}`))).toEqual([]);
+});
+
+describe("overwrite needs each of its conditions", () => {
+  it.each<readonly [string, string, string]>([
+    ["the entry is trusted", "if (!(await lease.isTrusted()))", "if (false)"],
+    ["the list names the place", "if (!isAllowed(place, bench.secrets.allowed))", "if (false)"],
+    ["the place is on this machine", "if (isLocal(place) && !isOfMachine(place, bench))", "if (false)"],
+    [
+      "a person agreed to give up the acting profile's own",
+      "if (isActing(place, lease.entry) && place.own !== true)",
+      "if (false)",
+    ],
+    ["the older entry goes first", "  await assertFirst(bench, lease.entry, places);\n", ""],
+    ["of older entries", "other.id < entry.id && mayDeliver(other)", "mayDeliver(other)"],
+    [
+      "of those that may deliver",
+      "other.id < entry.id && mayDeliver(other)",
+      "other.id < entry.id && other.destination !== null",
+    ],
+    ["of those of other work", "!own.has(id)", "true"],
+    ["what is there is looked at", "if (!(await isReplaceable(bench, lease.entry, at, found)))", "if (false)"],
+    ["what this entry delivered", "isKnown(proofOf(place)) || mayBeOwnWrite", "mayBeOwnWrite"],
+    ["what this entry began to write", "|| mayBeOwnWrite(place, found)", ""],
+    ["and that changed since", " && proof !== `after ${found.version}`", ""],
+    ["what a person consented to", 'if (isKnown("consent" in at ? at.consent : undefined)) return true;', ""],
+    [
+      "a credential that is replaced",
+      "if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;",
+      "",
+    ],
+    [
+      "of the same item",
+      "const item = await entriesOfItem(journal, entry);\n  if (found.of",
+      "const item = await journal.select({ all: true });\n  if (found.of",
+    ],
+    ["of the same account", "!found.has(one.id) && isSameAccount(one)", "!found.has(one.id)"],
+    ["of the same policy", "(one.policy?.id ?? null) === (other.policy?.id ?? null) && ", ""],
+    ["of a client or of a key", " && isSameKind(one, other)", ""],
+    ["on the same machine", "return here === undefined || there === undefined || here === there;", "return true;"],
+    ["of a client that was revoked", " || isRevoked(journal, isDelivered)", ""],
+    ["by a revocation of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],
+    ["by a revocation that is trusted", "revoking.some((one) => !unknown.has(one.id))", "revoking.length > 0"],
+    ["by an entry that is trusted", "return entries.some(({ id }) => !unknown.has(id));", "return true;"],
+  ])("%s", async (name, from, to) => {
+    expect(await different(await without("overwrite.ts", [from, to], name))).not.toEqual([]);
+  });
+});
+
+describe("destroy needs each of its conditions", () => {
+  it.each<readonly [string, string, string]>([
+    ["there is evidence", "if (!(await isEvidence(bench.journal, entry, evidence)))", "if (false)"],
+    ["the service shows revoked", 'return evidence.shown === "revoked";', "return true;"],
+    ["the evidence is of that entry", "return evidence.entry === id;", "return true;"],
+    ["the rotation is in place, of that key", "detail.key_id === resource_id && later > id", "later > id"],
+    ["the rotation is a rotation", 'operation === "access_key.rotate" && detail', "detail"],
+    ["the rotation is later", " && later > id", ""],
+    ["the rotation succeeded", "return isLater && hasSucceeded &&", "return isLater &&"],
+    ["the rotation is trusted", " && !(await journal.untrusted([later])).has(later)", ""],
+  ])("%s", async (name, from, to) => {
+    expect(await different(await without("destroy.ts", [from, to], name))).not.toEqual([]);
+  });
+});
