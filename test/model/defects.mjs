@@ -220,9 +220,9 @@ export const defects = [
     name: "order: a stored request is sent with other bytes",
     changes: [
       [
-        "operations/client.ts",
-        "oauthClients.create(request_text, idempotency_key!)",
-        "oauthClients.create(request_text.padEnd(90 + this.#attempt), idempotency_key!)",
+        "operations/acts/send.ts",
+        "oauthClients.create(entry.request_text, entry.idempotency_key!)",
+        "oauthClients.create(entry.request_text.padEnd(90 + entry.attempts), entry.idempotency_key!)",
       ],
     ],
   },
@@ -268,12 +268,12 @@ export const defects = [
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
       ["operations/rotation.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
-      ["operations/revocation.ts", "if (proof === undefined)", "if (id === undefined)"],
+      ["operations/acts/revoke.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },
   {
     name: "order: a revocation leaves before Retry-After",
-    changes: [["operations/revocation.ts", "await untilDue(bench, lease.entry);", ""]],
+    changes: [["operations/acts/revoke.ts", "await untilDue(bench, lease.entry);", ""]],
   },
   {
     name: "order: something is sent after a secret could not be kept",
@@ -352,7 +352,7 @@ export const defects = [
   {
     name: "order: a revocation is sent after an interruption",
     changes: [
-      ["operations/revocation.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
+      ["operations/acts/revoke.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
     ],
   },
   {
