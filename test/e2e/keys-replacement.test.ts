@@ -104,7 +104,7 @@ describe("by replacement", () => {
     const old = await desk.makeKey({ name: "refused" });
     await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
     const ended = await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret");
-    expect(ended.code, ended.stderr).toBe(3);
+    expect(ended.code, ended.stderr).toBe(8);
     expect((await desk.key(old.id)).status).toBe("active");
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");
@@ -282,7 +282,7 @@ describe("by replacement", () => {
     const old = await desk.makeKey({ name });
     await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
     const words = [old.id, "--by-replacement", "--secret-file"] as const;
-    expect((await rotate(at, ...words, "new.secret")).code).toBe(3);
+    expect((await rotate(at, ...words, "new.secret")).code).toBe(8);
     const other = await rotate(at, ...words, "other.secret");
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(at.path("new.secret"))]);
     expect((await desk.key(old.id)).status).toBe("active");

@@ -215,7 +215,7 @@ describe("oauth-clients rotate", () => {
     await service.fault("POST /oauth/token status=401");
     const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
     expect(code).toBe(8);
-    expect(stderr).toContain("recover");
+    expect(stderr).toContain(`oauth-clients revoke ${id}`);
     expect(await live()).toContain(id);
     await service.calm();
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
