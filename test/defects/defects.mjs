@@ -131,17 +131,6 @@ export const defects = [
     tests: ["test/e2e/help.test.ts"],
   },
   {
-    name: "a signal does not decide the exit code",
-    changes: [
-      [
-        "edge/run.ts",
-        "if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;",
-        "if (!isCutOff || !aborted || reason !== undefined) return error;",
-      ],
-    ],
-    tests: ["test/e2e/interruption.test.ts"],
-  },
-  {
     name: "a reader that had enough is a failure",
     changes: [
       ["edge/run.ts", "if (error instanceof BrokenPipe) return 0;", "if (error instanceof BrokenPipe) return 1;"],

@@ -40,6 +40,11 @@ describe("help", () => {
     expect(await one).toEqual(await other);
     expect(await one).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: integ"), stderr: "" });
   });
+
+  it("of a noun without its verb is an error, with the same help", async () => {
+    const { stdout } = await home.integ(["journal", "--help"]);
+    expect(await home.integ(["journal"])).toMatchObject({ code: 2, stdout: "", stderr: stdout });
+  });
 });
 
 describe.each(["--help", "--version"])("integ %s", (word) => {
