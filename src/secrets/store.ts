@@ -151,7 +151,7 @@ class StoreDestination implements SingleDestinationPlace {
       await writeOver(to, {
         look: () => store.look(facts),
         may: async (found) => {
-          await may(this.record, found);
+          await may(this.record, found).catch(asConflict);
           // Of what cannot be read only this says, after a crash, that the change may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
@@ -170,6 +170,12 @@ class StoreDestination implements SingleDestinationPlace {
   }
 
   async release(): Promise<void> {}
+}
+
+/** What may not be replaced came there after the request was prepared. */
+function asConflict(error: unknown): never {
+  if (!(error instanceof Failure)) throw error;
+  throw new Failure("conflict", error.message, error.details);
 }
 
 /**
