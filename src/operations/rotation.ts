@@ -233,7 +233,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     const id = child.resource_id ?? "";
     assertAnother(contract, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
-    await lease.record(contract.learned(id));
+    await lease.record(forNewOne(lease.entry, id, contract.learned(id)));
     const dueAt = await untilOver(work, contract, { child, id, secret: watched.secret, isProvenBefore }, shown);
     const rotated = { oldId: contract.oldId, newId: id, receipt: watched.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
@@ -243,6 +243,12 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
   } catch (error) {
     throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
   }
+}
+
+/** What was proven of another new one, whose secret was lost since, says nothing of this one. */
+function forNewOne({ resource_id: before, detail }: Entry, id: string, learned: Partial<EntryProgress>) {
+  if (before === null || before === id) return learned;
+  return { ...learned, detail: { ...(learned.detail ?? detail), proven: undefined, overlap_until: undefined } };
 }
 
 /**
