@@ -1,4 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
+import { untrusted } from "../../operations/acts/overwrite.ts";
 import { isForProfile } from "../../operations/revocation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
@@ -79,6 +80,7 @@ export const command = defineVerb({
       return showSteps(context, steps);
     }
     for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
+    const unsigned = await journal.untrusted(entries.map(({ id }) => id));
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
@@ -97,6 +99,7 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.isSentAgain(ended),
       benchFor: async (entry) => {
+        if (unsigned.has(entry.id)) throw untrusted(entry.id);
         // What waits or is kept may need no request.
         const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
