@@ -72,7 +72,7 @@ export function keyRing(source: KeySource): Keys {
   const keys = (): NonNullable<typeof ring> => (ring ??= ringOf(source.read()));
   const macOf = (key: string, content: string): Buffer => createHmac("sha256", key).update(content).digest();
   const signed = (content: string): string => `"v":${formatVersion},${content}`;
-  // No record begins so: a digest of a secret is no HMAC of one.
+  // No record begins so: a digest of a secret is not an HMAC of a record.
   const kept = (text: string): string => `integ secret\0${text}`;
   const made = (content: string): string => {
     if (keys().length === 0 && source.make) ring = ringOf([source.make()]);

@@ -259,7 +259,7 @@ export class StoredJournal implements Journal {
         ({ entry, hash } = record);
         return entry;
       },
-      // Nobody else writes to it while it is held.
+      // No other process writes to it while it is held.
       isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
       note: (change) => {
         entry = { ...entry, ...change };

@@ -26,7 +26,7 @@ import { renderSecret } from "./secret-format.ts";
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
-  /** Nobody can read it back (GitHub): what is there is known by its version alone. */
+  /** It cannot be read back (GitHub): what is there is known by its version alone. */
   readonly isUnreadable?: boolean;
   /** The address in its normal form (what follows `<scheme>:`): the same place has the same text. */
   readonly address: string;

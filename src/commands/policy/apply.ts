@@ -34,7 +34,7 @@ export const command = defineVerb({
       .option("--retry <name...>", "Try these stalled items again")
       .option(
         "--redeliver <name...>",
-        "Rotate these items into the destinations of the file, whoever uses the earlier ones",
+        "Rotate these items into the destinations of the file, even if the earlier ones are in use",
       )
       .option("--adopt", "First adopt what exists and is in no item, so that it is not created a second time")
       .option("--include-own", "Also rotate the profile's own credential, after all others")

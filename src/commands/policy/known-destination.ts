@@ -5,7 +5,7 @@ import { isLocal, placesOf } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 
 /**
- * @param machine the id of this machine's state folder: a path, a profile or a keychain of another one is no destination here
+ * @param machine the id of this machine's state folder: a path, a profile or a keychain of another one is not a destination here
  * @returns undefined if a destination cannot be named: the text of a command is not in the journal, nor is a screen one
  */
 export function destinationsOf(

@@ -17,7 +17,7 @@ export function planPage({ plan, file, as, width = Number.POSITIVE_INFINITY }: P
   const { items, unmanaged } = plan;
   const shown = items.filter((item) => kindOf(item) !== "unchanged");
   const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => row.name.length)));
-  // Where the words have too little room beside the names they go below.
+  // Words that do not fit beside the names go below them.
   const margin = names + 6 + 36 > width ? 6 : names + 6;
   const lines = shown.flatMap((item) => itemLines(item, { margin, width }));
   if (unmanaged.length > 0) lines.push({ mark: "?", tone: "yellow", margin: 4, text: unmanagedWords(unmanaged) });

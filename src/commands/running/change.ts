@@ -173,7 +173,7 @@ export async function mayReplace(
 
 /**
  * Whether the old credential may be revoked although the new one is not proven: `--accept-unproven`, or a person's answer to
- * this question. `--yes` answers the questions that the command would ask anyway, and is no statement that the new one works.
+ * this question. `--yes` answers the questions that the command would ask anyway, and does not say that the new one works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,

@@ -1,5 +1,5 @@
 // The act `destroy`: the copy of a secret that is kept on this machine, or encrypted in a team's journal, is deleted. Nothing else
-// deletes one. That a delivery succeeded once, that a client is `disabled` or `expired`, or that a profile names it, is no
+// deletes one. That a delivery succeeded once, that a client is `disabled` or `expired`, or that a profile names it, is not
 // evidence: the copy may be the only one that is left.
 import type { Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";

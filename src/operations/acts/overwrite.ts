@@ -116,7 +116,7 @@ export function ofAnotherMachine(id: string, place: SingleRecord): Failure {
   const { name } = describeDestination(place);
   return new Failure("usage", `The secret of ${id} goes to ${name} of another machine.`, {
     meaning: "Nothing was sent. What has the same name here is another place.",
-    hint: `Recover it there, or name another destination: integ journal recover ${id} ${flags.secretFile} <path>.`,
+    hint: `Recover it there, or run integ journal recover ${id} with ${flags.secretFile} and another path.`,
     recovers: id,
   });
 }
@@ -135,7 +135,7 @@ export function untrusted(id: string): Failure {
   );
 }
 
-/** Of several unfinished entries for one destination the oldest goes on. @throws Failure `pending` for another */
+/** Of several unfinished entries for one destination the oldest continues. @throws Failure `pending` for another */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
@@ -235,7 +235,7 @@ function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
 
 /**
  * The entries of the same item: of the policy's item, of the client or key that this one replaces, and so on backwards.
- * A rotation, its steps and what stands in for a lost secret belong together.
+ * A rotation, its steps and what replaces a lost secret belong together.
  */
 async function entriesOfItem(journal: Pick<Journal, "select">, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);

@@ -74,7 +74,7 @@ export async function revoke<C extends keyof Revoked, R>(
     bench.disk.assertHealthy();
     await mark?.("send");
     const answer = await send<C>(bench, lease, { change, id, service });
-    const reading = await read(answer as Attempt<Revoked[C]>);
+    const reading = await read(answer);
     if (reading.isOver) return reading.end;
     const { failure } = reading;
     if (reading.mayHaveArrived) await mark?.(failure);

@@ -78,7 +78,7 @@ function escaped(text: string): string {
 const [width, left, lineHeight] = [1000, 220, 18];
 const longestName = 28;
 
-/** Bars from creation to expiry; one without an expiry goes on to the edge. Rows without a creation have none. */
+/** Bars from creation to expiry; one without an expiry reaches the edge. Rows without a creation have none. */
 function timeline(rows: readonly JsonText[], nowMs: number): string {
   const lives = rows.flatMap((row) => {
     const parts = row.parts();
