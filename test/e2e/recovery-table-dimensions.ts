@@ -113,6 +113,7 @@ export const flags: Readonly<Record<string, Dimension>> = {
   "--wait": flag("--wait", "1s"),
   "--now": { words: () => ["--now"], refuses: /no overlap/i },
   "--replace-lost-secret": flag("--replace-lost-secret"),
+  "--accept-unproven": flag("--accept-unproven"),
   "--secret-file": toFile(),
   "--secret-command": toCommand(),
   // Another account's, and one that is not there.
