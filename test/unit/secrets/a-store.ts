@@ -1,7 +1,7 @@
 // A store as a command uses it, without the command: prepared, delivered to, looked at again by its record.
 import type { Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
-import { type Destination, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
+import { type Destination, type MayReplace, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { known } from "../../support/known-places.ts";
 import { transportTo } from "../api/peer.ts";
@@ -44,10 +44,11 @@ export function desk(
   return { tools, record: undefined };
 }
 
-export async function prepared(at: StoreDesk, to: string): Promise<Destination> {
+/** @param may the decision about what is there, which a command has always: then that is read */
+export async function prepared(at: StoreDesk, to: string, may?: MayReplace): Promise<Destination> {
   const destination = await destinationFor({ to: [{ kind: "store", to }] }, at.tools);
   at.record = placesOf(await destination.check())[0];
-  at.record = placesOf(await destination.prepare("6k2f9"))[0];
+  at.record = placesOf(await destination.prepare("6k2f9", may && { may }))[0];
   return destination;
 }
 
