@@ -3,8 +3,9 @@ import { destroyCopy } from "../../operations/secret-delivery.ts";
 import { keepingOf } from "./change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, settledStates } from "../../journal/entry.ts";
+import { type Entry, isInPlace, settledStates } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
@@ -54,10 +55,17 @@ async function destroyLeft(
   bench: Parameters<typeof destroyCopy>[0]["bench"] & { readonly journal: Journal },
   { id, state }: Entry,
 ): Promise<void> {
-  if (state !== "done" && state !== "abandoned") return;
+  if (state !== "done" && state !== "abandoned" && state !== "replaced") return;
   const lease = await bench.journal.tryLease(id);
   try {
     if (lease === null) return;
+    if (state === "replaced") {
+      // Another machine may have seen the later rotation in place, and ended this one while its copy was here.
+      if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
+      const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
+      if (later !== undefined) await destroyCopy({ bench, lease }, { rotatedAgain: later });
+      return;
+    }
     // A person typed `forget`: that record is signed.
     if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy({ bench, lease }, { typed: "forget" });
     else await destroyCopy({ bench, lease });
