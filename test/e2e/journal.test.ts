@@ -243,7 +243,7 @@ describe("forget and prune", () => {
     const at = home();
     await create(at, "--secret-file", "a");
     const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
-    const rotate = ["oauth-clients", "rotate", id, "--yes", "--overlap", "36h", "--secret-file", "b"];
+    const rotate = ["oauth-clients", "rotate", id, "--yes", "--accept-unproven", "--overlap", "36h", "--secret-file", "b"];
     expect((await at.integ(rotate)).code).toBe(0);
     const waiting = (await entries(at)).find(({ state }) => state === "waiting");
     const { stderr } = await at.integ(["journal", "forget", waiting!.id]);

@@ -36,7 +36,8 @@ const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Prom
   "oauth_client.rotate waiting": async (at, as) => {
     const { stdout } = await at.integ([...createWords(), "--new", "--secret-file", "s3", "--json", ...as]);
     const { id } = JSON.parse(stdout) as { id: string };
-    await at.integ(["oauth-clients", "rotate", id, "--secret-file", "s4", "--overlap", "24h", "--yes", ...as]);
+    const agreed = ["--yes", "--accept-unproven"];
+    await at.integ(["oauth-clients", "rotate", id, "--secret-file", "s4", "--overlap", "24h", ...agreed, ...as]);
   },
   "oauth_client.revoke unknown": async (at, as) => {
     const { stdout } = await at.integ([...createWords(), "--new", "--secret-file", "s5", "--json", ...as]);
