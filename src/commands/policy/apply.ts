@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { DiskHealth, serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
+import { isSettled } from "../../journal/entry.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Observed } from "../../policy/observed.ts";
 import type { Plan, PlanRow } from "../../policy/plan.ts";
@@ -84,7 +85,9 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
-    await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
+    // What an earlier run began may have come to nothing in this one, and another entry took its place.
+    const begun = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
+    await tidied(context, () => releaseSettled(context, { ids: begun, lookedBack: 0 }));
     await printApplied(context, applied, { file });
     tellPlanNotes(context, plan, { file });
     tellOutcomes(context, applied, serviceTime(bench));
