@@ -14,7 +14,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
-import { machineIdIn } from "../secrets/kept.ts";
+import { machineIdIn } from "../disk/machine-id.ts";
 import type { OpenHttp } from "../secrets/store.ts";
 
 export interface Request {

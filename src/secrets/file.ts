@@ -45,7 +45,7 @@ import {
   foundAt,
   writeOver,
 } from "./delivered-secret.ts";
-import type { MachineId } from "./kept.ts";
+import type { MachineId } from "../disk/machine-id.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 

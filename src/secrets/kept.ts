@@ -1,21 +1,18 @@
 // Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
-import { randomBytes } from "node:crypto";
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import type { MachineId } from "../disk/machine-id.ts";
 import { Failure } from "../errors.ts";
-import { createFile } from "../disk/atomic-write.ts";
 import { folderSynced, removeFile } from "../disk/write.ts";
-import { fileFailure, isMissing, isThereAlready } from "../disk/error-words.ts";
+import { fileFailure, isMissing } from "../disk/error-words.ts";
 import {
   checkPrivateFolder,
   ensurePrivateFolder,
   listFolder,
-  makeFolders,
   openPrivateFile,
   parseJson,
-  readPrivateFile,
 } from "../disk/private-file.ts";
 import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
@@ -199,31 +196,6 @@ export class Undelivered {
       closeSync(fd);
     }
   }
-}
-
-/** The random id of a machine's state folder: a path, a profile or a keychain of another machine is another one. */
-export interface MachineId {
-  /** undefined: this machine has made none yet. */
-  find(): string | undefined;
-  make(): string;
-}
-
-export function machineIdIn(stateDir: string): MachineId {
-  const path = join(stateDir, "machine");
-  const find = (): string | undefined => readPrivateFile(path)?.trim() || undefined;
-  const make = (): string => {
-    const id = randomBytes(8).toString("hex");
-    makeFolders(stateDir);
-    try {
-      createFile(path, Buffer.from(`${id}\n`));
-      return id;
-    } catch (error) {
-      const other = isThereAlready(error) ? find() : undefined;
-      if (other !== undefined) return other;
-      throw fileFailure(error, "write", { path });
-    }
-  };
-  return { find, make: () => find() ?? make() };
 }
 
 /** Where secrets of unfinished work are looked for, and kept if a destination fails. */

@@ -21,7 +21,7 @@ import {
   type SingleDestinationPlace,
   type SingleRecord,
 } from "./destination.ts";
-import type { MachineId } from "./kept.ts";
+import type { MachineId } from "../disk/machine-id.ts";
 import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export interface ProfileTarget extends Omit<Extract<DestinationOption, { kind: "profile" }>, "kind"> {

@@ -16,7 +16,7 @@ import {
   storeKinds,
   type StoreScheme,
 } from "./destination.ts";
-import type { MachineId } from "./kept.ts";
+import type { MachineId } from "../disk/machine-id.ts";
 import type { ProfileTools } from "./profile.ts";
 import type { OutputTools } from "./stdout.ts";
 import type { OpenStore, StoreTarget, StoreTools } from "./store.ts";

@@ -19,7 +19,7 @@ import {
   type SingleDestinationPlace,
   type SingleRecord,
 } from "./destination.ts";
-import type { MachineId } from "./kept.ts";
+import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
 /** What a later process must know of a place besides its address. It is in the journal: no secret, no token. */

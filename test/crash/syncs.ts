@@ -150,13 +150,6 @@ export const syncs: readonly Sync[] = [
   {
     file: "secrets/kept.ts",
     call: "await folderSynced(this.folder);",
-    keeps: "the name of the key by which a delivered secret is recognized",
-    scenes: "^journal claim$",
-  },
-  {
-    file: "secrets/kept.ts",
-    call: "await folderSynced(this.folder);",
-    nth: 2,
     keeps: "the removal of a kept secret that was claimed",
     scenes: "^journal claim$",
   },

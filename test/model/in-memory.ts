@@ -23,7 +23,8 @@ import {
   type RecordOf,
   type SingleDestinationPlace,
 } from "../../src/secrets/destination.ts";
-import type { MachineId, SecretKeeping } from "../../src/secrets/kept.ts";
+import type { MachineId } from "../../src/disk/machine-id.ts";
+import type { SecretKeeping } from "../../src/secrets/kept.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
 /** A machine: what its processes share and what a crash leaves. `by` is the process that holds or made something. */

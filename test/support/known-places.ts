@@ -1,6 +1,6 @@
 // What a destination knows its place by: digests under a fixed key, and the id of a machine.
 import { keyRing } from "../../src/journal/keys.ts";
-import type { MachineId } from "../../src/secrets/kept.ts";
+import type { MachineId } from "../../src/disk/machine-id.ts";
 
 export const digests = keyRing({ read: () => ["a-journal-key-of-the-tests-0123456789"] }).digests;
 export const machine: MachineId = { find: () => "machine-1", make: () => "machine-1" };
