@@ -132,7 +132,7 @@ describe("a secret that came in a cut answer", () => {
     expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
     const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--secret-file", "s"]);
     expect(claimed.code).toBe(0);
-    const recovered = await integHere(home, ["journal", "recover", "--yes"]);
+    const recovered = await integHere(home, ["journal", "recover", "--accept-unproven"]);
     expect(`${recovered.code} ${recovered.stderr}`).toMatch(/^0 /);
     expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
     expect(entryOf("oauth_client.rotate").state).toBe("done");

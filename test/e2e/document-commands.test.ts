@@ -41,7 +41,7 @@ const elsewhere: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
   [/^journal release/, "needs an entry that another process holds (team.test.ts)"],
   [/--secret-command '…'/, "with a command that the reader chooses (hosted-ci-doc.test.ts)"],
-  [/^keys revoke <id> --yes/, "would revoke the key that these commands act with (keys.test.ts)"],
+  [/^(keys|oauth-clients) revoke <id>/, "would revoke the key that these commands act with (keys.test.ts)"],
   [/^<noun>/, "is a form, not a command"],
 ];
 

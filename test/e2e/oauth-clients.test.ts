@@ -410,7 +410,7 @@ describe("a client_id in the place of the resource id", () => {
   it.each(["get", "rotate", "revoke"])("is understood by %s where the journal knows the client", async (verb) => {
     const at = home();
     const { id, client_id } = await made(at);
-    const more = verb === "rotate" ? ["--secret-file", "new"] : [];
+    const more = verb === "rotate" ? ["--secret-file", "new", "--accept-unproven"] : [];
     const { code, stdout, stderr } = await integHere(at, [
       "oauth-clients",
       verb,
@@ -449,7 +449,7 @@ describe("list --offline", () => {
       ids.push((JSON.parse((await create(at, "--json", "--new", "--secret-file", name)).stdout) as { id: string }).id);
     const [revoked = "", rotated = "", kept = ""] = ids;
     await integHere(at, ["oauth-clients", "revoke", revoked, "--yes"]);
-    await integHere(at, ["oauth-clients", "rotate", rotated, "--yes", "--secret-file", "d"]);
+    await integHere(at, ["oauth-clients", "rotate", rotated, "--accept-unproven", "--secret-file", "d"]);
     await integHere(at, ["oauth-clients", "rotate", kept, "--keep-old", "--secret-file", "e"]);
     const { stdout } = await integHere(at, ["oauth-clients", "list", "--offline", "--json"]);
     const listed = JSON.parse(stdout).data as { id: string; status: string }[];

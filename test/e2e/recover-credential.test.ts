@@ -78,7 +78,7 @@ it("asks for the credential of five creations once, and fetches one token", asyn
 it("goes on with the new credential once it has rotated the profile's own", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   await interrupt(creation("before"));
-  await interrupt(["oauth-clients", "rotate", client.id, "--secret-profile", "nightly"]);
+  await interrupt(["oauth-clients", "rotate", client.id, "--secret-profile", "nightly", "--yes"]);
   await interrupt([...creation("after"), "--new"]);
   const tokensBefore = await tokens();
   const [first, rotation, last] = ["oauth_client.create done", "oauth_client.rotate done", "oauth_client.create done"];
@@ -93,7 +93,7 @@ it("goes on with the new credential once it has rotated the profile's own", asyn
 it("does not go on with the credential that a profile had before a creation gave it another", async () => {
   const second = await account.make(["service_account:manage", "entity:read", "organization:read"]);
   await addProfile(["--client-secret-stdin"], client.client_secret);
-  const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new"];
+  const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new", "--yes"];
   await interrupt(["oauth-clients", "create", ...to, "--scope", "entity:read"]);
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
   await ends(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);

@@ -365,7 +365,7 @@ describe("two rotations of one client at once", () => {
     );
     expect(moved.code, moved.stderr).toBe(0);
     const held = relay.hold(/^POST .*oauth_clients/);
-    const first = rotate(at, id, "--yes", "--secret-file", "one.secret", ...words);
+    const first = rotate(at, id, "--accept-unproven", "--secret-file", "one.secret", ...words);
     await held.arrived;
     const second = await rotate(at, id, "--secret-file", "two.secret", ...words);
     held.letGo();
