@@ -28,10 +28,16 @@ export const delivery: Delivery = {
   record: async () => {},
 };
 
+/** Permits to replace nothing but these texts. */
+export function mayReplace(...texts: readonly string[]): MayReplace {
+  return async (_at, found) => {
+    if (found.is !== "absent" && !(found.is === "text" && texts.includes(found.text)))
+      throw new Failure("usage", "Something else is there.");
+  };
+}
+
 /** Permits nothing that is there to be replaced. */
-export const onlyNew: MayReplace = async (_at, found) => {
-  if (found.is !== "absent") throw new Failure("usage", "Something else is there.");
-};
+export const onlyNew = mayReplace();
 
 /** Every file under a folder that holds the secret. */
 export function filesWithCanary(folder: string): string[] {

@@ -52,9 +52,9 @@ export async function prepared(at: StoreDesk, to: string, may?: MayReplace): Pro
   return destination;
 }
 
-export async function deliver(at: StoreDesk, destination: Destination): Promise<void> {
+export async function deliver(at: StoreDesk, destination: Destination, may = delivery.may): Promise<void> {
   const record: typeof delivery.record = async (now) => void (at.record = placesOf(now)[0]);
-  await destination.deliver(client, { ...delivery, record });
+  await destination.deliver(client, { ...delivery, may, record });
 }
 
 /** Whether a later process finds the secret there. */

@@ -4,11 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { MayReplace } from "../../../src/secrets/destination.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
-import { canary } from "./a-secret.ts";
+import { canary, mayReplace } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
@@ -54,11 +55,11 @@ const versions = (): number => vault.secrets.get(path)?.length ?? 0;
 
 describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   const others = way === "patched" || way === "replaced" ? { other: "kept" } : {};
-  const begin = async (): Promise<{ at: StoreDesk; before: number; finish: () => Promise<string> }> => {
+  const begin = async (may?: MayReplace): Promise<{ at: StoreDesk; before: number; finish: () => Promise<string> }> => {
     arrange();
     const here = at(vault.token(...capabilities));
     const destination = await prepared(here, to);
-    return { at: here, before: versions(), finish: () => endOf(() => deliver(here, destination)) };
+    return { at: here, before: versions(), finish: () => endOf(() => deliver(here, destination, may)) };
   };
 
   it("is exactly the secret, in one version more, beside the other fields", async () => {
@@ -68,11 +69,12 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     expect(vault.log.filter((line) => write.test(line))).toEqual([
       `${way === "patched" ? "PATCH" : "POST"} /v1/secret/data/apps/ci`,
     ]);
-    expect(here.record).toMatchObject({
+    const method = capabilities.includes("patch") ? "patch" : "replace";
+    expect(here.record).toEqual({
       kind: "store",
       to,
-      facts: { server: vault.origin, namespace: "root", mount: "secret/", version: String(before) },
-      proof: { digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      facts: { server: vault.origin, namespace: "root", mount: "secret/", method },
+      proof: expect.stringMatching(/^[0-9a-f]{8}\.[\w-]{43}$/),
     });
     expect(await isFound(here)).toBe(true);
   });
@@ -131,24 +133,25 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     expect(await isFound(here)).toBe(isThere);
   });
 
-  it.each<[string, () => void]>([
-    ["another field", () => vault.put(path, { ...vault.current(path), new: "1" })],
-    ["the same field", () => vault.put(path, { ...vault.current(path), client_secret: "theirs" })],
-    ["nothing but the version", () => vault.put(path, { ...vault.current(path) })],
-  ])("overwrites nothing if another changed %s meanwhile", async (_what, change) => {
+  it.each<[string, boolean, () => void]>([
+    ["another field", true, () => vault.put(path, { ...vault.current(path), new: "1" })],
+    ["the same field", false, () => vault.put(path, { ...vault.current(path), client_secret: "theirs" })],
+    ["nothing but the version", true, () => vault.put(path, { ...vault.current(path) })],
+  ])("overwrites nothing of another who changed %s meanwhile", async (_what, isOurs, change) => {
     for (const when of ["before the write", "with its response lost"]) {
       vault.secrets.clear();
       vault.calm();
-      const { at: here, before, finish } = await begin();
+      const { at: here, before, finish } = await begin(mayReplace("old"));
       if (when === "before the write") change();
       else {
         vault.plan(write, change);
         vault.plan(write, "lost before");
       }
-      const theirs = (): unknown => vault.secrets.get(path)?.[before]?.fields;
-      expect(await finish()).toMatch(/^conflict: .* another has written version \d+; it was \d+\.$/);
-      expect([versions(), vault.current(path)]).toEqual([before + 1, theirs()]);
-      expect(await isFound(here)).toBe(false);
+      expect(await finish()).toMatch(isOurs ? /^delivered$/ : /^conflict: /);
+      const theirs = vault.secrets.get(path)?.[before]?.fields;
+      const expected = isOurs ? { ...theirs, client_secret: canary } : theirs;
+      expect([versions(), vault.current(path)]).toEqual([before + (isOurs ? 2 : 1), expected]);
+      expect(await isFound(here)).toBe(isOurs);
     }
   });
 });
