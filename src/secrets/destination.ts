@@ -240,6 +240,8 @@ export interface Preparation {
   readonly isKept?: boolean;
   /** Asked about what is there now: a refusal comes before the request. */
   readonly may?: MayReplace;
+  /** All places that the same secret goes to. */
+  readonly places?: readonly SingleRecord[];
 }
 
 /** True of files, profiles and keychains: another machine has others of the same name. */
@@ -314,7 +316,7 @@ export interface Destination {
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
-  prepare(work: string, preparation?: Pick<Preparation, "may">): Promise<SingleRecord>;
+  prepare(work: string, preparation?: Pick<Preparation, "may" | "places">): Promise<SingleRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 

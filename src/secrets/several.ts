@@ -43,7 +43,8 @@ class SeveralDestinations implements Destination {
 
   async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
     this.#adopt(preparation);
-    return this.#each(preparation, (destination) => destination.prepare(work, preparation));
+    const places = this.#parts.map(({ at }) => at);
+    return this.#each(preparation, (destination) => destination.prepare(work, { ...preparation, places }));
   }
 
   /** What an earlier process delivered, or this one since it was asked for, is not touched again. */

@@ -12,8 +12,8 @@ import {
   type Found,
   isKnownAs,
   knownAs,
-  type MayReplace,
   type OneTimeSecret,
+  type Preparation,
   type RecordOf,
   type RememberedDestination,
   type SingleDestinationPlace,
@@ -38,10 +38,11 @@ export interface Store {
   check(): Promise<StoreFacts>;
   /**
    * Asks the store whether a write will succeed; writes nothing.
+   * @param isShared the same secret goes to another field beside this one
    * @returns facts to add, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
-  prepare(facts: StoreFacts): Promise<StoreFacts>;
+  prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
   /** What is there now. What cannot be read back is `hidden` behind its version. */
   look(facts: StoreFacts): Promise<Found>;
   /**
@@ -120,10 +121,16 @@ class StoreDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  async prepare(_work: string, { may }: { readonly may?: MayReplace } = {}): Promise<RecordOf<"store">> {
+  async prepare(
+    _work: string,
+    { may, places = [] }: Pick<Preparation, "may" | "places"> = {},
+  ): Promise<RecordOf<"store">> {
     const { store, force } = this.#target;
     await this.check();
-    this.#learn(await store.prepare(this.record.facts));
+    const { to } = this.record;
+    const isBeside = (at: SingleRecord): boolean =>
+      at.kind === "store" && at.to !== to && withoutField(at.to) === withoutField(to);
+    this.#learn(await store.prepare(this.record.facts, places.some(isBeside)));
     const found = may || force === true ? await store.look(this.record.facts) : undefined;
     if (found && force === true && !this.#isConsented)
       this.record = { ...this.record, consent: knownAs(found, this.#knowledge.digests) };
@@ -170,6 +177,10 @@ class StoreDestination implements SingleDestinationPlace {
   }
 
   async release(): Promise<void> {}
+}
+
+function withoutField(to: string): string {
+  return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
 /** What may not be replaced came there after the request was prepared. */

@@ -41,7 +41,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return { server: baseUrl, namespace: namespace ?? "root" };
   }
 
-  async prepare(facts: StoreFacts): Promise<StoreFacts> {
+  async prepare(facts: StoreFacts, isShared = false): Promise<StoreFacts> {
     const client = this.#client();
     const mount = await this.#mount(client);
     const at = { ...facts, mount };
@@ -50,12 +50,10 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const current = await this.#current(client, at);
     // A patch sends one field; other fields never leave the server.
     const patches = capabilities.includes("patch");
-    for (const needed of current.fields !== undefined && patches
-      ? ["patch"]
-      : current.version === 0
-        ? ["create"]
-        : ["update"])
-      this.#needs(needed, capabilities, at);
+    if (current.fields !== undefined && patches) this.#needs("patch", capabilities, at);
+    else this.#needs(current.version === 0 ? "create" : "update", capabilities, at);
+    // Of several fields the first write creates the secret, and the next ones change it.
+    if (isShared && !patches) this.#needs("update", capabilities, at);
     const method = patches ? "patch" : "replace";
     this.#refuseOtherTypes(current, methodFor(current, method));
     return { mount, method };
