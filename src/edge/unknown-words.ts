@@ -53,7 +53,8 @@ export function insteadOfUnknown(command: Command, suggestion: string | undefine
   const [word = ""] = command.args;
   const familiar = command.parent === null ? known[alike[word] ?? word] : undefined;
   if (familiar !== undefined) return familiar;
-  if (suggestion !== undefined) return { meaning: suggestion, ...helpOf(command, suggestion) };
+  const isVerb = command.parent === null && nounsWith(word).length > 0;
+  if (suggestion !== undefined && !isVerb) return { meaning: suggestion, ...helpOf(command, suggestion) };
   return command.parent === null ? belowNouns(word) : verbsOf(command, word);
 }
 

@@ -3,14 +3,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isUnnamed } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import {
-  type Destination,
-  type OneTimeSecret,
-  placesOf,
-  type SingleRecord,
-  withoutLastNewline,
-} from "../secrets/destination.ts";
-import { renderSecret } from "../secrets/secret-format.ts";
+import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { type AtDestination, isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
   deliverSecret,
@@ -18,7 +11,6 @@ import {
   destroyCopy,
   learnedOfKey,
   kindOf,
-  originOf,
   reserveDestination,
   type SecretDelivery,
   settledState,
@@ -29,20 +21,18 @@ import {
 import { outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-type Completing = Overwriting & { readonly secrets: Pick<SecretKeeping, "isKept" | "readKept"> };
-
 /**
  * Finishes a delivery that a crash interrupted, at the destinations that the entry remembers.
  * @returns true if the secret is at all of them now
  * @throws Failure if one of them cannot be checked: the secret may be there
  */
 export async function completeDelivery(
-  bench: Completing,
+  bench: Overwriting,
   lease: EntryLease,
   { destination }: Pick<Entry, "destination"> = lease.entry,
 ): Promise<boolean> {
   if (destination === null) return false;
-  if (destination.kind !== "several") return isAt(bench, lease, await knownByCopy(bench, lease.entry, destination));
+  if (destination.kind !== "several") return isAt(bench, lease, destination);
   const places = [];
   for (const place of destination.places) {
     const isThere = place.state === "delivered" || (await isAt(bench, lease, place.at));
@@ -55,13 +45,6 @@ export async function completeDelivery(
   )
     await lease.record({ destination: { ...destination, places } });
   return places.every(({ state }) => state === "delivered");
-}
-
-/** A file whose content the journal could not learn, as it is recognized by the copy of its secret that is kept here. */
-async function knownByCopy({ secrets, journal }: Completing, entry: Entry, place: SingleRecord): Promise<SingleRecord> {
-  if (place.kind !== "file" || place.proof !== undefined || !secrets.isKept(entry.id)) return place;
-  const text = renderSecret(belonging(await secrets.readKept(entry.id), entry), place.as, originOf(entry));
-  return { ...place, proof: journal.digests.of(withoutLastNewline(text)) };
 }
 
 /**

@@ -29,8 +29,8 @@ export const defects = [
     changes: [
       [
         "commands/journal/forget.ts",
-        "if (!(await context.output.confirm(question, { destructive: true })))",
-        "if (question === '')",
+        "if (!(await context.output.confirm(question, { destructive: true })))\n        throw",
+        "if (question === '')\n        throw",
       ],
     ],
     tests: ["test/e2e/journal.test.ts"],

@@ -31,7 +31,7 @@ const codes: readonly (readonly [line: RegExp, code: number])[] = [
   // The sandbox searches by query alone.
   [/--param email/, 1],
   // Something is to be done.
-  [/^integ plan(?!.*;)/, 10],
+  [/^integ plan.* --exit-code(?!.*;)/, 10],
 ];
 
 let service: Service;

@@ -252,7 +252,10 @@ describe("the recipes", () => {
       at = stage(name);
       const line = recipe.replaceAll("<id>", service.us.service_account_id);
       const ids = new Set<string>();
-      for (const typed of [line, line.replace(/create --service-account \S+ --scope \S+/, "rotate OLD --yes")]) {
+      for (const typed of [
+        line,
+        line.replace(/create --service-account \S+ --scope \S+/, "rotate OLD --accept-unproven"),
+      ]) {
         const [old] = await account.live();
         const { code, stdout, stderr } = await type(at, typed.replace("OLD", old?.id ?? ""));
         expect(code, stderr).toBe(0);

@@ -74,7 +74,8 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
   schema: { words: [], copied: ["name"] },
   status: { words: [], copied: ["name", "next_step"] },
-  plan: { words: [], copied: ["name"], notShown: ["resource_id"] },
+  plan: { words: ["--only", "second"], copied: ["name"], notShown: ["resource_id", "kind"] },
+  report: { words: [] },
   apply: [
     { words: ["--dry-run"], copied: ["what", "url", "body"] },
     { words: ["--yes", "--only", "reporting-of-the-example-organization"], copied: ["name"] },

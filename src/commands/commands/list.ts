@@ -98,6 +98,10 @@ export const environment: readonly Variable[] = [
     meaning: "Keys of a journal, separated by commas: the first signs its records, all verify them",
   },
   {
+    name: "INTEG_DESTINATIONS_ALLOW",
+    meaning: "Destinations that a secret may go to, one on each line (unset: all)",
+  },
+  {
     name: "INTEG_LEASE",
     meaning: "Lease of an entry in a team's journal, a duration of at least --timeout + 1s (default: --timeout + 15s)",
   },
