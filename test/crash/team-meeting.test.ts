@@ -21,7 +21,8 @@ interface Meeting {
 }
 
 /** What the slower one of two may end with. */
-const gaveWay = /is in use by|was taken over|no response within|Another process|it was rotated, and/;
+const gaveWay =
+  /is in use by|was taken over|no response within|Another process|it was rotated, and|The secret of the unfinished entry/;
 
 const toFile = ["--secret-file", "s", "--force"];
 
