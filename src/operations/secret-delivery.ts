@@ -2,12 +2,12 @@
 // proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
 // way back to it after a crash).
 import type { Salvage } from "../api/call/attempt.ts";
-import { type CreationRequest, readableIds } from "../api/oauth-client-creation.ts";
+import { readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
-import { AtDestination, isAt, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
+import { AtDestination, isAt, originOf, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
 import {
   describeDestination,
   type Destination,
@@ -16,7 +16,6 @@ import {
   missingPlaces,
   type OneTimeSecret,
   placesOf,
-  type SecretOrigin,
   type SingleRecord,
 } from "../secrets/destination.ts";
 import {
@@ -105,13 +104,6 @@ export async function reserveDestination(
 /** Only a file has a reserve that could be left behind. */
 function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return record ? placesOf(record).filter(({ kind }) => kind === "file") : [];
-}
-
-/** What formats and commands know of the work that produced a secret. */
-export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
-  if (operation !== "oauth_client.create") return { entry: id, profile, region };
-  const request = JSON.parse(request_text) as CreationRequest;
-  return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
 /**

@@ -8,9 +8,9 @@ import {
   settleClaimed,
 } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
-import { claimStep, originOf, reserveDestination } from "../../operations/secret-delivery.ts";
+import { claimStep, reserveDestination } from "../../operations/secret-delivery.ts";
 import { destroy } from "../../operations/acts/destroy.ts";
-import { isAt, overwrite, type Overwriting, untrusted } from "../../operations/acts/overwrite.ts";
+import { isAt, originOf, overwrite, type Overwriting, untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";

@@ -1,6 +1,7 @@
 // The act `overwrite`: what is at a secret's destination is replaced. Nothing else calls a destination's write. What is there at
 // the moment of the write decides: nothing, what integ delivered there for the same client or key, or what a person consented
 // to. What is remembered (a path, a name, an earlier `--force`) only says where to look.
+import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
@@ -19,12 +20,14 @@ import {
   placesOf,
   type SecretOrigin,
   type SingleRecord,
+  withoutLastNewline,
 } from "../../secrets/destination.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
+import { renderSecret } from "../../secrets/secret-format.ts";
 
 export interface Overwriting {
   readonly journal: Pick<Journal, "digests" | "select" | "unsettled" | "untrusted">;
-  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed">;
+  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed" | "isKept" | "readKept">;
 }
 
 /** A secret was accepted by each of its destinations in this process, or was seen there now: evidence for `destroy`. */
@@ -64,9 +67,26 @@ export function overwrite(
  * Looks whether a place has what was delivered there. A file that a crash left without its name gets it now.
  * @throws Failure if that cannot be seen, or the name cannot be given: the secret may be there
  */
-export function isAt(bench: Overwriting, lease: EntryLease, record: SingleRecord): Promise<boolean> {
-  const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
-  return isElsewhere ? Promise.resolve(false) : bench.secrets.completeDelivery(record, permission(bench, lease));
+export async function isAt(bench: Overwriting, lease: EntryLease, record: SingleRecord): Promise<boolean> {
+  if (isLocal(record) && !isOfMachine(record, bench)) return false;
+  return bench.secrets.completeDelivery(await provable(bench, lease.entry, record), permission(bench, lease));
+}
+
+/** Where the journal could not take the digest of what was delivered, the copy that is kept until it can says what that is. */
+async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
+  const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
+  if (!isUnproven || !secrets.isKept(entry.id)) return record;
+  const kept = await secrets.readKept(entry.id).catch(() => undefined);
+  if (kept === undefined) return record;
+  const text = renderSecret(kept, record.kind === "file" ? record.as : "raw", originOf(entry));
+  return { ...record, proof: journal.digests.of(withoutLastNewline(text)) };
+}
+
+/** What formats and commands know of the work that produced a secret. */
+export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
+  if (operation !== "oauth_client.create") return { entry: id, profile, region };
+  const request = JSON.parse(request_text) as CreationRequest;
+  return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
 /** Asked before a request that may bring a secret: what would be refused at its delivery is refused now. */

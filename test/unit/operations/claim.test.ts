@@ -204,13 +204,17 @@ describe("a destination is asked whether it has the secret", () => {
     ] as const;
     const destination = { kind: "several", places } as unknown as Entry["destination"];
     const none = await found({ destination, resource_id: "ak_2" }, completeDelivery);
-    expect([none.end.value, none.asked.length, none.world.calls]).toEqual([false, 1, ["complete delivery"]]);
+    expect([none.end.value, none.asked.length, none.world.calls]).toEqual([
+      false,
+      1,
+      ["read kept", "complete delivery"],
+    ]);
     expect(none.entry.destination).toEqual(destination);
     const all = await found({ destination, resource_id: "ak_2" }, async (bench, lease) => {
       const there = { ...bench.secrets, completeDelivery: async () => true };
       return completeDelivery({ ...bench, secrets: there }, lease);
     });
-    expect([all.end.value, all.world.calls]).toEqual([true, ["record"]]);
+    expect([all.end.value, all.world.calls]).toEqual([true, ["read kept", "record"]]);
     const states =
       all.entry.destination?.kind === "several" ? all.entry.destination.places.map(({ state }) => state) : [];
     expect(states).toEqual(["delivered", "delivered"]);

@@ -26,6 +26,8 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   const secrets = {
     machine,
     completeDelivery: async () => false,
+    isKept: () => false,
+    readKept: () => Promise.reject(new Error("nothing is kept")),
     removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
   };
   const taken = await reserveDestination({ journal, secrets }, lease, { destination, isKept });

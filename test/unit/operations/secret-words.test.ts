@@ -6,11 +6,11 @@ import {
   claimStep,
   deliverSecret,
   keepStray,
-  originOf,
   reserveDestination,
   secretLost,
   undelivered,
 } from "../../../src/operations/secret-delivery.ts";
+import { originOf } from "../../../src/operations/acts/overwrite.ts";
 import { isPartlyDelivered, reserveBeforeRevocation } from "../../../src/operations/delivery-recovery.ts";
 import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/key.ts";
 import { clientReceipt } from "../../../src/operations/client.ts";

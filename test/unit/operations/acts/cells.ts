@@ -82,6 +82,8 @@ function benchOf({ entry, others = [], untrusted = [], allowed }: World): {
   const secrets = {
     machine: { find: () => here, make: () => here },
     completeDelivery: async () => true,
+    isKept: () => false,
+    readKept: () => Promise.reject(new Error("nothing is kept")),
     allowed,
   };
   const lease = { entry, isTrusted: async () => !untrusted.includes(entry.id) } as unknown as EntryLease;
