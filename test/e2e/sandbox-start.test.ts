@@ -79,10 +79,10 @@ it("the profile's key speaks both contracts, and is no more than it may be", asy
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
   expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);
 
-  // A key made here becomes the profile's; one for ingestion alone may read nothing.
-  expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local"])).code).toBe(0);
+  // A key made here becomes the profile's, as which it was made, with a yes; one for ingestion alone may read nothing.
+  expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local", "--yes"])).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(0);
-  const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local"];
+  const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local", "--yes"];
   expect((await at.integ(narrow)).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(3);
   at.remove();
