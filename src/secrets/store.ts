@@ -149,7 +149,8 @@ class StoreDestination implements SingleDestinationPlace {
     const { digests } = this.#knowledge;
     const secret = renderSecret(brought, "raw", origin);
     const { to, facts } = this.record;
-    const note = async (proof: string): Promise<void> => {
+    const before = this.record.proof;
+    const note = async (proof: string | undefined): Promise<void> => {
       this.record = { ...this.record, proof };
       await record(this.record);
     };
@@ -164,16 +165,31 @@ class StoreDestination implements SingleDestinationPlace {
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
         },
-        write: (found) => store.write(secret, facts, found),
+        write: async (found) => {
+          const isWritten = await store.write(secret, facts, found);
+          // Nothing was sent: what is there now is another's change.
+          if (!isWritten) await note(before);
+          return isWritten;
+        },
       });
+      if (store.isUnreadable) return await this.#noteChange(note);
       read = await store.look(facts);
-      if (read.is === "hidden") return await note(knownAs(read, digests)!);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind === "conflict" ? "conflict" : "undelivered", error.message, error.details);
     }
     if (read.is === "text" && isSameSecret(Buffer.from(read.text), Buffer.from(secret))) return;
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
+  }
+
+  /** Such a store says no more than that it accepted the secret. Its time of change lets a later process recognize it. */
+  async #noteChange(note: (proof: string | undefined) => Promise<void>): Promise<void> {
+    const { store } = this.#target;
+    const read = await store.look(this.record.facts).catch((error: unknown) => {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    });
+    if (read?.is === "hidden") await note(knownAs(read, this.#knowledge.digests));
   }
 
   async release(): Promise<void> {}
