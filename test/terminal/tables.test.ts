@@ -74,7 +74,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
   schema: { words: [], copied: ["name"] },
   status: { words: [], copied: ["name", "next_step"] },
-  plan: { words: ["--only", "second"], copied: ["name"], notShown: ["resource_id", "kind"] },
+  plan: { words: ["--only", "second"], copied: ["name"], notShown: ["resource_id", "kind", "state"] },
   report: { words: [] },
   apply: [
     { words: ["--dry-run"], copied: ["what", "url", "body"] },
