@@ -147,7 +147,7 @@ describe("proof", () => {
     const claimed = await integHere(at, ["journal", "claim", entry, "--secret-command", "cat > kept", ...check]);
     expect([claimed.code, text(at, "kept")]).toEqual([0, expect.stringMatching(secret)]);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--accept-unproven"])).code).toBe(0);
     expect(await live()).not.toContain(id);
   });
 
@@ -256,7 +256,7 @@ describe("a file that had the secret and has lost it", () => {
     expect(claimed.code, claimed.stderr).toBe(0);
     expect(claimed.stderr).toContain(gone);
     expect(claimed.stderr).not.toContain(is);
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--accept-unproven"]);
     expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringContaining("was delivered to")]);
     expect(recovered.stderr).not.toContain(is);
     const key = ["--idempotency-key", `key-${crypto.randomUUID()}`, "--secret-file", "c.secret"];
