@@ -62,6 +62,7 @@ export const variables: Readonly<Record<string, Dimension>> = {
   INTEG_ESCROW: value("INTEG_ESCROW", "age1another", { refuses: /escrow/i }),
   INTEG_LEASE: value("INTEG_LEASE", "1m"),
   INTEG_JOURNAL_KEY: value("INTEG_JOURNAL_KEY", "another", { refuses: /INTEG_JOURNAL_KEY/ }),
+  INTEG_DESTINATIONS_ALLOW: value("INTEG_DESTINATIONS_ALLOW", "file:/nowhere", { refuses: /INTEG_DESTINATIONS_ALLOW/ }),
   NO_COLOR: value("NO_COLOR", "1"),
   FORCE_COLOR: value("FORCE_COLOR", "1"),
   CLICOLOR: value("CLICOLOR", "0"),
