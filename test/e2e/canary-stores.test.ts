@@ -103,11 +103,11 @@ describe.each(played)("%s", (_name, row) => {
     const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
     const answer = { status, body, headers: { "x-said": row.token() } };
     row.server().plan(row.write, answer, 99);
-    const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late"));
+    const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));
     expect([5, 12], late.stderr).toContain(late.code);
     row.server().calm();
     row.server().plan(/./, answer, 99);
-    expect((await world.run(home, creation("--secret-to", row.to, "--new"))).code).not.toBe(0);
+    expect((await world.run(home, creation("--secret-to", row.to, "--new", "--force"))).code).not.toBe(0);
     row.server().calm();
     const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
     const claimed = await world.run(home, ["journal", "claim", kept.id]);

@@ -75,7 +75,7 @@ describe.skipIf(isMissing("openssl"))("over TLS with an authority of one's own",
       expect([refused.code, refused.stderr]).toEqual([11, expect.stringContaining("TLS")]);
       expect(await account.creations()).toHaveLength(0);
       at.env.VAULT_CACERT = at.path("ca.pem");
-      const made = await integHere(at, creation(...toVault));
+      const made = await integHere(at, creation("--force", ...toVault));
       expect(made.code, made.stderr).toBe(0);
       expect(vault.current(path)).toEqual({ client_secret: expect.stringMatching(secret), other: "kept" });
       await expectOpens(vault.current(path)?.client_secret);
@@ -128,12 +128,12 @@ describe("a redirect", () => {
       ] as const) {
         const at = home();
         server.plan(first, answer);
-        const before = await integHere(at, creation(...to));
+        const before = await integHere(at, creation("--force", ...to));
         expect([before.code, before.stderr]).toEqual([2, expect.stringContaining("redirect")]);
         server.calm();
         expect(await account.creations()).toHaveLength(0);
         server.plan(write, answer, 9);
-        const after = await integHere(at, creation(...to));
+        const after = await integHere(at, creation("--force", ...to));
         expect(after.code, after.stderr).toBe(12);
         server.calm();
         const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
@@ -166,12 +166,12 @@ describe.skipIf(isMissing("libsodium"))("a limit of GitHub", () => {
       await account.clear();
       const before = (await account.creations()).length;
       github.plan(/public-key$/, limited(3600, status));
-      const early = await integHere(at, creation("--new", ...toGitHub));
+      const early = await integHere(at, creation("--new", "--force", ...toGitHub));
       expect([early.code, early.stderr]).toEqual([6, expect.stringMatching(/limits the rate[^]*Wait until 20/)]);
       expect(await account.creations()).toHaveLength(before);
       github.calm();
       github.plan(/^PUT /, limited(3600, status));
-      const late = await integHere(at, creation("--new", ...toGitHub));
+      const late = await integHere(at, creation("--force", ...toGitHub));
       expect(late.code).toBe(12);
       github.calm();
       const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
