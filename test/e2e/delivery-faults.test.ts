@@ -131,7 +131,8 @@ async function play({ target, format, fault }: Cell): Promise<string[]> {
   const made = journalOf(at).findLast(({ operation }) => operation === "oauth_client.create")!;
   const { id, parent } = made;
   if (code !== 0) {
-    const claimed = await integHere(at, ["journal", "claim", id, ...(target.isForgotten ? own : [])]);
+    const words = [...(target.isForgotten ? own : []), ...(fault.isTheirs ? ["--force"] : [])];
+    const claimed = await integHere(at, ["journal", "claim", id, ...words]);
     if (claimed.code !== 0) wrong.push(`the claim: exit ${claimed.code}: ${claimed.stderr}`);
     const recovered = await integHere(at, ["journal", "recover", parent!, "--yes"]);
     if (recovered.code !== 0) wrong.push(`the recovery: exit ${recovered.code}: ${recovered.stderr}`);

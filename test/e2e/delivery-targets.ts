@@ -25,6 +25,8 @@ export interface Fault {
   readonly before?: readonly string[];
   /** Instead of the destination's own. */
   readonly words?: readonly string[];
+  /** A claim has to consent to what another put there. */
+  readonly isTheirs?: true;
 }
 
 export interface Target {
@@ -160,6 +162,7 @@ const vault: Target = {
     {
       name: "another version",
       code: 5,
+      isTheirs: true,
       arrange: (_at, stores) =>
         stores.vault.plan(vaultWrite, () => stores.vault.put(path, { client_secret: "theirs", other: "kept" })),
     },

@@ -25,7 +25,7 @@ const body = { message: "as GitHub says it" };
 async function failureOf(to: string, { isWrite }: { isWrite: boolean }): Promise<Failure> {
   const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   try {
-    const destination = await prepared(here, to);
+    const destination = await prepared(here, to, delivery.may);
     if (isWrite) await destination.deliver(client, delivery);
   } catch (error) {
     if (error instanceof Failure) return error;
@@ -114,7 +114,8 @@ describe("a limit of requests", () => {
 });
 
 it("is asked with the token, the version and the form that the code was written for", async () => {
-  await prepared(desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token }), "github:my-org/my-repo#A");
+  const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
+  await prepared(here, "github:my-org/my-repo#A", delivery.may);
   for (const { headers } of github.requests)
     expect(headers).toMatchObject({
       accept: "application/vnd.github+json",
