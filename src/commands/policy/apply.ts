@@ -85,7 +85,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
-    // What an earlier run began may have come to nothing in this one, and another entry took its place.
+    // What an earlier run began may be refused or given up in this one, and another entry takes its place.
     const begun = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await tidied(context, () => releaseSettled(context, { ids: begun, lookedBack: 0 }));
     await printApplied(context, applied, { file });
