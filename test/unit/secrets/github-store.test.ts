@@ -2,6 +2,7 @@
 // time of its change. The server is test/support/github-server.ts, and libsodium opens what it was given.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
 import { sealedBox } from "../../../src/secrets/sealed-box.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
@@ -212,6 +213,27 @@ it("a secret that someone removed at the moment of a lost response was not writt
   github.plan(write, "lost before");
   await deliver(here, destination);
   expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
+});
+
+it("a secret that another makes between the look and the write is not taken for integ's own", async () => {
+  const here = at();
+  const destination = await prepared(here, to);
+  github.calm();
+  const theirs = { status: 200, body: { name: "CLIENT_SECRET", updated_at: "2020-01-01T00:00:00Z" } };
+  github.plan(/^GET .*CLIENT_SECRET$/, theirs, 99);
+  // The plan made last is met first.
+  github.plan(/^GET .*CLIENT_SECRET$/, { status: 404, body: { message: "Not Found" } });
+  const seen: unknown[] = [];
+  const refused = deliver(here, destination, async (place, found) => {
+    seen.push([found.is, "proof" in place ? place.proof : undefined]);
+    if (found.is !== "absent") throw new Failure("usage", "It is another's.");
+  });
+  await expect(refused).rejects.toMatchObject({ kind: "conflict" });
+  expect(seen).toEqual([
+    ["absent", undefined],
+    ["hidden", undefined],
+  ]);
+  expect(github.log.filter((line) => line.startsWith("PUT "))).toEqual([]);
 });
 
 describe("before anything is sent to the API", () => {
