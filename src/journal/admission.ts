@@ -13,24 +13,7 @@ import {
 import { shell, flags } from "../next-step.ts";
 
 /** A change that someone asked for, before it has a key. */
-export interface Intent
-  extends Pick<
-    EntryIdentity,
-    | "operation"
-    | "profile"
-    | "profile_id"
-    | "principal"
-    | "organization_id"
-    | "region"
-    | "base_url"
-    | "service_version"
-    | "request_text"
-    | "fingerprint"
-    | "method"
-    | "path"
-    | "policy"
-    | "consent"
-  > {
+export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
   /** Whether the contract has an idempotency key for it. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];

@@ -1,13 +1,23 @@
 // Where a secret goes, as an entry records it: no secret, and nothing that opens one.
 import * as z from "zod/mini";
 
+/** What a schema describes, as what is read and never changed. */
+export type Fixed<T> = T extends readonly (infer U)[]
+  ? readonly Fixed<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Fixed<T[K]> }
+    : T;
+
 const plainFormats = ["raw", "line", "json", "json-string", "env"] as const;
 
 /** How a secret is written to a file or a command: `env:NAME=field,…` and `template:<text>` carry what they need. */
 export type SecretFormat = (typeof plainFormats)[number] | `env:${string}` | `template:${string}`;
 
-function isSecretFormat(text: string): text is SecretFormat {
-  return plainFormats.some((word) => word === text) || text.startsWith("env:") || text.startsWith("template:");
+function isSecretFormat(text: unknown): boolean {
+  return (
+    typeof text === "string" &&
+    (plainFormats.some((word) => word === text) || text.startsWith("env:") || text.startsWith("template:"))
+  );
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -27,88 +37,58 @@ const Known = {
 };
 
 const Single = z.discriminatedUnion("kind", [
-  z.looseObject({ kind: z.literal("stdout") }),
-  z.looseObject({ kind: z.literal("command"), mark: optionalText, check: optionalText }),
-  z.looseObject({
+  z.object({ kind: z.literal("stdout") }),
+  z.object({
+    kind: z.literal("command"),
+    /** Distinguishes another command from this one. */
+    mark: optionalText,
+    /** How a check after it was to see the secret; absent if none was asked for. */
+    check: z.optional(z.enum(["output", "exit"])),
+  }),
+  z.object({
     kind: z.literal("profile"),
     name: z.string(),
     profileId: z.string(),
+    /** A person agreed that the credential of the acting profile is replaced. */
     own: z.optional(z.literal(true)),
     ...Known,
   }),
-  z.looseObject({
+  z.object({
     kind: z.literal("file"),
     path: z.string(),
-    as: z.string().check(z.refine(isSecretFormat)),
+    as: z.custom<SecretFormat>(isSecretFormat),
+    /** These name the reserved file. `born` is when it was made (nanoseconds), if the file system says so: an inode number is used again. */
     device: optionalText,
     inode: optionalText,
     born: optionalText,
+    /** The reserved file's own name until it gets the requested one. */
     reserved: optionalText,
     ...Known,
   }),
-  z.looseObject({ kind: z.literal("store"), to: z.string(), facts: z.record(z.string(), z.string()), ...Known }),
-]);
-
-/** What a record says about its destination. */
-export const Destination = z.union([
-  Single,
-  z.looseObject({
-    kind: z.literal("several"),
-    places: z.array(z.looseObject({ state: z.enum(["pending", "delivered", "failed"]), at: Single })),
+  z.object({
+    kind: z.literal("store"),
+    /** `<scheme>:<address>` */
+    to: z.string(),
+    /** What else decides where that is, such as the server: never a secret, a token or what opens one. */
+    facts: z.record(z.string(), z.string()),
+    ...Known,
   }),
 ]);
 
-interface KnownPlace {
-  readonly machine?: string | undefined;
-  readonly proof?: string | undefined;
-  readonly consent?: string | undefined;
-}
+export const Destination = z.union([
+  Single,
+  z.object({
+    kind: z.literal("several"),
+    places: z.array(z.object({ state: z.enum(["pending", "delivered", "failed"]), at: Single })),
+  }),
+]);
 
-/** One destination. For a file, `device`, `inode` and `born` name the reserved file. */
-export type SingleDestination =
-  | { readonly kind: "stdout" }
-  | {
-      readonly kind: "command";
-      /** Distinguishes another command from this one. */
-      readonly mark?: string;
-      /** How a check after it was to see the secret; absent if none was asked for. */
-      readonly check?: "output" | "exit";
-    }
-  | (KnownPlace & {
-      readonly kind: "file";
-      readonly path: string;
-      readonly as: SecretFormat;
-      readonly device?: string;
-      readonly inode?: string;
-      /** When the reserved file was created (nanoseconds), if the file system says so: an inode number is used again. */
-      readonly born?: string;
-      /** The reserved file's own name until it gets the requested one. */
-      readonly reserved?: string;
-    })
-  | (KnownPlace & {
-      readonly kind: "profile";
-      readonly name: string;
-      readonly profileId: string;
-      /** A person agreed that the credential of the acting profile is replaced. */
-      readonly own?: true | undefined;
-    })
-  | (KnownPlace & {
-      readonly kind: "store";
-      /** `<scheme>:<address>` */
-      readonly to: string;
-      /** What else decides where that is, such as the server: never a secret, a token or what opens one. */
-      readonly facts: Readonly<Record<string, string>>;
-    });
+export type SingleDestination = Fixed<z.infer<typeof Single>>;
+
+export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 
 /** One of several destinations, and how far its delivery came. */
-export interface DestinationProgress {
-  readonly state: "pending" | "delivered" | "failed";
-  readonly at: SingleDestination;
-}
-
-export type EntryDestination =
-  | SingleDestination
-  | { readonly kind: "several"; readonly places: readonly DestinationProgress[] };
+export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
 /** A person's or a policy's consent to one act, for what was shown. */
 export const ConsentSchema = z.object({

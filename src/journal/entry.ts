@@ -1,6 +1,8 @@
 // An entry of the journal as data. No field has space for a secret.
-import type { Consent, EntryDestination } from "./entry-destination.ts";
+import type * as z from "zod/mini";
 import { type NextCommand, shell, flags } from "../next-step.ts";
+import type { Fixed } from "./entry-destination.ts";
+import type { detailShape, JournalRecord } from "./record-schema.ts";
 
 export const operations = [
   "oauth_client.create",
@@ -71,171 +73,26 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 /** The format of the records that this program writes, and the only one that it reads. */
 export const formatVersion = 3;
 
-interface SecretDetail {
-  /** How often `integ apply` failed at it since it was admitted. */
-  readonly failures?: number;
-  /** Machine and folder where the secret is kept for `claim`. */
-  readonly kept_at?: string;
-  /** Machines and folders whose processes have sent it: in each a secret may be kept. */
-  readonly attempted_at?: readonly string[];
-  /** How the receipt differs from the request, in words: what exists is not what was asked for. */
-  readonly differs?: string;
-  /** A person has claimed the secret: it is not lost, wherever it went. */
-  readonly secret_claimed?: boolean;
-  /** Until when the service asked to wait, by its own clock, ISO 8601 UTC; absent if it did not say. */
-  readonly put_off_until?: string;
-  /** A request may have arrived; a crash between the record and the response leaves it true. */
-  readonly in_flight?: boolean;
-}
+/** What the work of an entry needs in order to continue, by the names that the schema explains. */
+export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
-/** A request that must not be repeated blindly, because the contract has no key for it. */
-interface RequestDetail extends SecretDetail {
-  /** When the last request left, ISO 8601 UTC. */
-  readonly sent_at?: string;
-  /** The user that the key is bound to. */
-  readonly created_by?: string | null;
-}
+export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
-/** The token exchange that proves a new client. `sandbox://…` is the sandbox's own, wherever it listens. */
-export interface ClientProof {
-  readonly token_endpoint: string;
-  readonly audience?: string;
-  readonly issuer?: string;
-  readonly scope?: string;
-  readonly client_auth: "client_secret_basic" | "client_secret_post";
-}
-
-/** How a key's secret becomes a token, which proves it. The text of a command is not kept: the profile's own is run. */
-export type KeyExchange = { readonly kind: "endpoint"; readonly url: string } | { readonly kind: "command" };
-
-/** The time for which integ keeps the old credential after the new one is proven. */
-interface OverlapDetail {
-  readonly overlap_ms?: number;
-  /** How the new credential was proven. */
-  readonly proven?: string;
-  /** ISO 8601 UTC; set with the proof. */
-  readonly overlap_until?: string;
-}
-
-/** What the work of each operation needs in order to continue. Keys that are not named here are kept and ignored. */
-interface EntryDetails {
-  "oauth_client.create": SecretDetail & {
-    readonly client_id?: string | null;
-    /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
-    readonly own_key?: boolean;
-    /** The credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
-    readonly sent_as?: string;
-    /** A request to revoke the client, whose secret is lost, has left. */
-    readonly revoking?: boolean;
-  };
-  "oauth_client.revoke": SecretDetail;
-  "oauth_client.adopt": SecretDetail & { readonly client_id?: string | null };
-  "oauth_client.rotate": SecretDetail &
-    OverlapDetail & {
-      readonly old_client: string;
-      readonly keep_old?: boolean;
-      /** The proof that is due before the old one is revoked; null: none was. */
-      readonly proof?: ClientProof | null;
-    };
-  "access_key.create": RequestDetail & {
-    /** The name as it was asked for, without the mark. */
-    readonly base_name?: string;
-    /** The key that asked for it, if it was known: a new one cannot be that. The profile may have the new one by now. */
-    readonly asking_key?: string;
-    readonly marked?: boolean;
-    readonly expiry?: string | null;
-    readonly orphan_certain?: boolean;
-    /** A request to revoke the key, whose secret is lost, has left. */
-    readonly revoking?: boolean;
-  };
-  "access_key.rotate": RequestDetail &
-    OverlapDetail & {
-      readonly update_profile?: boolean;
-      /** How a new secret is proven; null: the profile knew no way. */
-      readonly exchange?: KeyExchange | null;
-    } & (
-      | { readonly mode: "in_place"; readonly key_id: string }
-      | {
-          readonly mode: "replacement";
-          readonly old_key: string;
-          readonly new_key?: string;
-          readonly bound_to?: string | null;
-          /** How the expiry was asked for (`in 90d`); null: as the request says. */
-          readonly expiry?: string | null;
-          readonly marked?: boolean;
-          /** The old key may no longer work: a request to revoke it has left. */
-          readonly revoking?: boolean;
-        }
-    );
-  "access_key.revoke": RequestDetail & { readonly key_id: string };
-  "access_key.adopt": SecretDetail & { readonly key_id: string };
-}
-
-type AnyDetail = EntryDetails[Operation];
-type KeyOf<T> = T extends unknown ? keyof T : never;
-type ValueOf<T, K> = T extends unknown ? (K extends keyof T ? T[K] : never) : never;
-
-/** The detail of an entry of any operation: `detailOf` narrows it to what its operation always has. */
-export type EntryDetail = { readonly [K in KeyOf<AnyDetail>]?: ValueOf<AnyDetail, K> };
-
-/** What the last attempt met. `message` may hold the service's words: only `output/` may show it. */
-export interface LastError {
-  readonly kind: string;
-  readonly message: string;
-  readonly status?: number;
-  readonly code?: string;
-  readonly request_id?: string;
-}
+export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
 /** What never changes once an entry is admitted: the intent with its key and its exact request. */
-export interface EntryIdentity {
+export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
-  /** null if the contract has no idempotency key. */
-  readonly idempotency_key: string | null;
-  /** Name of the profile at the time. */
-  readonly profile: string;
-  /** The profile's own id, which changes with what the profile is bound to. */
-  readonly profile_id: string;
-  /** The client that acted, if the profile has client credentials: the same on every machine. */
-  readonly principal?: string | undefined;
-  readonly organization_id: string | null;
-  readonly region: string;
-  readonly base_url: string;
-  readonly service_version: string;
-  readonly method?: string;
-  readonly path?: string;
-  /** The request's body, character for character as it is sent; empty if there is none. */
-  readonly request_text: string;
-  /** Normal form of the request: the same text means the same request (scopes as a set, for example). */
-  readonly fingerprint: string;
-  /** Entry whose client this one replaces. */
-  readonly replaces: string | null;
-  /** Entry of the larger piece of work that this one belongs to. */
-  readonly parent: string | null;
-  /** The policy, by its own id, and its item that the work is for. */
-  readonly policy?: { readonly id: string; readonly item: string } | undefined;
-  /** What a person or a policy consented to when it was asked for. */
-  readonly consent?: readonly Consent[] | undefined;
-  /** ISO 8601 UTC, milliseconds. */
-  readonly created_at: string;
 }
 
 /** What a step of the work may change. */
-export interface EntryProgress {
+export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail"> {
   readonly state: EntryState;
-  readonly resource_id: string | null;
-  /** How often the request was sent. */
-  readonly attempts: number;
-  /** Of the responses to its requests that changed something or tried to, the oldest first; the last hundred. */
-  readonly request_ids: readonly string[];
-  /** How far the service's clock was ahead of this machine's when the work began, as its first response said; null: unknown. */
-  readonly clock_offset_ms: number | null;
-  readonly last_error: LastError | null;
-  readonly destination: EntryDestination | null;
-  readonly replaced_by: string | null;
   readonly detail: EntryDetail;
 }
+
+export type LastError = NonNullable<EntryProgress["last_error"]>;
 
 export interface Entry extends EntryIdentity, EntryProgress {
   /** ISO 8601 UTC, milliseconds. */
@@ -244,16 +101,19 @@ export interface Entry extends EntryIdentity, EntryProgress {
   readonly sequence: number;
 }
 
-type EntryOf<O extends Operation> = Entry & { readonly operation: O; readonly detail: EntryDetails[O] };
-
-function isEntryOf<O extends Operation>(entry: Entry, operation: O): entry is EntryOf<O> {
-  return entry.operation === operation;
+/** What the detail of these operations always has: the schema refuses a record without it. */
+interface NeededDetail {
+  readonly "oauth_client.rotate": "old_client";
+  readonly "access_key.revoke": "key_id";
 }
 
 /** The detail of an entry whose operation the caller knows. */
-export function detailOf<O extends Operation>(entry: Entry, operation: O): EntryDetails[O] {
-  if (isEntryOf(entry, operation)) return entry.detail;
-  throw new Error(`journal entry ${entry.id} is a ${entry.operation}, not a ${operation}`);
+export function detailOf<O extends keyof NeededDetail>(
+  { id, operation: is, detail }: Entry,
+  operation: O,
+): EntryDetail & Required<Pick<EntryDetail, NeededDetail[O]>> {
+  if (is !== operation) throw new Error(`journal entry ${id} is a ${is}, not a ${operation}`);
+  return detail as ReturnType<typeof detailOf<O>>;
 }
 
 /** The command that a person types next, or null if nothing is left to do. */

@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type Moved } from "./entry.ts";
 import { type EntryDestination, isObject } from "./entry-destination.ts";
-import { type JournalRecord, RecordSchema } from "./record-schema.ts";
+import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-schema.ts";
 
 /** What `journal verify` has to report. */
 export interface Finding {
@@ -239,45 +239,21 @@ function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["resul
   return { step: "record", begin: before.updated_at, end: at };
 }
 
+function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
+  return Object.fromEntries(keys.map((key) => [key, entry[key]]));
+}
+
 /** The content of a record: a whole entry, who made it, and the record before it. */
 export function recordContent(entry: Entry, { by, prev = "", before }: RecordMaking): string {
-  const record: JournalRecord = {
+  const record = {
     id: entry.id, // the order is that of `recordHead`
     n: entry.sequence,
     state: entry.state,
     at: entry.updated_at,
     prev,
-    intent: {
-      operation: entry.operation,
-      idempotency_key: entry.idempotency_key,
-      profile: entry.profile,
-      profile_id: entry.profile_id,
-      principal: entry.principal,
-      organization_id: entry.organization_id,
-      region: entry.region,
-      base_url: entry.base_url,
-      service_version: entry.service_version,
-      method: entry.method,
-      path: entry.path,
-      request_text: entry.request_text,
-      fingerprint: entry.fingerprint,
-      replaces: entry.replaces,
-      parent: entry.parent,
-      policy: entry.policy,
-      consent: entry.consent && [...entry.consent],
-      created_at: entry.created_at,
-    },
+    intent: picked(entry, intentKeys),
     result: resultOf(entry, before),
-    now: {
-      resource_id: entry.resource_id,
-      attempts: entry.attempts,
-      request_ids: entry.request_ids.length === 0 ? undefined : [...entry.request_ids],
-      clock_offset_ms: entry.clock_offset_ms ?? undefined,
-      last_error: entry.last_error && { ...entry.last_error },
-      destination: entry.destination as JournalRecord["now"]["destination"],
-      replaced_by: entry.replaced_by,
-      detail: entry.detail as JournalRecord["now"]["detail"],
-    },
+    now: picked(entry, nowKeys),
     by,
   };
   return JSON.stringify(record).slice(1, -1);
@@ -312,19 +288,7 @@ export function finishedEntryIn(content: string): Entry | undefined {
 function entryOf(record: JournalRecord): Entry {
   const { id, n, state, at, intent, now } = record;
   // Of the shape that the schema has checked; names of states and operations that are not known are shown as they are.
-  return {
-    id,
-    ...intent,
-    principal: intent.principal,
-    method: intent.method,
-    path: intent.path,
-    ...now,
-    state,
-    request_ids: now.request_ids ?? [],
-    clock_offset_ms: now.clock_offset_ms ?? null,
-    updated_at: at,
-    sequence: n,
-  } as unknown as Entry;
+  return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
 
 /** What a step of an entry's work left: when, as what, by whom. */
@@ -340,7 +304,7 @@ export function stepIn(content: string): Step {
   const record = readRecord(content);
   if (record === undefined) return { at: "", state: "", actor: null };
   const { at, state, by, now } = record;
-  return { at, state, actor: by, destination: (now.destination ?? undefined) as EntryDestination | undefined };
+  return { at, state, actor: by, destination: now.destination ?? undefined };
 }
 
 /** @returns the place of the first record that does not follow the one before it; undefined if all do */

@@ -124,10 +124,10 @@ test.each<[string, Partial<Entry>, string | undefined]>([
 });
 
 test("an entry has the detail of its own operation", () => {
-  const one = entry({ detail: { client_id: "cid" } });
-  expect(detailOf(one, "oauth_client.create")).toBe(one.detail);
-  expect(() => detailOf(one, "access_key.create")).toThrow(
-    "1rs6rsqksj is a oauth_client.create, not a access_key.create",
+  const one = entry({ operation: "oauth_client.rotate", detail: { old_client: "oac_1" } });
+  expect(detailOf(one, "oauth_client.rotate").old_client).toBe("oac_1");
+  expect(() => detailOf(one, "access_key.revoke")).toThrow(
+    "1rs6rsqksj is a oauth_client.rotate, not a access_key.revoke",
   );
 });
 
