@@ -23,9 +23,9 @@ function plainAddress(address: string | undefined): string | undefined {
   return /^https?:$/.test(url.protocol) ? `${url.origin}${url.pathname}` : undefined;
 }
 
-/** Whether a person who names an actor so means this one: the user, the host, `user@host`, or the run's address. */
-export function isActor({ user, host, run }: Actor, named: string): boolean {
-  return [user, host, `${user}@${host}`, run].includes(named);
+/** How a person may name an actor: the user, the host, `user@host`, or the run's address. */
+export function namesOf({ user, host, run }: Actor): string[] {
+  return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }
 
 /** What a record says about its actor; nothing if its shape is another. */

@@ -100,5 +100,3 @@ export const ConsentSchema = z.object({
   digest: optionalText,
   version: optionalText,
 });
-
-export type Consent = Readonly<z.infer<typeof ConsentSchema>>;

@@ -92,8 +92,6 @@ export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail
   readonly detail: EntryDetail;
 }
 
-export type LastError = NonNullable<EntryProgress["last_error"]>;
-
 export interface Entry extends EntryIdentity, EntryProgress {
   /** ISO 8601 UTC, milliseconds. */
   readonly updated_at: string;
@@ -217,6 +215,11 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
     entry.service_version === intent.service_version &&
     entry.fingerprint === intent.fingerprint
   );
+}
+
+/** Names an idempotency key, which is one entry's within an address; null: it has none. */
+export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string | null {
+  return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
 
 /** What an account is in a journal of many machines, each with names for its profiles. */

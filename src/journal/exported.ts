@@ -2,7 +2,7 @@
 import { Failure } from "../errors.ts";
 import { formatVersion } from "./entry.ts";
 import type { EntryRecords } from "./record.ts";
-import { contentOf, macOf, readLine, type Signed } from "./record.ts";
+import { readLine, type Signed, signedIn } from "./record.ts";
 
 const newline = 10;
 
@@ -23,7 +23,7 @@ export function readExport(bytes: Buffer): EntryRecords[] {
       else {
         const records = entries.get(line.id) ?? [];
         entries.set(line.id, records);
-        records.push({ content: contentOf(line), mac: macOf(line) });
+        records.push(signedIn({ bytes, start, end }));
       }
     }
     start = end + 1;

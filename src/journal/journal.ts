@@ -179,4 +179,6 @@ export interface Condition {
   readonly damagedPlaces: number;
   /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
   readonly isEmptied: boolean;
+  /** Where its entries were moved to, or are being moved to. */
+  readonly moved: Moved | undefined;
 }

@@ -20,6 +20,8 @@ export interface EntryFilter {
   readonly since?: string;
   /** Those that were admitted after the entry with that id. */
   readonly after?: string;
+  /** Those whose id begins so. */
+  readonly start?: string;
   /** Those with these whole ids. */
   readonly ids?: readonly string[];
   /** The steps of that entry. */
@@ -43,29 +45,51 @@ export function isOfUnsettled({ all, states }: EntryFilter): boolean {
 
 /** Whether the entry is one of them, as far as it says itself: who made its steps is in its records. */
 export function fits(entry: Entry, filter: EntryFilter): boolean {
-  const { states, operation, profile, since } = filter;
-  if (states ? !states.includes(entry.state) : filter.all !== true && isSettled(entry.state)) return false;
-  if (operation !== undefined && entry.operation !== operation) return false;
-  if (profile !== undefined && entry.profile !== profile) return false;
-  if (filter.account !== undefined && !isOfAccount(entry, filter.account)) return false;
-  if (since !== undefined && entry.updated_at < since) return false;
-  if (filter.after !== undefined && entry.id <= filter.after) return false;
-  return isRelated(entry, filter);
+  const { states, account, since = "", after = "", start = "", ids } = filter;
+  const { id, state, updated_at } = entry;
+  if (states ? !states.includes(state) : filter.all !== true && isSettled(state)) return false;
+  if (updated_at < since || id <= after || !id.startsWith(start) || (ids && !ids.includes(id))) return false;
+  if (account !== undefined && !isOfAccount(entry, account)) return false;
+  const words = wordsOf(filter);
+  if (words.length === 0) return true;
+  const own = aboutOf(entry);
+  return words.every((word) => own.includes(word));
 }
 
-function isRelated(entry: Entry, { ids, parent, replaces, resource, item, serviceAccount }: EntryFilter): boolean {
-  return (
-    (ids === undefined || ids.includes(entry.id)) &&
-    (parent === undefined || entry.parent === parent) &&
-    (replaces === undefined || entry.replaces === replaces) &&
-    (resource === undefined || resourcesOf(entry).includes(resource)) &&
-    (item === undefined || entry.policy?.item === item) &&
-    (serviceAccount === undefined || serviceAccountOf(entry) === serviceAccount)
-  );
+type About = Pick<
+  EntryFilter,
+  "operation" | "profile" | "parent" | "replaces" | "resource" | "item" | "serviceAccount"
+>;
+
+/** What an entry is about, in words: a column of a team's journal keeps them. */
+export function aboutOf(entry: Entry): string[] {
+  const about: { readonly [K in keyof Required<About>]: readonly (string | null | undefined)[] } = {
+    operation: [entry.operation],
+    profile: [entry.profile],
+    parent: [entry.parent],
+    replaces: [entry.replaces],
+    resource: resourcesOf(entry),
+    item: [entry.policy?.item],
+    serviceAccount: [serviceAccountOf(entry)],
+  };
+  const words = (name: string, values: (typeof about)["item"]): string[] =>
+    values.flatMap((value) => (typeof value === "string" ? `${name} ${value}` : []));
+  return Object.entries(about).flatMap(([name, values]) => words(name, values));
 }
 
-/** How a column of a team's journal names the item of a policy, beside the ids of clients and keys. */
-export const itemName = (name: string): string => `item ${name}`;
+/** Those that an entry must be about to be one of them. */
+export function wordsOf({
+  operation,
+  profile,
+  parent,
+  replaces,
+  resource,
+  item,
+  serviceAccount,
+}: EntryFilter): string[] {
+  const about: About = { operation, profile, parent, replaces, resource, item, serviceAccount };
+  return Object.entries(about).flatMap(([name, value]) => (value === undefined ? [] : `${name} ${value}`));
+}
 
 /** Whose client a creation or an adoption is about. */
 function serviceAccountOf({ operation, request_text }: Entry): string | undefined {
@@ -102,7 +126,7 @@ export function idOf(value: number): string {
  * @param nowMs milliseconds since 1970.
  * @param options.random whole number from 0 to 2^20 − 1.
  */
-export function newEntryId(nowMs: number, options: { random: number; newest?: string | undefined }): string {
+export function newEntryId(nowMs: number, options: { random: number; newest?: string }): string {
   const seconds = Math.max(0, Math.floor(nowMs / 1000) - epochSeconds);
   const wanted = seconds * randomSpan + (options.random % randomSpan);
   if (options.newest === undefined || !idPattern.test(options.newest)) return idOf(wanted);

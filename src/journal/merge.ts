@@ -2,10 +2,10 @@
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { movedAway } from "./admission.ts";
-import { type Entry, type Moved } from "./entry.ts";
+import { type Entry, keyName, type Moved } from "./entry.ts";
 import type { Coming, Merged, MergeOptions } from "./journal.ts";
 import type { Keys } from "./keys.ts";
-import { entryIn, type EntryRecords, recordHash } from "./record.ts";
+import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
 
 /** So many entries at a time, of more than should be in memory. */
@@ -30,7 +30,7 @@ export async function mergeInto(
   const batches = inBatches(coming);
   // A long journal takes time until it gives its first entry: nothing waits for the lock meanwhile.
   const first = await batches.next();
-  return store.transaction(async (tx) => {
+  return store.exclusive(async (tx) => {
     if (!isMove && tx.moved !== undefined) throw movedAway(store.path, tx.moved);
     const merged = { added: 0, extended: 0, unchanged: 0 };
     const ownKeys = new Map<string, string>();
@@ -62,17 +62,17 @@ interface MergeStep {
 }
 
 async function stepsFor(tx: Transaction, coming: readonly EntryRecords[]): Promise<MergeStep[]> {
-  const hashes = await tx.hashes(coming.map(({ id }) => id));
+  const here = new Map((await tx.records(coming.map(({ id }) => id))).map(({ id, records }) => [id, records]));
   return coming.map(({ id, records }) => {
     const all = records.map(({ content, mac }) => {
       const entry = entryIn(content);
       if (entry?.id !== id) throw notAnEntry(id);
-      return { content, mac, entry, hash: recordHash(content) };
+      return { content, mac, entry };
     });
     const last = all.at(-1);
     if (last === undefined) throw notAnEntry(id);
-    const there = hashes.get(id) ?? [];
-    const differs = all.findIndex(({ hash }, at) => at < there.length && there[at] !== hash);
+    const there = here.get(id) ?? [];
+    const differs = all.findIndex(({ content }, at) => at < there.length && there[at]?.content !== content);
     if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
     return { id, entry: last.entry, added: all.slice(there.length), there: there.length };
   });
@@ -94,21 +94,20 @@ function contradiction(id: string, what: string): Failure {
 
 /** Refuses two entries with one idempotency key. @param seen ids by key, of all batches */
 async function assertOwnKeys(tx: Transaction, steps: readonly MergeStep[], seen: Map<string, string>): Promise<void> {
-  const nameOf = ({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string =>
-    JSON.stringify([base_url, idempotency_key]);
-  const keys = steps.flatMap(({ entry }) => entry.idempotency_key ?? []);
-  for (const holder of keys.length === 0 ? [] : await tx.ofKeys(keys)) seen.set(nameOf(holder), holder.id);
+  const names = steps.flatMap(({ entry }) => keyName(entry) ?? []);
+  for (const holder of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(holder)!, holder.id);
   for (const { id, entry } of steps) {
-    if (entry.idempotency_key === null) continue;
-    const other = seen.get(nameOf(entry));
+    const name = keyName(entry);
+    if (name === null) continue;
+    const other = seen.get(name);
     if (other !== undefined && other !== id) throw contradiction(id, `entry ${other} has its idempotency key`);
-    seen.set(nameOf(entry), id);
+    seen.set(name, id);
   }
 }
 
 /** @throws Failure `conflict` if someone works on an entry; `usage` if the entries are elsewhere */
 export function markMoved(store: Store, moved: Moved | undefined): Promise<void> {
-  return store.transaction(async (tx) => {
+  return store.exclusive(async (tx) => {
     if (tx.moved !== undefined && moved !== undefined && tx.moved.to !== moved.to)
       throw movedAway(store.path, tx.moved);
     const held = moved === undefined ? new Set<string>() : await tx.held();

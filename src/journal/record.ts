@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type Moved } from "./entry.ts";
-import { type EntryDestination, isObject } from "./entry-destination.ts";
+import type { EntryDestination } from "./entry-destination.ts";
 import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-schema.ts";
 
 /** What `journal verify` has to report. */
@@ -31,6 +31,8 @@ export interface EntryRecords {
   readonly records: readonly Signed[];
   /** Its history had a gap already when its journal was written again. */
   readonly hasKnownGap?: boolean;
+  /** What is kept beside its records to find it says something else, in words. */
+  readonly astray?: string | undefined;
 }
 
 /** How every line begins; it cannot occur inside one, where quotes are escaped. */
@@ -45,25 +47,19 @@ export interface Slice {
   readonly end: number;
 }
 
-export interface HeaderLine {
+export interface HeaderLine extends HeaderFacts {
   readonly kind: "header";
   readonly sum: string;
-  /** Where the entries of the file are now, if that is not here. */
-  readonly moved: Moved | undefined;
-  /** The highest id of an entry that is in the archive. */
-  readonly archived: string | undefined;
-  /** Entries whose history had a gap already when the file was written again: what was damaged or removed is lost. */
-  readonly gaps: readonly string[];
 }
 
 /** A line of another format: nothing else is known of it. */
-export interface ForeignLine {
+interface ForeignLine {
   readonly kind: "foreign";
   readonly sum: string;
   readonly format: number;
 }
 
-/** A sound line with a record, of which only what its beginning says was read: places instead of texts, for thousands of lines. */
+/** A sound line with a record: what its beginning says. The rest of its bytes is read when it is asked for. */
 export interface RecordLine {
   readonly kind: "record";
   readonly sum: string;
@@ -71,22 +67,6 @@ export interface RecordLine {
   readonly id: string;
   readonly n: number;
   readonly state: string;
-  readonly content: Slice;
-  /** Where the intent begins, which is the same in all records of an entry. The hash of the record before ends two bytes before it. */
-  readonly intentStart: number;
-  readonly prevLength: number;
-  /** Where the HMAC ends. */
-  readonly macEnd: number;
-  readonly macLength: number;
-}
-
-export function macOf({ content: { bytes }, macEnd, macLength }: RecordLine): string {
-  return bytes.toString("latin1", macEnd - macLength, macEnd);
-}
-
-/** The hash of the entry's record before, as this one names it; empty in the first. */
-export function prevOf({ content: { bytes }, intentStart, prevLength }: RecordLine): string {
-  return bytes.toString("latin1", intentStart - 2 - prevLength, intentStart - 2);
 }
 
 /** Who makes a record, and the hash of the one before in its entry. */
@@ -120,27 +100,20 @@ export function sumIn(line: string): string {
   return line.slice(recordStart.length, recordStart.length + sumDigits);
 }
 
-interface HeaderFacts {
-  /** A random name of this file: a rewritten journal has another one. */
-  readonly file: string;
-  readonly createdAt: string;
+/** What the first line of a file says. */
+export interface HeaderFacts {
+  /** Where the entries of the file are now, if that is not here. */
   readonly moved?: Moved | undefined;
+  /** The highest id of an entry that is in the archive. */
   readonly archived?: string | undefined;
+  /** Entries whose history had a gap already when the file was written again: what was damaged or removed is lost. */
   readonly gaps?: readonly string[] | undefined;
 }
 
-/** The first line of a file. */
-export function headerLine({ file, createdAt, moved, archived, gaps = [] }: HeaderFacts): string {
-  const mark = moved && { moved_to: moved.to, ...(moved.isUnfinished ? { is_unfinished: true } : {}) };
-  const facts = {
-    journal: "integ",
-    ...mark,
-    archived,
-    gaps: gaps.length === 0 ? undefined : gaps,
-    file,
-    created_at: createdAt,
-  };
-  return lineWith(`"v":${formatVersion},${JSON.stringify(facts).slice(1)}`);
+/** The first line of a file. `file` is a random name of it: a rewritten journal has another one. */
+export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
+  const all = { journal: "integ", ...facts, file, created_at: createdAt };
+  return lineWith(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
 }
 
 /** @returns undefined of what is not JSON */
@@ -152,23 +125,9 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-function headerIn(line: string, sum: string): HeaderLine {
-  const read = jsonIn(line);
-  const { moved_to: to, is_unfinished, archived, gaps } = isObject(read) ? read : {};
-  const moved = typeof to === "string" ? { to, isUnfinished: is_unfinished === true } : undefined;
-  return {
-    kind: "header",
-    sum,
-    moved,
-    archived: typeof archived === "string" ? archived : undefined,
-    gaps: Array.isArray(gaps) ? gaps.filter((id) => typeof id === "string") : [],
-  };
-}
-
 const recordHead =
-  /^"v":3,"after":"([0-9a-f]{16}|)","mac":"([\w.-]{0,80})",(?="id":"([0-9a-z]{10})","n":([1-9]\d{0,8}),"state":"(\w{1,40})","at":"[^"\\]{0,40}","prev":"([0-9a-f]{64}|)",)/;
-const longestHead = 400;
-const intentName = '"intent":';
+  /^"v":3,"after":"([0-9a-f]{16}|)","mac":"([\w.-]{0,80})",(?="id":"([0-9a-z]{10})","n":([1-9]\d{0,8}),"state":"(\w{1,40})",)/;
+const longestHead = 300;
 
 /**
  * A line without its newline, or undefined if it is not sound: the checksum covers every byte after it, so that any flipped bit
@@ -184,51 +143,24 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   const format = Number(/^"v":([1-9]\d{0,8}),/.exec(body)?.[1]);
   if (Number.isNaN(format)) return undefined;
   if (format !== formatVersion) return { kind: "foreign", sum, format };
-  if (body.startsWith('"v":3,"journal":"integ"')) return headerIn(bytes.toString("utf8", start, end), sum);
+  if (body.startsWith('"v":3,"journal":"integ"'))
+    return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
   const head = recordHead.exec(body);
   if (head === null) return undefined;
-  const [whole, { length: afterLength }, { length: macLength }, id, n, state, { length: prevLength }] =
-    head as unknown as readonly [string, string, string, string, string, string, string];
-  const intentAt = body.indexOf(intentName, whole.length);
-  if (intentAt < 0) return undefined;
-  const contentStart = start + bodyStart + whole.length;
-  const macEnd = contentStart - 2;
-  const afterEnd = macEnd - macLength - '","mac":"'.length;
-  return {
-    kind: "record",
-    sum,
-    // A part of a text keeps all of it in memory.
-    after: bytes.toString("latin1", afterEnd - afterLength, afterEnd),
-    id: bytes.toString("latin1", contentStart + 6, contentStart + 6 + id.length),
-    n: Number(n),
-    state,
-    content: { bytes, start: contentStart, end: end - 1 },
-    intentStart: start + bodyStart + intentAt,
-    prevLength,
-    macEnd,
-    macLength,
-  };
+  const [, after = "", , id = "", n, state = ""] = head;
+  return { kind: "record", sum, after, id, n: Number(n), state };
 }
 
-/** The id and the state that the beginning of a record's line says, without a check of the line. */
-export function headIn({ bytes, start, end }: Slice): { readonly id: string; readonly state: string } | undefined {
-  const text = bytes.toString("latin1", start + bodyStart, Math.min(end, start + longestHead));
-  const [, , , id, , state] = recordHead.exec(text) ?? [];
-  return id === undefined || state === undefined ? undefined : { id, state };
-}
-
-/** The record's content as it is hashed and carried. */
-export function contentOf({ content: { bytes, start, end } }: RecordLine): string {
-  return bytes.toString("utf8", start, end);
+/** The record of a sound line, as it is hashed and carried. */
+export function signedIn({ bytes, start, end }: Slice): Signed {
+  const from = start + bodyStart;
+  const [head = "", , mac = ""] = recordHead.exec(bytes.toString("latin1", from, from + longestHead)) ?? [];
+  return { content: bytes.toString("utf8", from + head.length, end - 1), mac };
 }
 
 /** What the next record of the entry names as the one before. */
-export function recordHash(content: string | Uint8Array): string {
+export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
-}
-
-export function hashOfLine({ content: { bytes, start, end } }: RecordLine): string {
-  return recordHash(view(bytes, start, end));
 }
 
 /** What the step did between two records of an entry, as far as their attempts show: a request that left has no end yet. */
@@ -268,24 +200,7 @@ export function readRecord(content: string): JournalRecord | undefined {
 /** The entry as it was after that record. @returns undefined if the record is not what this format's records hold */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
-  return record && entryOf(record);
-}
-
-/**
- * The same of a finished entry, of which thousands may be looked through: its shape is checked as a whole where it is worked on,
- * carried or verified, and here only as far as it is looked up by.
- */
-export function finishedEntryIn(content: string): Entry | undefined {
-  const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
-  if (!isObject(record?.intent) || !isObject(record.now) || !isObject(record.now.detail)) return undefined;
-  const { operation, base_url, request_text } = record.intent;
-  const isText = [operation, base_url, request_text, record.id, record.state, record.at].every(
-    (value) => typeof value === "string",
-  );
-  return isText ? entryOf(record as JournalRecord) : undefined;
-}
-
-function entryOf(record: JournalRecord): Entry {
+  if (record === undefined) return undefined;
   const { id, n, state, at, intent, now } = record;
   // Of the shape that the schema has checked; names of states and operations that are not known are shown as they are.
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
@@ -308,13 +223,10 @@ export function stepIn(content: string): Step {
 }
 
 /** @returns the place of the first record that does not follow the one before it; undefined if all do */
-export function brokenStep(records: readonly { readonly prev: string; readonly hash: string }[]): number | undefined {
-  const place = records.findIndex(({ prev }, at) => prev !== (records[at - 1]?.hash ?? ""));
+export function brokenStep(records: readonly Signed[]): number | undefined {
+  const place = records.findIndex(({ content }, at) => {
+    const before = records[at - 1];
+    return /"prev":"([0-9a-f]*)"/.exec(content)?.[1] !== (before === undefined ? "" : recordHash(before.content));
+  });
   return place < 0 ? undefined : place;
-}
-
-/** @param isKnown the file was written again with it */
-export function historyFinding(id: string, place: number, isKnown = false): Finding {
-  const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
-  return { severity: isKnown ? "warning" : "problem", where: `entry ${id}`, message };
 }

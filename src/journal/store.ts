@@ -1,20 +1,41 @@
 // What an engine of the journal does; everything else is written once above it (stored-journal.ts).
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Failure } from "../errors.ts";
-import type { Entry, Moved } from "./entry.ts";
-import type { EscrowStore, Holder, Condition } from "./journal.ts";
-import type { EntryFilter } from "./lookup.ts";
-import type { EntryRecords } from "./record.ts";
-import type { Finding, Signed } from "./record.ts";
+import { Failure, type FailureKind } from "../errors.ts";
+import { shell } from "../next-step.ts";
 import type { Intent } from "./admission.ts";
+import type { Entry, Moved } from "./entry.ts";
+import type { Condition, EscrowStore, Holder } from "./journal.ts";
+import type { EntryFilter } from "./lookup.ts";
+import type { EntryRecords, Finding, Signed } from "./record.ts";
+
+export const nothingSent = "Nothing was sent and nothing changed.";
 
 /** A running process has what is wanted. */
 export class Busy {
-  /** Names it, after so many milliseconds of waiting; `meaning` if that is not that nothing was sent. */
-  readonly failure: (waitedMs: number, meaning?: string) => Failure;
+  readonly #what: string;
+  readonly #by: string;
+  readonly #kind: FailureKind;
+  readonly #entry: string | undefined;
 
-  constructor(failure: Busy["failure"]) {
-    this.failure = failure;
+  /** @param about.entry which a person may take away from that process, if it cannot be seen from here whether it runs */
+  constructor(what: string, by: string, about: { readonly kind: FailureKind; readonly entry?: string | undefined }) {
+    this.#what = what;
+    this.#by = by;
+    this.#kind = about.kind;
+    this.#entry = about.entry;
+  }
+
+  /** Names it, after so many milliseconds of waiting; `meaning` if that is not that nothing was sent. */
+  failure(waitedMs: number, meaning = nothingSent): Failure {
+    const message = `${this.#what} is in use by ${this.#by}; integ waited ${Math.round(waitedMs / 100) / 10} s.`;
+    const hint = "Wait for that process, or end it, then run the command again.";
+    if (this.#entry === undefined) return new Failure(this.#kind, message, { meaning, hint });
+    return new Failure(this.#kind, message, {
+      meaning,
+      hint: "Wait for that process, or take the entry from it if it has ended.",
+      nextCommand: shell`integ journal release ${this.#entry}`,
+      entry: this.#entry,
+    });
   }
 }
 
@@ -47,15 +68,14 @@ export async function untilFree<T>(
 /** A record that is to be written, with the entry as it is after it. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
-  readonly hash: string;
 }
 
 /** An entry that this process alone may change. */
 export interface Hold {
   /** As it was when it was taken. */
   readonly entry: Entry;
-  /** The hash of its newest record. */
-  readonly hash: string;
+  /** The content of its newest record. */
+  readonly content: string;
   /** Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. */
   readonly quietUntil?: string | undefined;
   /** On disk and synced once the promise is fulfilled. @throws Failure if another process has taken the entry */
@@ -73,19 +93,19 @@ export interface Looked {
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
   /** Entries that have the idempotency key. */
   readonly ofKey: readonly Entry[];
-  /** The highest id. */
-  readonly newest: string | undefined;
+  /** The highest id; empty if there is none. */
+  readonly newest: string;
 }
 
-/** A change of many entries: all of it takes effect, or nothing. */
+/** A change of many entries, while nothing else changes: all of it takes effect, or nothing. */
 export interface Transaction {
   readonly moved: Moved | undefined;
   /** Says where the entries are from now on; undefined: here. */
   mark(moved: Moved | undefined): Promise<void>;
-  /** Of each of these entries that is there, the hashes of its records, the oldest first. */
-  hashes(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Entries that have one of these idempotency keys. */
-  ofKeys(keys: readonly string[]): Promise<readonly Pick<Entry, "id" | "base_url" | "idempotency_key">[]>;
+  /** The records of these entries, as far as they are there. */
+  records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
+  /** Entries that have one of these idempotency keys, as `keyName` names them. */
+  ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
   /** Ids of the entries that a process works on. */
   held(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
@@ -95,38 +115,25 @@ export interface Transaction {
   remove(ids: ReadonlySet<string>): Promise<void>;
 }
 
-export interface TransactionOptions {
-  /** Nothing is changed. */
-  readonly isTrial?: boolean;
-  /** It changes what is there, and makes no journal. */
-  readonly isOfExisting?: boolean;
-}
-
 export interface Store {
   /** Path of the file, or the address of the server without its password. */
   readonly path: string;
-  readonly isShared: boolean;
   readonly escrow?: EscrowStore;
   /** Entries that may fit, the newest first. */
   select(filter: EntryFilter): AsyncIterable<Entry>;
+  /** Entries with their records, from the lowest id to the highest. @param ids these alone */
+  records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   count(): Promise<number>;
-  /** Entries whose id begins so, a thousand at most. */
-  beginning(start: string): Promise<readonly Entry[]>;
-  /** The records of these entries. */
-  recordsOf(ids: readonly string[]): Promise<readonly EntryRecords[]>;
-  /** Every entry with its records, from the lowest id to the highest. */
-  all(): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
-  movedTo(): Promise<Moved | undefined>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  look(intent: Intent, key: string | undefined): Promise<Looked>;
-  /** Does the work of an admission: of several on the same store one after the other, where the store itself does not decide. */
-  admitting<T>(work: () => Promise<T | Busy>): Promise<T | Busy>;
-  /** Puts a new entry there, held. @returns undefined if its id or key is taken, or the store was moved meanwhile */
-  insert(record: NewRecord): Promise<Hold | Busy | undefined>;
+  /** @param key as `keyName` names it */
+  look(intent: Intent, key: string | null): Promise<Looked>;
+  /** Puts a new entry there, held. @returns undefined if another was put there since `newest` was the highest id: it may be the same */
+  insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** @param isTrial nothing is changed */
+  exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   /** What only this engine can find. */
   verify(): Promise<readonly Finding[]>;
   /** A failure of the engine's own calls, in words. */

@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
-import { type Entry, type EntryProgress, type Moved } from "./entry.ts";
+import { type Entry, type EntryProgress, keyName, type Moved } from "./entry.ts";
 import type {
   Admission,
   Coming,
@@ -29,8 +29,8 @@ import {
   type Hold,
   type Looked,
   type NewRecord,
+  nothingSent,
   type Store,
-  type Transaction,
   untilFree,
 } from "./store.ts";
 
@@ -46,8 +46,6 @@ export interface JournalOptions {
 /** How long a running holder of an entry is waited for. */
 export const holderWaitMs = 10_000;
 
-const nothingSent = "Nothing was sent and nothing changed.";
-
 /** See `Journal`. */
 export class StoredJournal implements Journal {
   readonly path: string;
@@ -60,7 +58,7 @@ export class StoredJournal implements Journal {
 
   constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys }: JournalOptions) {
     this.path = store.path;
-    this.isShared = store.isShared;
+    this.isShared = store.escrow !== undefined;
     this.digests = keys.digests;
     if (store.escrow) this.escrow = store.escrow;
     this.#store = store;
@@ -105,14 +103,16 @@ export class StoredJournal implements Journal {
   }
 
   history(id: string): Promise<Step[]> {
-    return this.#reading(async () => {
-      const [entry] = await this.#store.recordsOf([id]);
-      return (entry?.records ?? []).map(({ content }) => stepIn(content));
-    });
+    return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
 
-  find(typed: string): Promise<Entry> {
-    return this.#reading(async () => findEntry(await this.#store.beginning(normalizeId(typed)), typed));
+  async #recordsOf(id: string): Promise<EntryRecords["records"]> {
+    for await (const { records } of this.#store.records([id])) return records;
+    return [];
+  }
+
+  async find(typed: string): Promise<Entry> {
+    return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
   /** A whole id is not looked for first. */
@@ -141,16 +141,19 @@ export class StoredJournal implements Journal {
   }
 
   admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
-    return this.#signing("write to the journal", nothingSent, () =>
-      this.#wait(() => this.#store.admitting(() => this.#admitNow(intent, options))),
-    );
+    return this.#signing("write to the journal", nothingSent, () => this.#wait(() => this.#admitNow(intent, options)));
   }
 
   resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
-    const key = admission.keyOf(intent, options);
     return this.#signing("lock the journal", nothingSent, () =>
-      this.#wait(async () => this.#resumeNow(await this.#store.look(intent, key), { intent, options })),
+      this.#wait(async () => this.#resumeNow(await this.#look(intent, options), { intent, options })),
     );
+  }
+
+  #look(intent: Intent, options: AdmissionChoice): Promise<Looked> {
+    const { base_url } = intent;
+    const key = admission.keyOf(intent, options) ?? null;
+    return this.#store.look(intent, keyName({ base_url, idempotency_key: key }));
   }
 
   #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
@@ -159,7 +162,7 @@ export class StoredJournal implements Journal {
 
   async #admitNow(intent: Intent, options: AdmissionChoice): Promise<Admission | Busy> {
     const key = admission.keyOf(intent, options);
-    const looked = await this.#store.look(intent, key);
+    const looked = await this.#look(intent, options);
     const resumed = await this.#resumeNow(looked, { intent, options });
     if (resumed) return resumed;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
@@ -169,8 +172,7 @@ export class StoredJournal implements Journal {
       admission.assertSameAccount(unfinished, intent, this.#scope);
     }
     const hold = await this.#insert(intent, { newest: looked.newest, key });
-    if (hold instanceof Busy) return hold;
-    // Another process was first with the key or the id: what is there now is looked at again.
+    // Another process was first: what is there now is looked at again.
     if (hold === undefined) return this.#admitNow(intent, options);
     const ids = new Set(same.map(({ id }) => id));
     const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
@@ -198,25 +200,25 @@ export class StoredJournal implements Journal {
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
       // Its holder has finished it since it was read: what is there now is looked at again.
       await taken.release();
-      return this.#resumeNow(await this.#store.look(intent, key), { intent, options });
+      return this.#resumeNow(await this.#look(intent, options), { intent, options });
     }
     return undefined;
   }
 
   #insert(
     intent: Intent,
-    { newest, key: typed }: { readonly newest: string | undefined; readonly key: string | undefined },
-  ): Promise<Hold | Busy | undefined> {
+    { newest, key: typed }: { readonly newest: string; readonly key: string | undefined },
+  ): Promise<Hold | undefined> {
     const now = this.#parts.now();
     const id = newEntryId(now, { random: randomInt(2 ** 20), newest });
     const key = intent.idempotent ? (typed ?? randomUUID()) : null;
     const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
-    return this.#store.insert(this.#recordOf(entry, {}));
+    return this.#store.insert(this.#recordOf(entry, {}), newest);
   }
 
   #recordOf(entry: Entry, about: { readonly prev?: string; readonly before?: Entry }): NewRecord {
     const content = recordContent(entry, { by: this.#parts.actor, ...about });
-    return { entry, content, hash: recordHash(content), mac: this.#parts.keys.sign(content) };
+    return { entry, content, mac: this.#parts.keys.sign(content) };
   }
 
   lease(typed: string): Promise<EntryLease> {
@@ -235,7 +237,7 @@ export class StoredJournal implements Journal {
 
   #lease(hold: Hold, { isNew = false } = {}): EntryLease {
     this.#held.add(hold);
-    let { entry, hash } = hold;
+    let { entry, content } = hold;
     // A number is used once, even if its record could not be written: something of it may be there.
     let { sequence } = entry;
     let isReleased = false;
@@ -253,10 +255,10 @@ export class StoredJournal implements Journal {
         const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
-        const record = this.#recordOf(next, { prev: hash, before: entry });
+        const record = this.#recordOf(next, { prev: recordHash(content), before: entry });
         const meaning = "The journal still shows the entry as it was before this step.";
         await this.#orFailure("update the journal", meaning, () => hold.append(record));
-        ({ entry, hash } = record);
+        ({ entry, content } = record);
         return entry;
       },
       // No other process writes to it while it is held.
@@ -291,7 +293,7 @@ export class StoredJournal implements Journal {
 
   async *records(): AsyncIterable<EntryRecords> {
     try {
-      yield* this.#store.all();
+      yield* this.#store.records();
     } catch (error) {
       throw this.#store.failure(error, "read the journal");
     }
@@ -303,8 +305,8 @@ export class StoredJournal implements Journal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
   }
 
-  movedTo(): Promise<Moved | undefined> {
-    return this.#reading(() => this.#store.movedTo());
+  async movedTo(): Promise<Moved | undefined> {
+    return (await this.condition()).moved;
   }
 
   async markMoved(moved: Moved | undefined): Promise<void> {
@@ -324,17 +326,19 @@ export class StoredJournal implements Journal {
     const { keys } = this.#parts;
     const found = new Set<string>();
     if (ids.length === 0) return found;
-    const all = await this.#reading(() => this.#store.recordsOf(ids));
-    for (const { id, records } of all) if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
-    return found;
+    return this.#reading(async () => {
+      for await (const { id, records } of this.#store.records(ids))
+        if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
+      return found;
+    });
   }
 
   async trust(typed: string): Promise<void> {
     const { id } = await this.find(typed);
     return this.#signing("update the journal", "The journal is as it was.", async () => {
-      const [entry] = await this.#store.recordsOf([id]);
-      const signed = (entry?.records ?? []).map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
-      return this.#store.transaction((tx) => tx.sign(id, signed));
+      const records = await this.#recordsOf(id);
+      const signed = records.map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
+      return this.#store.exclusive((tx) => tx.sign(id, signed));
     });
   }
 
@@ -344,15 +348,17 @@ export class StoredJournal implements Journal {
 
   prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
-    const work = async (tx: Transaction): Promise<Pruned> => {
-      if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
-      const { going, live, keptLive } = prunable(await tx.entries(), { before, leased: await tx.held(), includeLive });
-      if (!isTrial) await tx.remove(going);
-      return { removed: going.size, live, keptLive };
-    };
-    return this.#orFailure("prune the journal", "The journal was not changed.", () =>
-      this.#store.transaction(work, { isTrial, isOfExisting: true }),
-    );
+    return this.#orFailure("prune the journal", "The journal was not changed.", async () => {
+      const isNone = (await this.#store.condition()).damagedPlaces + (await this.#store.count()) === 0;
+      if (isNone) return { removed: 0, live: [], keptLive: [] };
+      return this.#store.exclusive(async (tx) => {
+        if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
+        const choice = { before, leased: await tx.held(), includeLive };
+        const { going, live, keptLive } = prunable(await tx.entries(), choice);
+        if (!isTrial) await tx.remove(going);
+        return { removed: going.size, live, keptLive };
+      }, isTrial);
+    });
   }
 
   close(): void {

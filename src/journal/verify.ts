@@ -1,56 +1,48 @@
 // What `journal verify` finds in the records of any journal: edited, removed or moved ones, and what contradicts.
+import { keyName } from "./entry.ts";
 import type { Finding } from "./journal.ts";
 import type { Keys } from "./keys.ts";
-import { brokenStep, entryIn, historyFinding, readRecord, recordHash } from "./record.ts";
+import { brokenStep, entryIn } from "./record.ts";
 import type { Store } from "./store.ts";
 
-export async function verifyRecords(store: Pick<Store, "all">, keys: Keys): Promise<Finding[]> {
+export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): Promise<Finding[]> {
   const found: Finding[] = [];
+  const add = (severity: Finding["severity"], id: string, message: string): void =>
+    void found.push({ severity, where: `entry ${id}`, message });
   const ids = new Set<string>();
   const named: (readonly [id: string, other: string])[] = [];
   const ofKeys = new Map<string, string>();
-  for await (const { id, records, hasKnownGap } of store.all()) {
+  for await (const { id, records, astray, hasKnownGap } of store.records()) {
     ids.add(id);
-    const add = (severity: Finding["severity"], message: string): void =>
-      void found.push({ severity, where: `entry ${id}`, message });
-    const read = records.map((record) => ({
-      ...record,
-      hash: recordHash(record.content),
-      is: readRecord(record.content),
-    }));
-    const broken = brokenStep(read.map(({ hash, is }) => ({ hash, prev: is?.prev ?? "" })));
-    const misnumbered = read.findIndex(({ is }, at) => is !== undefined && is.n < (read[at - 1]?.is?.n ?? 0) + 1);
-    if (broken !== undefined) found.push(historyFinding(id, broken, hasKnownGap));
-    else if (misnumbered > 0) found.push(historyFinding(id, misnumbered, hasKnownGap));
+    if (astray !== undefined) add("problem", id, astray);
+    const broken = brokenStep(records);
+    if (broken !== undefined) {
+      const message = `its record ${Math.max(1, broken)} or the next was edited, removed or moved since it was written`;
+      add(hasKnownGap === true ? "warning" : "problem", id, message);
+    }
     const judged = records.map((record) => keys.judge(record));
-    const wrong = judged.indexOf("wrong");
-    const unknown = judged.indexOf("unknown");
-    if (wrong >= 0) add("problem", `the HMAC of its record ${wrong + 1} is wrong: the record was edited or made up`);
+    const [wrong, unknown] = [judged.indexOf("wrong"), judged.indexOf("unknown")];
+    if (wrong >= 0)
+      add("problem", id, `the HMAC of its record ${wrong + 1} is wrong: the record was edited or made up`);
     else if (unknown >= 0)
       add(
         "warning",
+        id,
         `untrusted: its record ${unknown + 1} is signed with no key of this machine; integ journal trust ${id} signs it after you have looked at it`,
       );
-    const entry =
-      read.findLast(({ is }) => is !== undefined) &&
-      entryIn(records.findLast((_, at) => read[at]!.is !== undefined)!.content);
+    const entry = records.map(({ content }) => entryIn(content)).findLast((one) => one !== undefined);
     if (entry === undefined || entry.id !== id) {
-      add("problem", "its records are complete and do not form an entry");
+      add("problem", id, "its records are complete and do not form an entry");
       continue;
     }
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) if (other !== null) named.push([id, other]);
-    if (entry.idempotency_key === null) continue;
-    const key = JSON.stringify([entry.base_url, entry.idempotency_key]);
+    const key = keyName(entry);
+    if (key === null) continue;
     const first = ofKeys.get(key);
     if (first === undefined) ofKeys.set(key, id);
-    else add("problem", `it has the idempotency key of entry ${first}`);
+    else add("problem", id, `it has the idempotency key of entry ${first}`);
   }
   for (const [id, other] of named)
-    if (!ids.has(other))
-      found.push({
-        severity: "warning",
-        where: `entry ${id}`,
-        message: `it names entry ${other}, which is not in the journal`,
-      });
+    if (!ids.has(other)) add("warning", id, `it names entry ${other}, which is not in the journal`);
   return found;
 }

@@ -222,7 +222,7 @@ test("a sync that fails ends all writing of the process", async () => {
 });
 
 test("of several processes at the same time each entry is there once", async () => {
-  const journals = Array.from({ length: 6 }, () => opened());
+  const journals = Array.from({ length: 6 }, () => fileJournal(path, { now, actor: ada, archiveBytes: 2000 }));
   await Promise.all(
     journals.map(async (journal, number) => {
       for (let round = 0; round < 5; round += 1) await leave(journal, `of ${number} ${round}`, "refused");

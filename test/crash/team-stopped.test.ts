@@ -200,7 +200,7 @@ function recordsOf({ env }: Home): Records {
   return {
     epochs: new Map(epochs.map(([id = "", epoch]) => [id, Number(epoch)])),
     held: new Set(ask("SELECT id FROM integ_entries WHERE lease_until IS NOT NULL")),
-    lines: ask("SELECT entry || ' ' || position || ' ' || epoch FROM integ_records"),
+    lines: ask("SELECT entry || ' ' || n || ' ' || epoch FROM integ_records"),
   };
 }
 

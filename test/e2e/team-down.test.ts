@@ -22,7 +22,7 @@ async function fillDisk({ schema }: Team, position: number): Promise<void> {
     `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
      CREATE TRIGGER full_disk BEFORE INSERT ON ${schema}.integ_records FOR EACH ROW
-       WHEN (NEW.position >= ${position}) EXECUTE FUNCTION ${schema}.full()`,
+       WHEN (NEW.n >= ${position}) EXECUTE FUNCTION ${schema}.full()`,
     role.name,
   );
 }

@@ -394,7 +394,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["profiles", "edit", "prod", "--journal", address])).code).toBe(0);
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${address}\n`);
     expect((await ada.integ(create())).code).toBe(0);
-    expect(await server.sql(`SELECT state FROM ${schema}.integ_entries`, role.name)).toEqual([{ state: "done" }]);
+    expect(await server.sql(`SELECT is_settled FROM ${schema}.integ_entries`, role.name)).toEqual([
+      { is_settled: true },
+    ]);
     const elsewhere = await ada.integ(["journal", "path"], { env: { INTEG_JOURNAL: ada.path("j") } });
     expect(elsewhere.stdout).toBe(`${ada.path("j")}\n`);
     expect((await ada.integ(["profiles", "edit", "prod", "--journal", ""])).code).toBe(0);
@@ -551,7 +553,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const piped = await eve.integ(["journal", "import", "-"], { input: exported.stdout });
     expect(piped.code, piped.stderr).toBe(0);
     const [{ id }] = (await rows(eve)) as [Row];
-    await server.sql(`UPDATE ${other}.integ_records SET hash = 'x' WHERE entry = '${id}'`, role.name);
+    await server.sql(`UPDATE ${other}.integ_records SET content = content || ' ' WHERE entry = '${id}'`, role.name);
     const contradicted = await eve.integ(words);
     expect([contradicted.code, contradicted.stderr]).toEqual([5, expect.stringContaining("contradicts")]);
     for (const broken of [
@@ -577,10 +579,10 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const copy = await server.sql(`CREATE TABLE ${schema}.copy AS SELECT * FROM ${table}`, role.name);
     expect(copy).toEqual([]);
     for (const change of [
-      `UPDATE ${table} SET content = replace(content, 'open', 'done') WHERE position = 1`,
-      `DELETE FROM ${table} WHERE position = 2`,
-      `DELETE FROM ${table} WHERE position = (SELECT max(position) FROM ${table})`,
-      `UPDATE ${table} SET position = 3 - position + 100 WHERE position < 3`,
+      `UPDATE ${table} SET content = replace(content, 'open', 'done') WHERE n = 1`,
+      `DELETE FROM ${table} WHERE n = 2`,
+      `DELETE FROM ${table} WHERE n = (SELECT max(n) FROM ${table})`,
+      `UPDATE ${table} SET n = 3 - n + 100 WHERE n < 3`,
       `DELETE FROM ${schema}.integ_entries`,
     ]) {
       await server.sql(change, role.name);

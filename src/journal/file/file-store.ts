@@ -3,23 +3,13 @@
 import { dirname } from "node:path";
 import type { OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
-import { isActor } from "../actor.ts";
+import { namesOf } from "../actor.ts";
 import { movedAway } from "../admission.ts";
-import { type Entry, isSettled, type Moved } from "../entry.ts";
+import { type Entry, keyName } from "../entry.ts";
 import type { Condition, Holder } from "../journal.ts";
 import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
-import {
-  contentOf,
-  entryIn,
-  type EntryRecords,
-  type Finding,
-  hashOfLine,
-  type RecordLine,
-  type Signed,
-  stepIn,
-} from "../record.ts";
+import { type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
 import {
   type Action,
   Busy,
@@ -28,10 +18,9 @@ import {
   type NewRecord,
   type Store,
   type Transaction,
-  type TransactionOptions,
   untilFree,
 } from "../store.ts";
-import { type Contents, Shelf, signedRecord } from "./contents.ts";
+import { type Contents, Shelf } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { type Reading, RecordFile } from "./record-file.ts";
@@ -53,16 +42,14 @@ interface LockOptions {
   readonly atMostMs?: number;
 }
 
-const isBy = (line: RecordLine, named: string): boolean => {
-  const { actor } = stepIn(contentOf(line));
-  return actor !== null && isActor(actor, named);
-};
-const lengthOf = ({ content: { start, end } }: RecordLine): number => end - start;
+function isBy({ content }: Signed, named: string): boolean {
+  const { actor } = stepIn(content);
+  return actor !== null && namesOf(actor).includes(named);
+}
 
 /** See `Store`. */
 export class FileStore implements Store {
   readonly path: string;
-  readonly isShared = false;
   readonly #now: () => number;
   readonly #journal: RecordFile;
   readonly #archive: RecordFile;
@@ -84,55 +71,33 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, locks);
   }
 
-  #read(): Contents {
-    return this.#journal.read().contents;
-  }
-
-  /** The journal is read first: what moves meanwhile is in both. */
-  #withArchive(): Shelf {
-    const journal = this.#read();
-    return new Shelf(journal, this.#archive.read().contents);
-  }
-
-  /** The archive too, if the journal does not have an entry that is named. */
-  #shelfOf(ids: readonly (string | undefined)[], isAll = false): Shelf {
-    const journal = this.#read();
-    const isHere = !isAll && ids.every((id) => id === undefined || journal.has(id));
-    return isHere ? new Shelf(journal) : new Shelf(journal, this.#archive.read().contents);
+  /** The journal, and the archive if that is asked for. The journal is read first: what moves meanwhile is in both. */
+  #shelf(needsArchive: (journal: Contents) => boolean = () => true): Shelf {
+    const journal = this.#journal.read().contents;
+    return needsArchive(journal) ? new Shelf(journal, this.#archive.read().contents) : new Shelf(journal);
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
-    const { ids = [], parent, replaces, archived = false, actor } = filter;
-    const named = isOfUnsettled(filter) ? [] : [...ids, parent, replaces];
-    const shelf = this.#shelfOf(named, archived);
+    const { ids = [], parent, replaces, start, archived = false, actor } = filter;
+    const named = [...ids, parent, replaces].filter((id) => id !== undefined);
+    // What is named and not in the journal is looked for in the archive.
+    const isHere = (journal: Contents): boolean =>
+      named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
+    const shelf = this.#shelf((journal) => archived || (!isOfUnsettled(filter) && !isHere(journal)));
     for (const entry of shelf.candidates(filter))
-      if (actor === undefined || shelf.lines(entry.id).some((line) => isBy(line, actor))) yield entry;
+      if (actor === undefined || shelf.records(entry.id).some((record) => isBy(record, actor))) yield entry;
+  }
+
+  async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
+    const shelf = this.#shelf((journal) => ids === undefined || !ids.every((id) => journal.has(id)));
+    for (const id of ids ?? shelf.ids().toReversed()) {
+      const hasKnownGap = shelf.of(id)?.header?.gaps?.includes(id) === true;
+      if (shelf.of(id)) yield { id, records: shelf.records(id), hasKnownGap };
+    }
   }
 
   async count(): Promise<number> {
-    return this.#withArchive().ids().length;
-  }
-
-  async beginning(start: string): Promise<readonly Entry[]> {
-    if (start === "") return [];
-    const fitting = (shelf: Shelf): Entry[] =>
-      shelf.ids().flatMap((id) => (id.startsWith(start) ? (shelf.get(id) ?? []) : []));
-    const here = fitting(new Shelf(this.#read()));
-    return here.length > 0 ? here : fitting(this.#withArchive());
-  }
-
-  async recordsOf(ids: readonly string[]): Promise<readonly EntryRecords[]> {
-    const shelf = this.#shelfOf(ids);
-    return ids.flatMap((id) => (shelf.has(id) ? [{ id, records: shelf.lines(id).map(signedRecord) }] : []));
-  }
-
-  async *all(): AsyncIterable<EntryRecords> {
-    const journal = this.#read();
-    const archive = this.#archive.read().contents;
-    const shelf = new Shelf(journal, archive);
-    const gaps = new Set([journal, archive].flatMap(({ header }) => header?.gaps ?? []));
-    for (const id of shelf.ids().toReversed())
-      yield { id, records: shelf.lines(id).map(signedRecord), hasKnownGap: gaps.has(id) };
+    return this.#shelf().ids().length;
   }
 
   async condition(): Promise<Condition> {
@@ -140,36 +105,31 @@ export class FileStore implements Store {
     // Another process that has just made the file writes its first record under the lock.
     const isStill = async (): Promise<boolean> => this.#journal.read().isEmptied;
     const isLeft = isEmptied && (await this.#underLock(isStill).catch(() => true));
-    return { damagedPlaces: contents.damage.length + damage.length, isEmptied: isLeft };
-  }
-
-  async movedTo(): Promise<Moved | undefined> {
-    return this.#read().header?.moved;
+    return { damagedPlaces: damage.length, isEmptied: isLeft, moved: contents.header?.moved };
   }
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
     return new Map();
   }
 
-  async look(_intent: unknown, key: string | undefined): Promise<Looked> {
-    const journal = this.#read();
-    this.#assertHere(journal);
+  async look(_intent: unknown, key: string | null): Promise<Looked> {
+    const journal = this.#here();
     const unfinished = [...new Shelf(journal).candidates({})].map((entry) => ({ entry, holder: undefined }));
-    const archived = journal.header?.archived ?? "";
-    const newest = [journal.newest ?? "", archived].sort().at(-1) || undefined;
-    return { unfinished, ofKey: key === undefined ? [] : this.#ofKeys([key]), newest };
+    return { unfinished, ofKey: key === null ? [] : this.#ofKey(key), newest: newestIn(journal) };
   }
 
-  #ofKeys(keys: readonly string[]): Entry[] {
+  #ofKey(key: string): Entry[] {
     const fitting = (shelf: Shelf): Entry[] =>
-      [...shelf.candidates({ all: true })].filter(({ idempotency_key: key }) => key !== null && keys.includes(key));
-    const here = fitting(new Shelf(this.#read()));
-    return keys.length === 1 && here.length > 0 ? here : fitting(this.#withArchive());
+      [...shelf.candidates({ all: true })].filter((entry) => keyName(entry) === key);
+    const here = fitting(this.#shelf(() => false));
+    return here.length > 0 ? here : fitting(this.#shelf());
   }
 
-  /** @throws Failure `usage` if the entries were moved elsewhere */
-  #assertHere({ header }: Contents): void {
-    if (header?.moved !== undefined) throw movedAway(this.path, header.moved);
+  /** The journal. @throws Failure `usage` if the entries were moved elsewhere */
+  #here(): Contents {
+    const { contents } = this.#journal.read();
+    if (contents.header?.moved !== undefined) throw movedAway(this.path, contents.header.moved);
+    return contents;
   }
 
   /** Does the work while this process alone may change the files, and of this process that work alone. */
@@ -182,6 +142,8 @@ export class FileStore implements Store {
       const waitMs = Math.min(this.#waitMs, atMostMs);
       const lock = await untilFree(() => this.#locks.tryFile(), { waitMs, meaning });
       try {
+        if (!this.#swept) this.#locks.sweep();
+        this.#swept = true;
         return await work();
       } finally {
         lock.release();
@@ -198,15 +160,20 @@ export class FileStore implements Store {
     });
   }
 
-  async admitting<T>(work: () => Promise<T | Busy>): Promise<T | Busy> {
+  async insert(record: NewRecord, newest: string): Promise<Hold | undefined> {
     this.#prepare();
     return this.#underLock(async () => {
-      if (!this.#swept) this.#locks.sweep();
-      this.#swept = true;
-      const reading = this.#journal.read();
-      this.#assertHere(reading.contents);
-      this.#archiveNow(reading);
-      return work();
+      if (newestIn(this.#here()) !== newest) return undefined;
+      this.#archiveNow(this.#journal.read());
+      const lock = this.#locks.tryEntry(record.entry.id);
+      if (lock instanceof Busy) return undefined;
+      try {
+        this.#journal.append([record]);
+      } catch (error) {
+        lock.release();
+        throw error;
+      }
+      return this.#hold(record, lock);
     });
   }
 
@@ -215,49 +182,32 @@ export class FileStore implements Store {
     const { contents, damage, torn, size } = reading;
     if (size <= this.#archiveBytes || !contents.isWhole || damage.length > 0 || torn) return;
     const entries = [...new Shelf(contents).candidates({ all: true })];
-    if (entries.length < contents.count) return;
+    if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
-    const moving = entries
-      .map(({ id }) => id)
-      .filter((id) => going.has(id))
-      .toReversed();
-    const bytes = moving.flatMap((id) => contents.lines(id)).reduce((sum, line) => sum + lengthOf(line), 0);
-    if (bytes <= this.#archiveBytes) return;
+    const moving = [...going].sort();
+    if (moving.reduce((sum, id) => sum + contents.sizeOf(id), 0) <= this.#archiveBytes) return;
     const archive = this.#archive.read();
     if (!archive.contents.isWhole || archive.damage.length > 0) return;
-    this.#archive.append(moving.flatMap((id) => contents.lines(id).map(signedRecord)));
+    this.#archive.append(moving.flatMap((id) => contents.records(id)));
     const archived = [contents.header?.archived ?? "", ...moving].sort().at(-1);
-    this.#journal.replace(reading, staying(contents, going), { archived, gaps: contents.header?.gaps });
-  }
-
-  async insert(record: NewRecord): Promise<Hold | Busy> {
-    const lock = this.#locks.tryEntry(record.entry.id);
-    if (lock instanceof Busy) return lock;
-    try {
-      this.#journal.append([record]);
-    } catch (error) {
-      lock.release();
-      throw error;
-    }
-    return this.#hold(record, lock);
+    const staying = contents.ids().filter((id) => !going.has(id));
+    this.#journal.replace(reading, recordsOf(contents, staying), { archived, gaps: contents.header?.gaps });
   }
 
   async take(id: string): Promise<Hold | Busy> {
-    this.#assertHere(this.#read());
-    if (!this.#shelfOf([id]).has(id)) throw entryNotFound(id);
+    const isHere = (journal: Contents): boolean => journal.has(id);
+    this.#here();
+    if (!this.#shelf((journal) => !isHere(journal)).of(id)) throw entryNotFound(id);
+    this.#prepare();
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
       // Only now: its last holder may have changed it.
-      const journal = this.#read();
-      this.#assertHere(journal);
-      const shelf = this.#shelfOf([id]);
-      const [there, last] = [shelf.get(id), shelf.lines(id).at(-1)];
-      if (there === undefined || last === undefined) throw entryNotFound(id);
-      const entry = entryIn(contentOf(last)) === undefined && isSettled(last.state) ? undefined : there;
-      if (entry === undefined) throw notAnEntry(id);
-      const archived = journal.has(id) ? [] : shelf.lines(id).map(signedRecord);
-      return this.#hold({ entry, hash: hashOfLine(last) }, lock, archived);
+      const journal = this.#here();
+      const shelf = this.#shelf(() => !isHere(journal));
+      const [entry, records] = [shelf.of(id)?.get(id), shelf.records(id)];
+      if (entry === undefined) throw entryNotFound(id);
+      return this.#hold({ entry, content: records.at(-1)!.content }, lock, isHere(journal) ? [] : records);
     } catch (error) {
       lock.release();
       throw error;
@@ -265,17 +215,17 @@ export class FileStore implements Store {
   }
 
   /** @param archived its records, if only the archive has it: they come back with its next one */
-  #hold({ entry, hash }: Pick<Hold, "entry" | "hash">, lock: OwnedLock, archived: readonly Signed[] = []): Hold {
+  #hold({ entry, content }: Pick<Hold, "entry" | "content">, lock: OwnedLock, archived: readonly Signed[] = []): Hold {
     const meaning = "The journal still shows the entry as it was before this step.";
     let before = archived;
     return {
       entry,
-      hash,
+      content,
       append: (record) =>
         this.#underLock(
           async () => {
             if (!lock.isHeld()) throw takenAway(entry.id, meaning);
-            this.#assertHere(this.#read());
+            this.#here();
             this.#journal.append([...before, record]);
             before = [];
           },
@@ -291,22 +241,11 @@ export class FileStore implements Store {
     this.#locks.takeAway(id, { now: this.#now(), touchedAt: Date.parse(updated_at) });
   }
 
-  async transaction<T>(
-    work: (tx: Transaction) => Promise<T>,
-    { isTrial = false, isOfExisting = false }: TransactionOptions = {},
-  ): Promise<T> {
-    const parts = {
-      journal: this.#journal,
-      archive: this.#archive,
-      held: () => this.#locks.leased(),
-      ofKeys: (keys: readonly string[]) => this.#ofKeys(keys),
-    };
-    if (isOfExisting && this.#journal.read().size + this.#archive.read().size === 0)
-      return work(new FileTransaction({ ...parts, held: () => new Set() }));
+  async exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
     this.#prepare();
     return this.#underLock(async () => {
       if (!isTrial) this.#locks.sweep();
-      const tx = new FileTransaction(parts);
+      const tx = new FileTransaction(this.#journal, this.#archive, () => this.#locks.leased());
       const done = await work(tx);
       tx.commit();
       return done;
@@ -315,34 +254,31 @@ export class FileStore implements Store {
 
   async verify(): Promise<readonly Finding[]> {
     const { fileFindings, folderFindings } = await import("./verify.ts");
-    const look = async (): Promise<Finding[]> =>
-      [this.#journal, this.#archive].flatMap((file) => {
-        const reading = file.readWhole();
-        return [...fileFindings(file.path, reading), ...(this.#setAside(file, reading) ?? [])];
-      });
-    let found: Finding[];
-    if (this.#journal.read().size === 0) found = await look();
-    else
-      try {
-        found = await this.#underLock(look, { atMostMs: 1000 });
-      } catch (error) {
-        const failure = this.failure(error, "lock the journal");
-        if (!(failure instanceof Failure)) throw failure;
-        const message = `it was read without its lock: ${failure.message}`;
-        found = [...(await look()), { severity: "warning", where: this.path, message }];
-      }
-    return [...found, ...folderFindings([this.path, this.#archive.path])];
-  }
-
-  #setAside(file: RecordFile, reading: Reading): Finding[] | undefined {
-    try {
-      file.setAside(reading);
-      return undefined;
-    } catch (error) {
+    const files = [this.#journal, this.#archive];
+    const warning = (where: string, what: string, error: unknown): Finding => {
       const failure = this.failure(error, "lock the journal");
       if (!(failure instanceof Failure)) throw failure;
-      return [{ severity: "warning", where: file.path, message: `damage was not set aside: ${failure.message}` }];
-    }
+      return { severity: "warning", where, message: `${what}: ${failure.message}` };
+    };
+    const look = async (): Promise<Finding[]> =>
+      files.flatMap((file) => {
+        const reading = file.readWhole();
+        const found = fileFindings(file.path, reading);
+        try {
+          file.keepDamage(reading);
+          return found;
+        } catch (error) {
+          return [...found, warning(file.path, "damage was not set aside", error)];
+        }
+      });
+    const isThere = this.#journal.read().size > 0;
+    const found = isThere
+      ? await this.#underLock(look, { atMostMs: 1000 }).catch(async (error: unknown) => [
+          ...(await look()),
+          warning(this.path, "it was read without its lock", error),
+        ])
+      : await look();
+    return [...found, ...folderFindings(files.map(({ path }) => path))];
   }
 
   failure(error: unknown, action: Action, meaning?: string): unknown {
@@ -359,14 +295,11 @@ export function archivePath(journal: string): string {
     : `${journal}.archive`;
 }
 
-function notAnEntry(id: string): Failure {
-  return new Failure("usage", `The newest record of journal entry ${id} is not one that integ writes.`, {
-    meaning: "Nothing was sent and nothing changed.",
-    nextCommand: shell`integ journal verify`,
-    entry: id,
-  });
+function newestIn({ newest, header }: Contents): string {
+  const archived = header?.archived ?? "";
+  return archived > newest ? archived : newest;
 }
 
-function* staying(contents: Contents, going: ReadonlySet<string>): Iterable<Signed> {
-  for (const id of contents.ids()) if (!going.has(id)) for (const line of contents.lines(id)) yield signedRecord(line);
+function* recordsOf(contents: Contents, ids: readonly string[]): Iterable<Signed> {
+  for (const id of ids) yield* contents.records(id);
 }

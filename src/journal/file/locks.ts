@@ -3,11 +3,9 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
-import { canBeLookedAt, describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
+import { canBeLookedAt, describeOwner, identify } from "../../disk/lock-owner.ts";
 import { type LockMeans, type OwnedLock, sweepLocks, takeOver, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
-import { nothingSent } from "./safety.ts";
 import { Busy } from "../store.ts";
 
 /** How long nothing may have been done before a person may take an entry away: no request is under way then. */
@@ -22,11 +20,6 @@ export const realLocks: LockParts = {
   means: () => ({ self: identify(process.pid), kernel: loadKernelLock() }),
 };
 
-interface Wanted {
-  readonly what: string;
-  readonly owner: LockOwner | undefined;
-}
-
 export class JournalLocks {
   readonly #path: string;
   readonly #parts: LockParts;
@@ -39,49 +32,31 @@ export class JournalLocks {
   }
 
   get #means(): LockMeans {
-    this.#loaded ??= this.#parts.means();
-    return this.#loaded;
+    return (this.#loaded ??= this.#parts.means());
   }
 
   get #file(): string {
     return `${this.#path}.lock`;
   }
 
+  #ofEntry(id: string): string {
+    return `${this.#path}.drive-${id}.lock`;
+  }
+
   tryFile(): OwnedLock | Busy {
-    return this.#try(this.#file, "the journal");
+    return this.#try(this.#file, "The journal");
   }
 
   tryEntry(id: string): OwnedLock | Busy {
-    return this.#try(`${this.#path}.drive-${id}.lock`, `journal entry ${id}`);
+    return this.#try(this.#ofEntry(id), `Journal entry ${id}`, id);
   }
 
-  #try(path: string, what: string): OwnedLock | Busy {
+  #try(path: string, what: string, entry?: string): OwnedLock | Busy {
     const attempt = tryLock(path, this.#means);
-    return (
-      attempt.held ?? new Busy((waitedMs, meaning) => this.#timedOut({ what, owner: attempt.owner }, waitedMs, meaning))
-    );
-  }
-
-  #timedOut({ what, owner }: Wanted, waitMs: number, meaning = nothingSent): Failure {
+    if (attempt.held) return attempt.held;
     const { self } = this.#means;
-    const seconds = Math.round(waitMs / 100) / 10;
-    const name = what.charAt(0).toUpperCase() + what.slice(1);
-    const message = `${name} is in use by ${describeOwner(owner, self)}; integ waited ${seconds} s.`;
-    const isSeen = owner !== undefined && canBeLookedAt(owner, self);
-    const id = /^journal entry (\S+)$/.exec(what)?.[1];
-    if (isSeen || id === undefined)
-      return new Failure("failed", message, {
-        meaning,
-        hint: owner
-          ? `Wait for process ${owner.pid}, or end it, then run the command again.`
-          : "Run the command again later.",
-      });
-    return new Failure("failed", message, {
-      meaning: `${meaning} Whether that process still runs cannot be seen from here.`,
-      hint: "Wait for it, or take the entry from it if it has ended.",
-      nextCommand: shell`integ journal release ${id}`,
-      entry: id,
-    });
+    const isSeen = attempt.owner !== undefined && canBeLookedAt(attempt.owner, self);
+    return new Busy(what, describeOwner(attempt.owner, self), { kind: "failed", entry: isSeen ? undefined : entry });
   }
 
   /**
@@ -92,7 +67,7 @@ export class JournalLocks {
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const [path, what] of [
       [this.#file, "The journal"],
-      [`${this.#path}.drive-${id}.lock`, `Journal entry ${id}`],
+      [this.#ofEntry(id), `Journal entry ${id}`],
     ] as const) {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;

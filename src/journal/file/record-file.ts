@@ -2,13 +2,12 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
 import { isMissing } from "../../disk/error-words.ts";
-import { headerLine, recordLine, type Signed, sumIn } from "../record.ts";
-import { type Moved } from "../entry.ts";
+import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
+import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
+import { assertOurs, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
 import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
-import { assertOurs, checkFile, type DiskHealth, otherFormat, SetAside } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -18,7 +17,7 @@ const pieceBytes = 1024 * 1024;
 
 export interface Reading {
   readonly contents: Contents;
-  /** Damage behind the last sound record. */
+  /** Places that hold no sound record. */
   readonly damage: readonly Damage[];
   /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
   readonly torn: Damage | undefined;
@@ -36,29 +35,20 @@ interface Known {
   readonly fd: number | undefined;
 }
 
-interface HeaderChoice {
-  readonly moved?: Moved | undefined;
-  readonly archived?: string | undefined;
-  readonly gaps?: readonly string[] | undefined;
+interface FileParts {
+  readonly now: () => number;
+  readonly health: DiskHealth;
+  readonly isArchive?: boolean;
 }
 
 export class RecordFile {
   readonly path: string;
-  readonly #now: () => number;
-  readonly #isArchive: boolean;
-  readonly #health: DiskHealth;
-  readonly #aside: SetAside;
+  readonly #parts: FileParts;
   #known: Known | undefined;
 
-  constructor(
-    path: string,
-    parts: { readonly now: () => number; readonly health: DiskHealth; readonly isArchive?: boolean },
-  ) {
+  constructor(path: string, parts: FileParts) {
     this.path = path;
-    this.#now = parts.now;
-    this.#isArchive = parts.isArchive === true;
-    this.#health = parts.health;
-    this.#aside = new SetAside(path, parts.now);
+    this.#parts = parts;
   }
 
   /** Reads what is new; a missing file has no records. Changes nothing. @throws Failure `usage` for a file of another format */
@@ -95,8 +85,9 @@ export class RecordFile {
     const head = readBytes(fd, 0, Math.min(headLength, size));
     const known = this.#knownIn(fd, head);
     const from = known?.anchor ?? { offset: 0, line: 1 };
+    const isArchive = this.#parts.isArchive === true;
     const again = (offset: number, length: number): Buffer => readBytes(fd, offset, length);
-    const contents = known?.contents ?? new Contents(this.#isArchive ? again : undefined);
+    const contents = known?.contents ?? new Contents(isArchive ? again : undefined);
     let isKnown = known !== undefined;
     let last: Found | undefined;
     // Damage behind the last sound record is read again next time, so it is not known for good.
@@ -106,6 +97,7 @@ export class RecordFile {
       damage: behind,
       found: {
         push: (one: Found) => {
+          if (one.record.kind === "foreign") throw otherFormat(this.path, one.record.format);
           if (!isKnown) contents.add({ found: [(last = one)], damage: behind.splice(0) });
           isKnown = false;
         },
@@ -114,16 +106,9 @@ export class RecordFile {
     let { line } = from;
     for (const { bytes, offset } of linesOf(fd, from.offset, size)) line = scanBytes(bytes, { offset, line }, scan);
     if (!contents.isJournal && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
-    if (contents.foreign !== undefined) throw otherFormat(this.path, contents.foreign);
-    const anchor = last
-      ? {
-          offset: last.offset,
-          line: last.line,
-          bytes: Buffer.from(last.text.bytes.subarray(last.text.start, last.text.end)),
-        }
-      : known?.anchor;
-    this.#known = anchor && { contents, head, anchor, fd: this.#isArchive ? (known?.fd ?? fd) : undefined };
-    return { contents, damage: behind, torn: scan.torn, size, isEmptied: size === 0 };
+    const anchor = last ? { offset: last.offset, line: last.line, bytes: bytesOf(last) } : known?.anchor;
+    this.#known = anchor && { contents, head, anchor, fd: isArchive ? (known?.fd ?? fd) : undefined };
+    return { contents, damage: [...contents.damage, ...behind], torn: scan.torn, size, isEmptied: size === 0 };
   }
 
   /** What was read, if the file is the one that was and the last record read is still there, on a line of its own. */
@@ -141,25 +126,24 @@ export class RecordFile {
    * @throws Failure, or the error of the file call
    */
   append(records: readonly Signed[]): void {
-    this.#health.during(() => {
+    const { health } = this.#parts;
+    health.during(() => {
       let fd: number | undefined;
       let appended: Appended | undefined;
       try {
         fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
         checkFile(fd, this.path, { repair: true });
-        const { contents, size } = this.#readyToAppend(fd);
+        const reading = this.#refresh(fd);
+        this.#setAside(reading);
+        const size = reading.torn?.offset ?? reading.size;
+        if (reading.torn) fs.ftruncateSync(fd, size);
         const isEnded = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
         const start = `${isEnded ? "" : "\n"}${size === 0 ? this.#header({}) : ""}`;
-        let after = size === 0 ? sumIn(start) : contents.lastSum;
-        const lines = records.map((record) => {
-          const line = recordLine(record, after);
-          after = sumIn(line);
-          return line;
-        });
+        const lines = [...chained(records, size === 0 ? sumIn(start) : reading.contents.lastSum)];
         appended = { fd, size };
         writeAll(fd, Buffer.from(`${start}${lines.join("")}`));
         fs.fsyncSync(fd);
-        this.#health.syncName(this.path, fd);
+        health.syncName(this.path, fd);
       } catch (error) {
         if (appended) cutBack(appended);
         throw error;
@@ -169,47 +153,52 @@ export class RecordFile {
     });
   }
 
-  /** Sets aside what is damaged or torn. @returns what stays, and its size */
-  #readyToAppend(fd: number): { readonly contents: Contents; readonly size: number } {
-    const { contents, damage, torn, size } = this.#refresh(fd);
-    this.#aside.keepDamage([...contents.damage, ...damage]);
-    if (!torn) return { contents, size };
-    this.#aside.keepTorn(torn);
-    fs.ftruncateSync(fd, torn.offset);
-    return { contents, size: torn.offset };
+  #header(facts: HeaderFacts): string {
+    const file = randomBytes(9).toString("base64url");
+    return headerLine({ ...facts, file, createdAt: new Date(this.#parts.now()).toISOString() });
   }
 
-  #header(choice: HeaderChoice): string {
-    const file = randomBytes(9).toString("base64url");
-    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), ...choice });
+  #setAside(reading: Pick<Reading, "damage" | "torn">): void {
+    setAside(this.path, reading, this.#parts.now);
   }
 
   /** Copies damaged places beside the file, each once; they stay in the file too until it is pruned. */
-  setAside({ contents, damage }: Reading): void {
-    this.#health.during(() => this.#aside.keepDamage([...contents.damage, ...damage]));
+  keepDamage({ damage }: Reading): void {
+    this.#parts.health.during(() => this.#setAside({ damage, torn: undefined }));
   }
 
-  /** Writes the file again with these records: aside, synced, renamed. Damaged bytes are set aside first. The caller holds the lock. */
-  replace({ contents, damage, torn }: Reading, records: Iterable<Signed>, choice: HeaderChoice): void {
-    this.#health.during(() => {
-      this.#aside.keepDamage([...contents.damage, ...damage]);
-      if (torn) this.#aside.keepTorn(torn);
+  /** Writes the file again with these records: aside, synced, renamed. Bad bytes are set aside first. The caller holds the lock. */
+  replace(reading: Reading, records: Iterable<Signed>, facts: HeaderFacts): void {
+    this.#parts.health.during(() => {
+      this.#setAside(reading);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
-      replaceFile(this.path, this.#pieces(records, choice));
+      replaceFile(this.path, this.#pieces(records, facts));
     });
   }
 
-  *#pieces(records: Iterable<Signed>, choice: HeaderChoice): Iterable<Buffer> {
-    let text = this.#header(choice);
-    let after = sumIn(text);
-    for (const record of records) {
-      const line = recordLine(record, after);
-      after = sumIn(line);
+  *#pieces(records: Iterable<Signed>, facts: HeaderFacts): Iterable<Buffer> {
+    let text = this.#header(facts);
+    for (const line of chained(records, sumIn(text))) {
       text += line;
       if (text.length < pieceBytes) continue;
       yield Buffer.from(text);
       text = "";
     }
     yield Buffer.from(text);
+  }
+}
+
+/** A copy: what was read with it is let go of. */
+function bytesOf({ text: { bytes, start, end } }: Found): Buffer {
+  return Buffer.from(bytes.subarray(start, end));
+}
+
+/** Lines, each with the checksum of the one before it. */
+function* chained(records: Iterable<Signed>, before: string): Iterable<string> {
+  let after = before;
+  for (const record of records) {
+    const line = recordLine(record, after);
+    after = sumIn(line);
+    yield line;
   }
 }

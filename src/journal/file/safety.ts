@@ -11,10 +11,7 @@ import { formatVersion } from "../entry.ts";
 import { recordStart } from "../record.ts";
 import type { Action } from "../store.ts";
 import type { Damage } from "./scan.ts";
-import { type Advice, shell } from "../../next-step.ts";
-
-const writableByOthers = 0o022;
-const anyOther = 0o077;
+import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
  * Refuses a file that is not a plain file, belongs to someone else or can be written by others. One that others can read
@@ -22,26 +19,20 @@ const anyOther = 0o077;
  * @throws Failure `usage` with the command to type.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
-  const stat = fs.fstatSync(fd);
-  if (!stat.isFile()) {
-    throw new Failure("usage", `The journal ${path} is not a plain file.`, {
-      hint: "Set INTEG_JOURNAL to a file's path.",
-    });
-  }
-  if (stat.nlink > 1 || (stat.nlink === 0 && isAt(path, fd))) throw secondName(path);
+  const stats = fs.fstatSync(fd);
+  const { mode, nlink, uid } = stats;
+  const refused = (what: string, step: NextStep): Failure => new Failure("usage", `The journal ${path} ${what}.`, step);
+  if (!stats.isFile()) throw refused("is not a plain file", { hint: "Set INTEG_JOURNAL to a file's path." });
+  if (nlink > 1 || (nlink === 0 && isAt(path, fd))) throw secondName(path);
   const user = process.geteuid?.();
   if (user === undefined) return;
-  if (stat.uid !== user) {
-    throw new Failure("usage", `The journal ${path} belongs to another user (${stat.uid}).`, {
+  if (uid !== user)
+    throw refused(`belongs to another user (${uid})`, {
       nextCommand: user === 0 ? shell`chown ${user} ${path}` : shell`sudo chown ${user} ${path}`,
     });
-  }
-  if (stat.mode & writableByOthers) {
-    throw new Failure("usage", `The journal ${path} can be written by others (mode ${octal(stat.mode)}).`, {
-      nextCommand: shell`chmod 600 ${path}`,
-    });
-  }
-  if (options.repair && stat.mode & anyOther) fs.fchmodSync(fd, 0o600);
+  if (mode & 0o022)
+    throw refused(`can be written by others (mode ${octal(mode)})`, { nextCommand: shell`chmod 600 ${path}` });
+  if (options.repair && mode & 0o077) fs.fchmodSync(fd, 0o600);
 }
 
 export function octal(mode: number): string {
@@ -52,19 +43,12 @@ export function octal(mode: number): string {
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);
-  if (process.geteuid === undefined) return;
   const { mode } = stats ?? fs.statSync(folder);
-  const sticky = mode & 0o1000;
-  if (mode & 0o002 && !sticky) {
-    throw new Failure(
-      "usage",
-      `Other users can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`,
-      {
-        nextCommand: shell`chmod 700 ${folder}`,
-        hint: "Set INTEG_JOURNAL to a file in a folder of its own below it, or close the folder to others.",
-      },
-    );
-  }
+  if (process.geteuid === undefined || (mode & 0o1002) !== 0o002) return;
+  throw new Failure("usage", `Other users can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`, {
+    nextCommand: shell`chmod 700 ${folder}`,
+    hint: "Set INTEG_JOURNAL to a file in a folder of its own below it, or close the folder to others.",
+  });
 }
 
 /** Refuses a file that is mounted by itself, where the system names its mounts: the locks are beside it, in another folder at each of its paths. */
@@ -101,18 +85,13 @@ export function assertOurs(bytes: Buffer, path: string): void {
 
 export function otherFormat(path: string, format: number): Failure {
   const isNewer = format > formatVersion;
-  return new Failure(
-    "usage",
-    isNewer
-      ? `The journal ${path} was written by a newer integ (format ${format}).`
-      : `The journal ${path} has format ${format}, and this integ reads format ${formatVersion} only.`,
-    {
-      meaning: "Nothing was read, sent or changed.",
-      hint: isNewer
-        ? "Upgrade integ, then run the command again."
-        : "Move the file away, or set INTEG_JOURNAL to another path.",
-    },
-  );
+  const what = isNewer
+    ? `was written by a newer integ (format ${format})`
+    : `has format ${format}, which this integ does not read`;
+  return new Failure("usage", `The journal ${path} ${what}.`, {
+    meaning: "Nothing was read, sent or changed.",
+    hint: isNewer ? "Upgrade integ, then run the command again." : "Move the file away.",
+  });
 }
 
 type Hints = Readonly<Partial<Record<ErrorCause, Advice>>>;
@@ -140,9 +119,6 @@ const ofItsEntries: ReadonlySet<Action> = new Set<Action>([
   "prune the journal",
 ]);
 
-/** What a failed operation means for the person; reported with every failure of an admission. */
-export const nothingSent = "Nothing was sent and nothing changed.";
-
 /**
  * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
  * what is not a failing file call (a bug) too.
@@ -165,42 +141,29 @@ export function takenAway(id: string, meaning: string): Failure {
   });
 }
 
-/** Bytes that are not a sound record are never thrown away, and each kept once: in files beside the journal. */
-export class SetAside {
-  readonly #path: string;
-  readonly #now: () => number;
-  /** Names of the damaged places that this process knows to be there. */
-  readonly #known = new Set<string>();
-
-  /** @param journal its path */
-  constructor(journal: string, now: () => number) {
-    this.#path = journal;
-    this.#now = now;
-  }
-
-  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
-  keepDamage(damage: readonly Damage[]): void {
-    for (const { offset, bytes } of damage) {
-      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
-      if (this.#known.has(suffix)) continue;
-      this.#keep(suffix, bytes);
-      this.#known.add(suffix);
-    }
-  }
-
-  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
-  keepTorn(torn: Damage): void {
-    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
-  }
-
-  #keep(suffix: string, bytes: Buffer): void {
+/**
+ * Bytes that are not a sound record are never thrown away, and each kept once: in files beside the journal, damaged places as
+ * `<journal>.damaged-<offset>-<hash>`, the end of an incomplete append as `<journal>.torn-<time>`.
+ */
+export function setAside(
+  journal: string,
+  { damage, torn }: { readonly damage: readonly Damage[]; readonly torn: Damage | undefined },
+  now: () => number,
+): void {
+  const kept = damage.map(({ offset, bytes }) => ({
+    suffix: `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`,
+    bytes,
+  }));
+  if (torn) kept.push({ suffix: `torn-${new Date(now()).toISOString().replaceAll(/[-:.]/g, "")}`, bytes: torn.bytes });
+  for (const { suffix, bytes } of kept)
     for (let number = 1; ; number += 1) {
-      const path = `${this.#path}.${suffix}${number === 1 ? "" : `-${number}`}`;
+      const path = `${journal}.${suffix}${number === 1 ? "" : `-${number}`}`;
       const there = fs.lstatSync(path, { throwIfNoEntry: false });
-      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
-      if (there === undefined) return createFile(path, bytes);
+      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) break;
+      if (there !== undefined) continue;
+      createFile(path, bytes);
+      break;
     }
-  }
 }
 
 /** Whether what is written to the journal's files lasts. */

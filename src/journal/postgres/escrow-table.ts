@@ -2,38 +2,30 @@
 import type { EscrowStore } from "../journal.ts";
 import { journalFailure } from "./failures.ts";
 import type { PostgresParts } from "./schema.ts";
-import { durably } from "./session.ts";
+import { durably, type Row } from "./session.ts";
 
-export function escrowTable({
-  session,
-  tables,
-  shown,
-}: Pick<PostgresParts, "session" | "tables" | "shown">): EscrowStore {
-  const orFailure =
-    (meaning?: string) =>
-    (error: unknown): never => {
-      throw journalFailure(error, shown, meaning);
-    };
-  const unchanged = orFailure("The encrypted secret in the journal is as it was.");
-  const write = async (text: string, values: readonly unknown[]): Promise<void> => {
-    await session.write({ text, values }).catch(unchanged);
-  };
+type EscrowParts = Pick<PostgresParts, "session" | "tables" | "shown">;
+
+export function escrowTable({ session, tables: { escrow }, shown }: EscrowParts): EscrowStore {
+  const asked = async (work: Promise<readonly Row[]>): Promise<readonly Row[]> =>
+    work.catch((error: unknown) => {
+      throw journalFailure(error, shown, "The encrypted secret in the journal is as it was.");
+    });
   return {
     async ids() {
-      const rows = await session.read(`SELECT entry FROM ${tables.escrow}`).catch(orFailure());
-      return new Set(rows.map(({ entry }) => String(entry)));
+      return new Set((await asked(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
     },
-    put: (entry, ciphertext) =>
-      write(
-        `WITH ${durably} INSERT INTO ${tables.escrow} (entry, ciphertext) SELECT $1, $2 FROM durably
-         ON CONFLICT (entry) DO UPDATE SET ciphertext = excluded.ciphertext, made_at = clock_timestamp()`,
-        [entry, ciphertext],
-      ),
+    async put(entry, ciphertext) {
+      const text = `WITH ${durably} INSERT INTO ${escrow} (entry, ciphertext) SELECT $1, $2 FROM durably
+        ON CONFLICT (entry) DO UPDATE SET ciphertext = excluded.ciphertext, made_at = clock_timestamp()`;
+      await asked(session.write({ text, values: [entry, ciphertext] }));
+    },
     async get(entry) {
-      const text = `SELECT ciphertext FROM ${tables.escrow} WHERE entry = $1`;
-      const [row] = await session.read(text, [entry]).catch(unchanged);
+      const [row] = await asked(session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]));
       return row && String(row.ciphertext);
     },
-    remove: (entry) => write(`DELETE FROM ${tables.escrow} WHERE entry = $1`, [entry]),
+    async remove(entry) {
+      await asked(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }));
+    },
   };
 }

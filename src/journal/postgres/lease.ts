@@ -1,28 +1,83 @@
 // The lease of one entry in a team's journal: a number that only grows (its epoch), and a time by the server's clock. Who
 // was overtaken by another epoch records nothing more.
+import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
+import { type Actor, readActor } from "../actor.ts";
 import type { Entry } from "../entry.ts";
+import type { Holder } from "../journal.ts";
 import type { Hold, NewRecord } from "../store.ts";
-import { entryColumns, recordColumns } from "./columns.ts";
 import { journalFailure } from "./failures.ts";
-import { describeHolder, holderIn, leaseColumns } from "./holder.ts";
-import type { PostgresParts } from "./schema.ts";
+import { changed, rowOf } from "./rows.ts";
+import type { PostgresParts, Tables } from "./schema.ts";
 import { durably, type Row } from "./session.ts";
+
+const isoTime = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** What a row says about its lease, times in ISO 8601 UTC by the server's clock. */
+export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS since, ${isoTime("lease_until")} AS until,
+  ${isoTime("quiet_until")} AS quiet_until,
+  (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
+  coalesce(lease_until > clock_timestamp(), false) AS is_held`;
+
+/** Ends a lease: what its holder has sent may still arrive until then. */
+export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
+  held_since = NULL, lease_until = NULL`;
+
+/** Until when a lease lasts that is taken or extended now. @param place of the milliseconds */
+export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
+
+let own: ProcessIdentity | undefined;
+
+const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
+
+/** This process as a row names it. @param mark names this taking: what a lost response left is found again by it */
+export function ownHolder(actor: Actor, mark: string): string {
+  return JSON.stringify({ ...actor, process: ownProcess(), mark });
+}
+
+function processIn(row: Row): { readonly actor: Actor; readonly process: ProcessIdentity } | undefined {
+  if (typeof row.holder !== "string") return undefined;
+  const read = JSON.parse(row.holder) as { process: ProcessIdentity };
+  const actor = readActor(read);
+  return actor === null ? undefined : { actor, process: read.process };
+}
+
+/** Who has the lease of a row now. */
+export function holderIn(row: Row | undefined): Holder | undefined {
+  const named = row?.is_held === true ? processIn(row) : undefined;
+  return named && { ...named.actor, pid: named.process.pid, since: String(row?.since), until: String(row?.until) };
+}
+
+/**
+ * Whether the holder is a process of this machine that has ended. Where the system does not name its boot (macOS), another
+ * machine may have the same name: the lease runs out then.
+ */
+export function isHolderGone(row: Row, self = ownProcess()): boolean {
+  const holder = processIn(row)?.process;
+  return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
+}
+
+/** `process 12 (ada on desk)` */
+export function describeHolder(holder: Holder | undefined): string {
+  if (holder === undefined) return "another process";
+  const { pid, user, host, run } = holder;
+  return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
+}
 
 /** A row as it was taken. */
 export interface Taken {
   readonly entry: Entry;
+  readonly content: string;
   readonly epoch: string;
-  readonly position: number;
-  readonly hash: string;
+  readonly n: number;
   /** When the statement that took it left: the lease has not started before. */
   readonly askedAt: Moment;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
 /** By two clocks: one stands still while the machine sleeps, the other may be set. What says that more has passed counts. */
-export interface Moment {
+interface Moment {
   readonly monotonic: number;
   readonly wall: number;
 }
@@ -31,19 +86,29 @@ export function moment(): Moment {
   return { monotonic: performance.now(), wall: Date.now() };
 }
 
-function sinceThen({ monotonic, wall }: Moment): number {
-  return Math.max(performance.now() - monotonic, Date.now() - wall);
-}
+/** The end of a statement that puts the row of an entry somewhere, named `entry`: its record. Its values are the last three. */
+export const withRecord = ({ records }: Tables, first: number): string =>
+  `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
+
+export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
+
+/** Whether a record took effect whose answer was lost. */
+export const settledRecord =
+  ({ records }: Tables, { entry: { id, sequence }, content }: NewRecord) =>
+  async (query: (text: string, values: readonly unknown[]) => Promise<readonly Row[]>) => {
+    const [row] = await query(`SELECT content FROM ${records} WHERE entry = $1 AND n = $2`, [id, sequence]);
+    return row?.content === content ? [row] : undefined;
+  };
 
 /** For a response that is long on its way, and clocks that run apart. */
 const marginMs = 250;
 
 export class PostgresLease implements Hold {
   readonly entry: Entry;
-  readonly hash: string;
+  readonly content: string;
   readonly #parts: PostgresParts;
   readonly #taken: Taken;
-  #position: number;
+  #n: number;
   #attempts: number;
   #extendedAt: Moment;
   #isReleased = false;
@@ -52,8 +117,8 @@ export class PostgresLease implements Hold {
     this.#parts = parts;
     this.#taken = taken;
     this.entry = taken.entry;
-    this.hash = taken.hash;
-    this.#position = taken.position;
+    this.content = taken.content;
+    this.#n = taken.n;
     this.#attempts = taken.entry.attempts;
     this.#extendedAt = taken.askedAt;
   }
@@ -69,70 +134,54 @@ export class PostgresLease implements Hold {
 
   /** Whether no one else can have the entry for so long. */
   #outlasts(ms: number): boolean {
-    return sinceThen(this.#extendedAt) + ms + marginMs < this.#parts.leaseMs;
+    const { monotonic, wall } = this.#extendedAt;
+    const passed = Math.max(performance.now() - monotonic, Date.now() - wall);
+    return passed + ms + marginMs < this.#parts.leaseMs;
   }
 
-  async append({ entry: next, content, hash, mac }: NewRecord): Promise<void> {
-    const { session, tables, actor, leaseMs } = this.#parts;
-    const position = this.#position + 1;
-    const { state, is_settled, resources, updated_at } = entryColumns(next);
-    const by = recordColumns(actor);
+  async append(record: NewRecord): Promise<void> {
+    const { session, tables, leaseMs } = this.#parts;
+    const { id, sequence, attempts } = record.entry;
     const askedAt = moment();
     const rows = await session.write({
       text: `WITH ${durably}, entry AS (
-               UPDATE ${tables.entries} SET state = $4, is_settled = $5, resources = $6, updated_at = $7, content = $8,
-                 hash = $9, position = $10, lease_until = clock_timestamp() + $11::float8 * interval '1 ms'
-               FROM durably WHERE id = $1 AND epoch = $2 AND position = $3 RETURNING id, epoch)
-             INSERT INTO ${tables.records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run, mac)
-             SELECT id, $10, epoch, $8, $9, $12, $13, $14, $15 FROM entry RETURNING position`,
+               UPDATE ${tables.entries} AS integ_entries SET ${changed}, lease_until = ${fromNow("$4")}
+               FROM durably, json_populate_record(NULL::${tables.entries}, $5::json) AS excluded
+               WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3 RETURNING integ_entries.id, integ_entries.epoch)
+             ${withRecord(tables, 6)}`,
       values: [
-        next.id,
+        id,
         this.#taken.epoch,
-        this.#position,
-        state,
-        is_settled,
-        resources,
-        updated_at,
-        content,
-        hash,
-        position,
+        this.#n,
         leaseMs,
-        by.actor_user,
-        by.actor_host,
-        by.actor_run,
-        mac,
+        JSON.stringify(rowOf(record, [record])),
+        ...recordValues(record),
       ],
-      settle: async (query) => {
-        const [row] = await query(`SELECT hash FROM ${tables.records} WHERE entry = $1 AND position = $2`, [
-          next.id,
-          position,
-        ]);
-        return row?.hash === hash ? [row] : undefined;
-      },
+      settle: settledRecord(tables, record),
     });
     if (rows.length === 0) throw await this.#overtaken();
     this.#extendedAt = askedAt;
-    this.#position = position;
-    this.#attempts = next.attempts;
+    this.#n = sequence;
+    this.#attempts = attempts;
   }
 
   /** Extends the lease if it would not outlast a request. @throws Failure if another has the entry now */
   async extend(): Promise<void> {
-    const { session, tables, leaseMs, requestMs, shown } = this.#parts;
+    const { leaseMs, requestMs, shown } = this.#parts;
     if (this.#outlasts(requestMs)) return;
     const askedAt = moment();
-    let rows: readonly Row[];
-    const text = `WITH ${durably} UPDATE ${tables.entries} SET lease_until = clock_timestamp() + $3::float8 * interval '1 ms'
-                  FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
-    const values = [this.entry.id, this.#taken.epoch, leaseMs];
-    try {
-      // The response alone says from when it counts.
-      rows = await session.write({ text, values });
-    } catch (error) {
+    const rows = await this.#update(durably, `lease_until = ${fromNow("$3")}`, [leaseMs]).catch((error: unknown) => {
       throw journalFailure(error, shown, "The request was not sent.");
-    }
+    });
     if (rows.length === 0) throw await this.#overtaken();
     this.#extendedAt = askedAt;
+  }
+
+  /** Changes the row as long as no other epoch has it; harmless to repeat. */
+  #update(how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const { session, tables } = this.#parts;
+    const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
+    return session.write({ text, values: [this.entry.id, this.#taken.epoch, ...values] });
   }
 
   async #overtaken(): Promise<Failure> {
@@ -141,15 +190,12 @@ export class PostgresLease implements Hold {
     const rows = await session
       .read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id])
       .catch(() => undefined);
-    const holder = rows?.[0] && holderIn(rows[0]);
-    const by = holder === undefined ? "another process" : describeHolder(holder);
     const isGone = rows?.length === 0 || rows?.[0]?.epoch === this.#taken.epoch;
     const what = isGone
       ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
-      : `The journal entry ${id} was taken over by ${by}: this process's lease had ended.`;
+      : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
     // Its new holder knows what became of earlier requests; this process does not.
-    const kind = this.#attempts > 0 ? "outcome_unknown" : "unreachable";
-    return new Failure(kind, what, {
+    return new Failure(this.#attempts > 0 ? "outcome_unknown" : "unreachable", what, {
       meaning: "Nothing more is sent or recorded for it here.",
       nextCommand: shell`integ journal show ${id}`,
       entry: id,
@@ -159,16 +205,8 @@ export class PostgresLease implements Hold {
   async release(): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    const { session, tables } = this.#parts;
-    // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself.
-    const text = `WITH quickly AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS set)
-                  UPDATE ${tables.entries} SET holder = NULL, held_since = NULL, lease_until = NULL
-                  FROM quickly WHERE id = $1 AND epoch = $2 RETURNING id`;
-    const values = [this.entry.id, this.#taken.epoch];
-    try {
-      await session.write({ text, values });
-    } catch {
-      // What cannot be given back ends by itself.
-    }
+    // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself, and so does one that stays.
+    const quickly = durably.replace("'on'", "'off'");
+    await this.#update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
   }
 }

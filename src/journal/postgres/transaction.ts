@@ -1,8 +1,9 @@
 // A change of many entries in a team's journal: one transaction, under the lock of the table.
-import { type Entry, type Moved } from "../entry.ts";
-import { entryIn, type Signed, stepIn } from "../record.ts";
+import type { Entry, Moved } from "../entry.ts";
+import type { EntryRecords, Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
-import { entryColumns, recordColumns } from "./columns.ts";
+import { endLease } from "./lease.ts";
+import { changed, entriesIn, rowOf } from "./rows.ts";
 import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
@@ -21,6 +22,21 @@ export async function markIn(query: Query, { meta }: Tables): Promise<Moved | un
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
 }
 
+/** @param rows one for each record, those of an entry together, the oldest first */
+export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
+  const found: { id: string; records: Signed[]; numbers: number[] }[] = [];
+  for (const { entry, n, content, mac } of rows) {
+    if (found.at(-1)?.id !== entry) found.push({ id: String(entry), records: [], numbers: [] });
+    found.at(-1)!.records.push({ content: String(content), mac: String(mac) });
+    found.at(-1)!.numbers.push(Number(n));
+  }
+  return found;
+}
+
+/** The records of these entries, as `recordsIn` reads them. */
+export const recordsText = ({ records }: Tables): string =>
+  `SELECT entry, n, content, mac FROM ${records} WHERE entry = ANY($1) ORDER BY entry, n`;
+
 export class TableTransaction implements Transaction {
   readonly moved: Moved | undefined;
   readonly #query: Query;
@@ -37,30 +53,17 @@ export class TableTransaction implements Transaction {
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
     // A holder that stood still past its lease would still record here: its epoch is over.
-    await this.#query(
-      `UPDATE ${entries} SET epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
-         held_since = NULL, lease_until = NULL WHERE lease_until IS NOT NULL`,
-    );
+    await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);
   }
 
-  async hashes(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    const rows = await this.#query(
-      `SELECT entry, array_agg(hash ORDER BY position) AS hashes FROM ${this.#tables.records} WHERE entry = ANY($1) GROUP BY entry`,
-      [ids],
-    );
-    return new Map(rows.map((row) => [String(row.entry), row.hashes as string[]]));
+  async records(ids: readonly string[]): Promise<readonly EntryRecords[]> {
+    return recordsIn(await this.#query(recordsText(this.#tables), [ids]));
   }
 
-  async ofKeys(keys: readonly string[]): Promise<readonly Pick<Entry, "id" | "base_url" | "idempotency_key">[]> {
-    const text = `SELECT id, base_url, idempotency_key FROM ${this.#tables.entries} WHERE idempotency_key = ANY($1)`;
-    const rows = await this.#query(text, [keys]);
-    return rows.map((row) => ({
-      id: String(row.id),
-      base_url: String(row.base_url),
-      idempotency_key: String(row.idempotency_key),
-    }));
+  async ofKeys(keys: readonly string[]): Promise<readonly Entry[]> {
+    return entriesIn(await this.#query(`SELECT content FROM ${this.#tables.entries} WHERE key = ANY($1)`, [keys]));
   }
 
   async held(): Promise<ReadonlySet<string>> {
@@ -69,66 +72,47 @@ export class TableTransaction implements Transaction {
   }
 
   async entries(): Promise<readonly Entry[]> {
-    const rows = await this.#query(`SELECT content FROM ${this.#tables.entries} ORDER BY id DESC`);
-    return rows.flatMap((row) => entryIn(String(row.content)) ?? []);
+    return entriesIn(await this.#query(`SELECT content FROM ${this.#tables.entries} ORDER BY id DESC`));
   }
 
   async append(records: readonly NewRecord[]): Promise<void> {
     const { entries, records: table } = this.#tables;
     const newest = new Map(records.map((record) => [record.entry.id, record]));
-    const rows = [...newest.values()].map(({ entry, content, hash }) => ({
-      id: entry.id,
-      ...entryColumns(entry),
-      content,
-      hash,
-      position: entry.sequence,
+    const changes = [...newest].map(([id, record]) => ({
+      ...rowOf(
+        record,
+        records.filter(({ entry }) => entry.id === id),
+      ),
+      epoch: 0,
     }));
-    const updated = ["state", "is_settled", "resources", "updated_at", "content", "hash", "position"];
-    await this.#insert(
-      `${entries} (${entryColumnNames})`,
-      `SELECT ${entryColumnNames} FROM json_populate_recordset(NULL::${entries}, $1::json)
-       ON CONFLICT (id) DO UPDATE SET ${updated.map((name) => `${name} = excluded.${name}`).join(", ")},
-         epoch = integ_entries.epoch + 1`,
-      rows,
+    await this.#query(
+      `INSERT INTO ${entries} SELECT * FROM json_populate_recordset(NULL::${entries}, $1::json)
+       ON CONFLICT (id) DO UPDATE SET ${changed}, epoch = integ_entries.epoch + 1`,
+      [JSON.stringify(changes)],
     );
-    await this.#insert(
-      table,
-      `SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
-      records.map(({ entry, content, hash, mac }) => ({
-        entry: entry.id,
-        position: entry.sequence,
-        epoch: 0,
-        content,
-        hash,
-        mac,
-        ...recordColumns(stepIn(content).actor),
-      })),
-    );
-  }
-
-  #insert(into: string, picked: string, rows: readonly Row[]): Promise<readonly Row[]> {
-    return this.#query(`INSERT INTO ${into} ${picked}`, [JSON.stringify(rows)]);
+    const rows = records.map(({ entry, content, mac }) => ({
+      entry: entry.id,
+      epoch: 0,
+      n: entry.sequence,
+      content,
+      mac,
+    }));
+    await this.#query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [
+      JSON.stringify(rows),
+    ]);
   }
 
   async sign(id: string, records: readonly Signed[]): Promise<void> {
     await this.#query(
-      `UPDATE ${this.#tables.records} SET mac = come.mac FROM unnest($2::text[], $3::text[]) AS come (content, mac)
-       WHERE entry = $1 AND ${this.#tables.records}.content = come.content`,
+      `UPDATE ${this.#tables.records} AS there SET mac = come.mac
+       FROM unnest($2::text[], $3::text[]) AS come (content, mac) WHERE entry = $1 AND there.content = come.content`,
       [id, records.map(({ content }) => content), records.map(({ mac }) => mac)],
     );
   }
 
   async remove(ids: ReadonlySet<string>): Promise<void> {
-    if (ids.size === 0) return;
     const { records, escrow, entries } = this.#tables;
-    for (const [table, column] of [
-      [records, "entry"],
-      [escrow, "entry"],
-      [entries, "id"],
-    ])
-      await this.#query(`DELETE FROM ${table} WHERE ${column} = ANY($1)`, [[...ids]]);
+    for (const place of [`${records} WHERE entry`, `${escrow} WHERE entry`, `${entries} WHERE id`])
+      await this.#query(`DELETE FROM ${place} = ANY($1)`, [[...ids]]);
   }
 }
-
-const entryColumnNames =
-  "id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent, replaces, resources, updated_at, content, hash, position";

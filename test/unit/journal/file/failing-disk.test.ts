@@ -196,8 +196,8 @@ test("entries that are admitted at the same time and cannot be synced are not th
 
 describe("a journal that another process has", () => {
   it.each([
-    ["runs", {}, `Wait for process ${process.pid}, or end it, then run the command again.`],
-    ["is elsewhere", { space: "pid:[1]" }, `Wait for process ${process.pid}, or end it, then run the command again.`],
+    ["runs", {}, "Wait for that process, or end it, then run the command again."],
+    ["is elsewhere", { space: "pid:[1]" }, "Wait for that process, or end it, then run the command again."],
   ])("is waited for, then its process is named: %s", async (_what, changed, hint) => {
     const path = journalPath();
     await unfinished(path);

@@ -214,14 +214,14 @@ test("two records whose newline was lost are both found", async () => {
   expect(await problems(path)).toMatchObject([{ where: expect.stringContaining(`offset ${newline}, 1 b`) }]);
 });
 
-test("a record that gives an entry another body is damage: one key, one body", async () => {
+test("a record that somebody put there with another body is told, and does not count", async () => {
   const path = journalPath();
   const { lease } = await at(path).admit(intent());
   await lease.release();
   appendFileSync(path, recordLine({ ...lease.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
   expect(await at(path).find(lease.entry.id)).toEqual(lease.entry);
   expect(await problems(path)).toContainEqual(
-    expect.objectContaining({ message: expect.stringContaining("contradicts") }),
+    expect.objectContaining({ message: expect.stringContaining("repeated or moved") }),
   );
 });
 
@@ -235,7 +235,7 @@ test("two entries with one key are told", async () => {
 
 test.each([
   [99, "was written by a newer integ (format 99).", "Upgrade integ"],
-  [2, "has format 2, and this integ reads format 3 only.", "Move the file away"],
+  [2, "has format 2, which this integ does not read.", "Move the file away"],
 ])("a journal of format %i is neither read nor changed", async (format, words, hint) => {
   const path = journalPath();
   const [id = ""] = await admitted(path);

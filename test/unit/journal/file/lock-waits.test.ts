@@ -5,8 +5,7 @@ import { describe, expect, it } from "vitest";
 import { identify, type LockOwner, newOwner } from "../../../../src/disk/lock-owner.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { JournalLocks } from "../../../../src/journal/file/locks.ts";
-import { Busy, untilFree } from "../../../../src/journal/store.ts";
-import { nothingSent } from "../../../../src/journal/file/safety.ts";
+import { Busy, nothingSent, untilFree } from "../../../../src/journal/store.ts";
 import { folder } from "../intent.ts";
 
 const self = identify(process.pid);
@@ -52,7 +51,7 @@ describe("waiting", () => {
       kind: "failed",
       message: `The journal is in use by process ${process.pid}; integ waited ${Math.round(waitMs / 100) / 10} s.`,
       meaning: "Nothing of it.",
-      hint: `Wait for process ${process.pid}, or end it, then run the command again.`,
+      hint: "Wait for that process, or end it, then run the command again.",
     });
   });
 
@@ -65,10 +64,10 @@ describe("waiting", () => {
 });
 
 describe("what is said of who is in the way", () => {
-  const later = "Run the command again later.";
+  const wait = { meaning: nothingSent, hint: "Wait for that process, or end it, then run the command again." };
   const release = {
-    meaning: `${nothingSent} Whether that process still runs cannot be seen from here.`,
-    hint: "Wait for it, or take the entry from it if it has ended.",
+    meaning: nothingSent,
+    hint: "Wait for that process, or take the entry from it if it has ended.",
     nextCommand: "integ journal release 0123456789",
     entry: "0123456789",
   };
@@ -79,7 +78,7 @@ describe("what is said of who is in the way", () => {
       "an entry, by a process here",
       () => lockedBy(here, "0123456789"),
       `Journal entry 0123456789 is in use by process ${process.pid}`,
-      { meaning: nothingSent, hint: `Wait for process ${process.pid}, or end it, then run the command again.` },
+      wait,
     ],
     [
       "an entry, by one of another machine",
@@ -97,13 +96,13 @@ describe("what is said of who is in the way", () => {
       "the file, by one of another machine",
       () => lockedBy(JSON.stringify(far)),
       "The journal is in use by process 4242 on far",
-      { meaning: nothingSent, hint: "Wait for process 4242, or end it, then run the command again." },
+      wait,
     ],
     [
       "the file, by one without a name",
       () => lockedBy(""),
       "The journal is in use by a process that left no name",
-      { meaning: nothingSent, hint: later },
+      wait,
     ],
   ])("%s", (_what, busy, message, details) => {
     const { kind, message: is, details: said } = busy().failure(0);

@@ -2,7 +2,7 @@ import fs, { closeSync, openSync, readdirSync, readFileSync, writeFileSync } fro
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { checkFile, journalFailure, SetAside } from "../../../../src/journal/file/safety.ts";
+import { checkFile, journalFailure, setAside } from "../../../../src/journal/file/safety.ts";
 import { type DiskCall, onDisk } from "../../../support/disk-calls.ts";
 import { folder } from "../intent.ts";
 
@@ -88,8 +88,12 @@ test("a journal that others can read is made private where it is written to", as
 test("what is set aside is kept once, and beside another of the same name", () => {
   const path = join(folder(), "j");
   const at = { offset: 7, line: 1, reason: "torn" };
-  const aside = (): SetAside => new SetAside(path, () => Date.UTC(2026, 10, 21));
-  for (const text of ["one", "one", "two", "three"]) aside().keepTorn({ ...at, bytes: Buffer.from(text) });
+  const aside = (text: string, what: "damage" | "torn"): void => {
+    const one = { ...at, bytes: Buffer.from(text) };
+    const now = (): number => Date.UTC(2026, 10, 21);
+    setAside(path, what === "torn" ? { damage: [], torn: one } : { damage: [one, one], torn: undefined }, now);
+  };
+  for (const text of ["one", "one", "two", "three"]) aside(text, "torn");
   const name = "j.torn-20261121T000000000Z";
   expect(readdirSync(dirname(path)).sort()).toEqual([name, `${name}-2`, `${name}-3`]);
   expect([name, `${name}-2`, `${name}-3`].map((one) => readFileSync(join(dirname(path), one), "utf8"))).toEqual([
@@ -97,9 +101,6 @@ test("what is set aside is kept once, and beside another of the same name", () =
     "two",
     "three",
   ]);
-  aside().keepDamage([
-    { ...at, bytes: Buffer.from("bad") },
-    { ...at, bytes: Buffer.from("bad") },
-  ]);
+  aside("bad", "damage");
   expect(readdirSync(dirname(path)).filter((one) => /^j\.damaged-7-[0-9a-f]{12}$/.test(one))).toHaveLength(1);
 });

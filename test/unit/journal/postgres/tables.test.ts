@@ -24,63 +24,55 @@ describe("the tables", () => {
     });
   });
 
+  const none = Object.values(tables)
+    .slice(1)
+    .map((name) => ({ name }));
+
   it("are made once, under a lock, with their version", async () => {
-    const server = new ASession([[], [{ is_there: false }], [{ is_there: false }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 2, made: true });
+    const server = new ASession([[], none, [{ is_there: false }]]);
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
     const texts = server.asked.map(({ text }) => text);
     expect(texts[0]).toContain("pg_advisory_xact_lock");
-    expect(server.asked[1]!.values).toEqual(['"te""am".integ_meta']);
     expect(server.asked[2]!.values).toEqual(['"te""am"']);
     expect(texts[3]).toBe('CREATE SCHEMA "te""am"');
     for (const name of ["meta", "entries", "records", "escrow"] as const)
       expect(texts.some((text) => text.startsWith(`CREATE TABLE ${tables[name]} `))).toBe(true);
-    expect(texts.at(-1)).toBe(`INSERT INTO ${tables.meta} (key, value) VALUES ('version', '2')`);
+    expect(texts.at(-1)).toBe(`INSERT INTO ${tables.meta} (key, value) VALUES ('version', '3')`);
   });
 
   it("that are there are left as they are", async () => {
-    const server = new ASession([[], [{ is_there: true }], [{ value: "2" }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 2, made: false });
-    expect(server.asked).toHaveLength(4);
+    const server = new ASession([[], [], [{ value: "3" }]]);
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: false });
+    expect(server.asked).toHaveLength(3);
   });
 
   it("are made in a schema that is there by a role that can make no schema", async () => {
-    const server = new ASession([[], [{ is_there: false }], [{ is_there: true }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 2, made: true });
+    const server = new ASession([[], none, [{ is_there: true }]]);
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
     expect(server.asked.map(({ text }) => text).join()).not.toContain("CREATE SCHEMA");
   });
 
-  it.each([
-    ["2", ['"te""am".integ_escrow'], "integ_escrow is missing"],
-    ["2", ['"te""am".integ_records', '"te""am".integ_escrow'], "integ_records, integ_escrow are missing"],
-    ["0", [], "integ_meta does not name the version 2"],
-    [undefined, [], "integ_meta does not name the version 2"],
-  ])("of version %s without %j are not completed", async (value, missing, says) => {
-    const rows = missing.map((name) => ({ name }));
-    const server = new ASession([[], [{ is_there: true }], value === undefined ? [] : [{ value }], rows]);
+  it("of which some are missing are not completed", async () => {
+    const missing = ['"te""am".integ_records', '"te""am".integ_escrow'].map((name) => ({ name }));
+    const server = new ASession([[], missing]);
     const failure = failureOf(await makeTables(server.query, tables).catch((error: unknown) => error));
     expect(failure.kind).toBe("usage");
-    expect(failure.message).toBe(`The tables of the journal in the schema te"am are not whole: ${says}.`);
+    expect(failure.message).toBe('The tables of the journal in the schema te"am lack integ_records, integ_escrow.');
     expect(failure.details.hint).toBe("Restore them from a backup, or use another schema.");
   });
 
-  it("of a version that no row names are not used", async () => {
-    const failure = failureOf(await checkTables(new ASession([[]]).query, tables).catch((error: unknown) => error));
-    expect(failure.message).toContain("has tables of an unknown version; this integ");
-  });
-
   it.each([
-    ["3", { hint: "Upgrade integ, then run the command again." }],
-    ["0", { nextCommand: "integ journal init" }],
-  ])("of version %s are not used", async (version, step) => {
-    const making = makeTables(new ASession([[], [{ is_there: true }], [{ value: version }]]).query, tables);
-    const checking = checkTables(new ASession([[{ key: "version", value: version }]]).query, tables);
-    making.catch(() => {});
-    // What to do about older ones is what making them says.
-    for (const work of version === "0" ? [checking] : [making, checking]) {
-      const failure = failureOf(await work.catch((error: unknown) => error));
+    ["4", "version 4", "Upgrade integ, then run the command again."],
+    ["0", "version 0", "Restore them from a backup, or use another schema."],
+    [undefined, "an unknown version", "Restore them from a backup, or use another schema."],
+  ])("of version %s are not used", async (value, is, hint) => {
+    const rows = value === undefined ? [] : [{ value }];
+    const [making, checking] = [new ASession([[], [], rows]), new ASession([rows])];
+    for (const work of [() => makeTables(making.query, tables), () => checkTables(checking.query, tables)]) {
+      const failure = failureOf(await work().catch((error: unknown) => error));
       expect(failure.kind).toBe("usage");
-      expect(failure.message).toBe(`The team's journal has tables of version ${version}; this integ needs version 2.`);
-      expect(failure.details).toMatchObject({ meaning: "Nothing was sent and nothing changed.", ...step });
+      expect(failure.message).toBe(`The team's journal has tables of ${is}; this integ needs version 3.`);
+      expect(failure.details).toEqual({ meaning: "Nothing was sent and nothing changed.", hint });
     }
   });
 
@@ -97,11 +89,7 @@ describe("the tables", () => {
   });
 
   it("of this version are used", async () => {
-    const rows = [
-      { key: "other", value: "9" },
-      { key: "version", value: "2" },
-    ];
-    await expect(checkTables(new ASession([rows]).query, tables)).resolves.toBeUndefined();
+    await expect(checkTables(new ASession([[{ value: "3" }]]).query, tables)).resolves.toBeUndefined();
   });
 
   it("need a database in UTF8", () => {
