@@ -28,16 +28,7 @@ export function namesOf({ user, host, run }: Actor): string[] {
   return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }
 
-/** What a record says about its actor; nothing if its shape is another. */
-export function readActor(value: unknown): Actor | null {
-  if (typeof value !== "object" || value === null) return null;
-  const { user, host, run } = value as Partial<Record<keyof Actor, unknown>>;
-  if (typeof user !== "string" || typeof host !== "string") return null;
-  return typeof run === "string" ? { user, host, run } : { user, host };
-}
-
-// Who is working here, as the journal's records name it.
-
+/** Who is working here, as the journal's records name it. */
 export function actorOf(env: Readonly<Record<string, string | undefined>>): Actor {
   const { hostname } = process.getBuiltinModule("node:os");
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };

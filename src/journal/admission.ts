@@ -51,21 +51,14 @@ export function keyOf({ idempotent }: Intent, { key }: { readonly key?: string }
   return idempotent ? key : undefined;
 }
 
-/** Whose profiles are in a journal: those of one machine, or of many. */
-export type JournalScope = "machine" | "shared";
-
 /**
  * Whether an entry was made for the account of an intent with the same address and organization. The id of a profile is one
  * machine's: what many machines have in common is the client that acts; an API key does not say whose it is.
  */
-export function isSameAccount(
-  entry: Pick<Entry, "profile_id" | "principal">,
-  intent: Pick<Intent, "profile_id" | "principal">,
-  scope: JournalScope,
-): boolean {
+export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
   const isUnknown = entry.principal === undefined || intent.principal === undefined;
-  return scope === "shared" && (isUnknown || entry.principal === intent.principal);
+  return isShared && (isUnknown || entry.principal === intent.principal);
 }
 
 /**
@@ -75,12 +68,12 @@ export function isSameAccount(
 export function entryOfKey(
   entries: readonly Entry[],
   intent: Intent,
-  { key, scope }: { readonly key: string; readonly scope: JournalScope },
+  { key, isShared }: { readonly key: string; readonly isShared: boolean },
 ): Entry | undefined {
   // The oldest one: should two ever hold a key, the first was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
-  const isOther = !isSameAccount(entry, intent, scope);
+  const isOther = !isSameAccount(entry, intent, isShared);
   if (isOther || !isSameRequest(entry, intent)) {
     const what = isOther ? `was used as profile "${entry.profile}"` : "was already used for a different request";
     throw new Failure("conflict", `This idempotency key ${what}.`, {
@@ -97,17 +90,17 @@ export function entryOfKey(
  * it is another request to the service (§4.2 rule 2), and another client would be made in silence.
  * @throws Failure `conflict`; nothing was sent
  */
-export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, scope: JournalScope): void {
+export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, isShared: boolean): void {
   if ((intent.parent ?? intent.replaces ?? null) !== null || intent.operation.endsWith(".revoke")) return;
   const other = unsettled.find((entry) => {
     const { organization_id } = entry;
     const isOneMissing = (organization_id === null) !== (intent.organization_id === null);
     const isSame = isSameRequest(entry, isOneMissing ? { ...intent, organization_id } : intent);
-    return isSame && entry.parent === null && (isOneMissing || !isSameAccount(entry, intent, scope));
+    return isSame && entry.parent === null && (isOneMissing || !isSameAccount(entry, intent, isShared));
   });
   if (other === undefined) return;
   const { id, profile, organization_id } = other;
-  const isOther = !isSameAccount(other, intent, scope);
+  const isOther = !isSameAccount(other, intent, isShared);
   const said = (name: string, of: string | null): string =>
     isOther ? `as profile "${name}"` : of === null ? "without an organization" : `for the organization ${of}`;
   const [begun, now] = [said(profile, organization_id), said(intent.profile, intent.organization_id)];
@@ -122,12 +115,12 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, s
 }
 
 /** Unfinished entries of the same request of the same account in the same role, the oldest first. */
-export function entriesOfRequest(entries: readonly Entry[], intent: Intent, scope: JournalScope): Entry[] {
+export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isShared: boolean): Entry[] {
   return entries
     .filter(
       (entry) =>
         isSameRequest(entry, intent) &&
-        isSameAccount(entry, intent, scope) &&
+        isSameAccount(entry, intent, isShared) &&
         entry.parent === (intent.parent ?? null) &&
         entry.replaces === (intent.replaces ?? null),
     )
@@ -157,15 +150,13 @@ export function assertNoneLost(entries: readonly Entry[]): void {
 /** The refusal of a journal whose entries are elsewhere now, or on their way. */
 export function movedAway(path: string, moved: Moved): Failure {
   const { to, isUnfinished } = moved;
-  const message = movedWords(moved, `the journal ${path}`);
-  if (isUnfinished)
-    return new Failure("usage", message, {
-      meaning: "Nothing was sent and nothing changed: the move is not finished.",
-      hint: "Wait until it is, or run it again if it was interrupted.",
-      nextCommand: shell`integ journal move ${flags.to} ${to}`,
-    });
-  return new Failure("usage", message, {
+  return new Failure("usage", movedWords(moved, `the journal ${path}`), {
     meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
-    hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
+    ...(isUnfinished
+      ? {
+          hint: "Wait until the move is finished, or run it again if it was interrupted.",
+          nextCommand: shell`integ journal move ${flags.to} ${to}`,
+        }
+      : { hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.` }),
   });
 }

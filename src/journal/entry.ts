@@ -17,25 +17,14 @@ export const operations = [
 
 export type Operation = (typeof operations)[number];
 
-export type EntryState =
-  | "open"
-  | "unknown"
-  | "pending"
-  | "waiting"
-  | "secret_lost"
-  | "undelivered"
-  | "done"
-  | "refused"
-  | "unusable"
-  | "replaced"
-  | "abandoned";
-
 /** The states that want something done: what `journal list` shows without `--all`. */
 export const unsettledStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
 
-const settled: ReadonlySet<string> = new Set<EntryState>(settledStates);
+export type EntryState = (typeof unsettledStates)[number] | (typeof settledStates)[number];
+
+const settled: ReadonlySet<string> = new Set(settledStates);
 
 /** A state that a newer program invented counts as unfinished: better mentioned once too often than forgotten. */
 export function isSettled(state: string): boolean {
@@ -129,74 +118,6 @@ export function nextStep(entry: Pick<Entry, "id" | "state">): NextCommand | null
     default:
       return null;
   }
-}
-
-/** The request's own text if it is JSON (large integers and key order survive), else that text as a string. */
-function requestJson(text: string): string {
-  if (text === "") return "null";
-  try {
-    JSON.parse(text);
-  } catch {
-    return JSON.stringify(text);
-  }
-  return text;
-}
-
-/** The entry as `journal show --json` shows it: the row of the list, with its destinations and its history last. */
-export function publicHistory(
-  entry: Entry,
-  { destinations, history }: { readonly destinations: readonly object[]; readonly history: readonly object[] },
-  about: Beside = {},
-): string {
-  const more = JSON.stringify({ destinations, history });
-  return `${publicEntry(entry, about).slice(0, -1)},${more.slice(1)}`;
-}
-
-/** What is said with an entry, and is not in it. */
-export interface Beside {
-  /** A record of it has no valid HMAC: it permits nothing, and still forbids. */
-  readonly isUntrusted?: boolean | undefined;
-  /** Who works on it now. */
-  readonly holder?: object | undefined;
-  /** What has to be done first, on this machine: its own next step alone would end as it did. */
-  readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
-}
-
-/**
- * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs` and `untrusted` if they are set. `request` is the body as it was sent, not parsed and written again.
- */
-export function publicEntry(entry: Entry, { holder, first, isUntrusted }: Beside = {}): string {
-  const before = {
-    id: entry.id,
-    object: "journal_entry",
-    operation: entry.operation,
-    state: entry.state,
-    idempotency_key: entry.idempotency_key,
-    profile: entry.profile,
-    region: entry.region,
-    base_url: entry.base_url,
-    service_version: entry.service_version,
-  };
-  const after = {
-    resource_id: entry.resource_id,
-    attempts: entry.attempts,
-    request_ids: entry.request_ids,
-    created_at: entry.created_at,
-    updated_at: entry.updated_at,
-    last_error: entry.last_error,
-    next_step: first === undefined ? nextStep(entry) : first.command,
-    due_at: dueAt(entry),
-    replaces: entry.replaces ?? undefined,
-    replaced_by: entry.replaced_by ?? undefined,
-    parent: entry.parent ?? undefined,
-    policy_name: entry.policy?.item,
-    policy_id: entry.policy?.id,
-    needs: first?.needs,
-    untrusted: isUntrusted === true ? true : undefined,
-    holder,
-  };
-  return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }
 
 /** What makes two requests the same one. */

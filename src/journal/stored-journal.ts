@@ -65,10 +65,6 @@ export class StoredJournal implements Journal {
     this.#parts = { now, actor, waitMs, keys };
   }
 
-  get #scope(): admission.JournalScope {
-    return this.isShared ? "shared" : "machine";
-  }
-
   entries(): Promise<Entry[]> {
     return this.select({ all: true });
   }
@@ -166,10 +162,10 @@ export class StoredJournal implements Journal {
     const resumed = await this.#resumeNow(looked, { intent, options });
     if (resumed) return resumed;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
-    const same = admission.entriesOfRequest(unfinished, intent, this.#scope);
+    const same = admission.entriesOfRequest(unfinished, intent, this.isShared);
     if (key === undefined && options.fresh !== true) {
       admission.assertNoneLost(same);
-      admission.assertSameAccount(unfinished, intent, this.#scope);
+      admission.assertSameAccount(unfinished, intent, this.isShared);
     }
     const hold = await this.#insert(intent, { newest: looked.newest, key });
     // Another process was first: what is there now is looked at again.
@@ -188,13 +184,13 @@ export class StoredJournal implements Journal {
   ): Promise<Admission | Busy | undefined> {
     const key = admission.keyOf(intent, options);
     if (key !== undefined) {
-      const holder = admission.entryOfKey(looked.ofKey, intent, { key, scope: this.#scope });
+      const holder = admission.entryOfKey(looked.ofKey, intent, { key, isShared: this.isShared });
       const taken = holder && (await this.#store.take(holder.id));
       return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
     }
     if (options.fresh === true) return undefined;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
-    for (const entry of admission.entriesOfRequest(unfinished, intent, this.#scope).filter(admission.isResumable)) {
+    for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared).filter(admission.isResumable)) {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };

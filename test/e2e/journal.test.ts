@@ -480,7 +480,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     appendFileSync(at.path("state", "journal.ndjson"), `${journalText(at).split("\n")[1]}\n`);
     expect(await entries(at)).toMatchObject([{ state: "done" }]);
     const verified = await at.integ(["journal", "verify"]);
-    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("repeated or out of order")]);
+    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("edited, removed, repeated or moved")]);
   });
 
   it("a newer format is neither read nor changed", async () => {

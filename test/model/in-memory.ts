@@ -127,19 +127,19 @@ export class InMemory {
     };
     const unfinished = (intent: Intent, { fresh = false, key }: AdmissionChoice = {}): Admission | undefined => {
       if (key !== undefined) {
-        const holder = entryOfKey(all(), intent, { key, scope: "machine" });
+        const holder = entryOfKey(all(), intent, { key, isShared: false });
         if (holder && !watch.isFree(holder.id))
           throw new Failure("outcome_unknown", "Another process works on it.", { unsent: true });
         return holder && { kind: "same_key", lease: lease(holder.id) };
       }
       if (fresh) return undefined;
-      const same = entriesOfRequest(all(), intent, "machine").filter(
+      const same = entriesOfRequest(all(), intent, false).filter(
         ({ id, state }) => !isSettled(state) && watch.isFree(id),
       );
       const found = same.find(isResumable);
       if (found) return { kind: "resumed", lease: lease(found.id) };
       assertNoneLost(same);
-      assertSameAccount(unsettled(), intent, "machine");
+      assertSameAccount(unsettled(), intent, false);
       return undefined;
     };
     const admitted = (intent: Intent, options?: AdmissionChoice): Admission => {

@@ -2,11 +2,11 @@ import type { Context } from "../../context.ts";
 import { destroy } from "../../operations/acts/destroy.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
-import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
+import { isSettled, type Entry, unsettledStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
 import { keepingOf } from "../running/change.ts";
-import { entryView } from "./view.ts";
+import { entryView, publicEntry } from "./view.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<id>", "The entry to stop tracking"),

@@ -1,10 +1,10 @@
-import { type Beside, type Entry, isSettled, publicEntry, publicHistory } from "../../journal/entry.ts";
+import { type Entry, isSettled } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import type { Context } from "../../context.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
-import { entryView, heldEntryView, historyView, untrustedWords } from "./view.ts";
+import { type Beside, entryView, heldEntryView, historyView, publicEntry, untrustedWords } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 
@@ -28,9 +28,7 @@ export const command = defineVerb({
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
     await output.resource(
-      isTable
-        ? publicEntry(entry, { holder, first, isUntrusted })
-        : publicHistory(entry, { destinations, history }, { holder, first, isUntrusted }),
+      publicEntry(entry, { first, isUntrusted, holder, ...(isTable ? {} : { destinations, history }) }),
       {
         ...(holder === undefined ? entryView : heldEntryView),
         isRead: true,

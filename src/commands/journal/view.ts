@@ -1,4 +1,5 @@
-import { type Beside, type Entry, publicEntry } from "../../journal/entry.ts";
+import { dueAt, type Entry, nextStep } from "../../journal/entry.ts";
+import type { NextCommand } from "../../next-step.ts";
 import type { ListView, ResourceView } from "../../output/formats/format.ts";
 import { type RowPage, pageOf } from "../../output/row-page.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
@@ -93,4 +94,66 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
 /** Entries as one page of a list: the same bytes in every format. */
 export function entriesPage(entries: readonly Entry[], beside: (entry: Entry) => Beside = () => ({})): RowPage {
   return pageOf(entries.map((entry) => publicEntry(entry, beside(entry))));
+}
+
+/** The request's own text if it is JSON (large integers and key order survive), else that text as a string. */
+function requestJson(text: string): string {
+  if (text === "") return "null";
+  try {
+    JSON.parse(text);
+  } catch {
+    return JSON.stringify(text);
+  }
+  return text;
+}
+
+/** What is said with an entry, and is not in it. */
+export interface Beside {
+  /** A record of it has no valid HMAC: it permits nothing, and still forbids. */
+  readonly isUntrusted?: boolean | undefined;
+  /** Who works on it now. */
+  readonly holder?: object | undefined;
+  /** What has to be done first, on this machine: its own next step alone would end as it did. */
+  readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
+  /** What `journal show` says besides. */
+  readonly destinations?: readonly object[] | undefined;
+  readonly history?: readonly object[] | undefined;
+}
+
+/**
+ * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
+ * `replaces`, `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs`, `untrusted`, `holder`, `destinations` and `history` if
+ * they are set. `request` is the body as it was sent, not parsed and written again.
+ */
+export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: Beside = {}): string {
+  const before = {
+    id: entry.id,
+    object: "journal_entry",
+    operation: entry.operation,
+    state: entry.state,
+    idempotency_key: entry.idempotency_key,
+    profile: entry.profile,
+    region: entry.region,
+    base_url: entry.base_url,
+    service_version: entry.service_version,
+  };
+  const after = {
+    resource_id: entry.resource_id,
+    attempts: entry.attempts,
+    request_ids: entry.request_ids,
+    created_at: entry.created_at,
+    updated_at: entry.updated_at,
+    last_error: entry.last_error,
+    next_step: first === undefined ? nextStep(entry) : first.command,
+    due_at: dueAt(entry),
+    replaces: entry.replaces ?? undefined,
+    replaced_by: entry.replaced_by ?? undefined,
+    parent: entry.parent ?? undefined,
+    policy_name: entry.policy?.item,
+    policy_id: entry.policy?.id,
+    needs: first?.needs,
+    untrusted: isUntrusted === true ? true : undefined,
+    ...rest,
+  };
+  return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }

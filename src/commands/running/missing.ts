@@ -2,7 +2,8 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../journal/account.ts";
-import { type Beside, type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import type { Beside } from "../journal/view.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { type Contract, lackOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";

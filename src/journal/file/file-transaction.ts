@@ -5,36 +5,47 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { Shelf } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** Gathers the changes; `commit` writes them. */
+interface Rewriting {
+  /** Of all entries that are to be in the file, and of those that are removed. */
+  readonly ids: readonly string[];
+  readonly facts: HeaderFacts;
+  readonly isForced: boolean;
+}
+
+/** Gathers the changes; `commit` writes the files again that they are in. */
 export class FileTransaction implements Transaction {
-  readonly #files: Readonly<Record<"journal" | "archive", { readonly file: RecordFile; readonly reading: Reading }>>;
+  readonly #journal: RecordFile;
+  readonly #archive: RecordFile;
+  readonly #read: Readonly<Record<"journal" | "archive", Reading>>;
   readonly #leased: () => ReadonlySet<string>;
   readonly #shelf: Shelf;
-  readonly #appended: NewRecord[] = [];
-  readonly #signed = new Map<string, readonly Signed[]>();
+  readonly #changed = new Map<string, readonly Signed[]>();
   #entries: readonly Entry[] | undefined;
   #mark: Pick<HeaderFacts, "moved"> | undefined;
   #removed: ReadonlySet<string> | undefined;
 
   constructor(journal: RecordFile, archive: RecordFile, leased: () => ReadonlySet<string>) {
-    this.#files = {
-      journal: { file: journal, reading: journal.readWhole() },
-      archive: { file: archive, reading: archive.readWhole() },
-    };
+    this.#journal = journal;
+    this.#archive = archive;
+    this.#read = { journal: journal.readWhole(), archive: archive.readWhole() };
     this.#leased = leased;
-    this.#shelf = new Shelf(this.#files.journal.reading.contents, this.#files.archive.reading.contents);
+    this.#shelf = new Shelf(this.#read.journal.contents, this.#read.archive.contents);
   }
 
   get moved(): Moved | undefined {
-    return this.#files.journal.reading.contents.header?.moved;
+    return this.#read.journal.contents.header?.moved;
   }
 
   async mark(moved: Moved | undefined): Promise<void> {
     this.#mark = { moved };
   }
 
+  #recordsOf(id: string): readonly Signed[] {
+    return this.#changed.get(id) ?? this.#shelf.records(id);
+  }
+
   async records(ids: readonly string[]): Promise<readonly EntryRecords[]> {
-    return ids.flatMap((id) => (this.#shelf.of(id) ? [{ id, records: this.#shelf.records(id) }] : []));
+    return ids.map((id) => ({ id, records: this.#recordsOf(id) }));
   }
 
   async ofKeys(keys: readonly string[]): Promise<readonly Entry[]> {
@@ -51,54 +62,42 @@ export class FileTransaction implements Transaction {
   }
 
   async append(records: readonly NewRecord[]): Promise<void> {
-    this.#appended.push(...records);
+    for (const { entry, content, mac } of records)
+      this.#changed.set(entry.id, [...this.#recordsOf(entry.id), { content, mac }]);
   }
 
   async sign(id: string, records: readonly Signed[]): Promise<void> {
-    this.#signed.set(id, records);
+    this.#changed.set(id, [...records, ...this.#recordsOf(id).slice(records.length)]);
   }
 
   async remove(ids: ReadonlySet<string>): Promise<void> {
     this.#removed = ids;
   }
 
-  /** The archive is changed first: an entry that is in both counts as the journal has it. */
+  /** The archive is changed first: an entry that is in both counts as the journal has it. What was changed is in the journal then. */
   commit(): void {
-    const { journal, archive } = this.#files;
-    this.#rewrite(archive, {});
-    const { header } = journal.reading.contents;
-    const facts = { moved: header?.moved, archived: header?.archived, ...this.#mark };
-    this.#rewrite(journal, facts, this.#mark !== undefined);
-    if (this.#appended.length > 0) journal.file.append([...this.#returning()]);
+    const { journal, archive } = this.#read;
+    this.#rewrite(this.#archive, archive, { ids: archive.contents.ids(), facts: {}, isForced: false });
+    const ids = [...new Set([...journal.contents.ids(), ...this.#changed.keys()])];
+    const { moved, archived } = journal.contents.header ?? {};
+    const isForced = this.#mark !== undefined || this.#changed.size > 0;
+    this.#rewrite(this.#journal, journal, { ids, facts: { moved, archived, ...this.#mark }, isForced });
   }
 
-  #rewrite({ file, reading }: { file: RecordFile; reading: Reading }, facts: HeaderFacts, isForced = false): void {
+  #rewrite(file: RecordFile, reading: Reading, { ids, facts, isForced }: Rewriting): void {
     const { contents, damage, size } = reading;
-    const [removed, again] = [this.#removed ?? new Set<string>(), this.#signed];
-    const touches = [...removed, ...again.keys()].some((id) => contents.has(id));
+    const removed = this.#removed ?? new Set<string>();
+    const touches = ids.some((id) => removed.has(id) || this.#changed.has(id));
     // Who removes asks for a file without damage too.
     const isMended = this.#removed !== undefined && size > 0 && (!contents.isWhole || damage.length > 0);
     if (!touches && !isMended && !isForced) return;
-    const staying = contents.ids().filter((id) => !removed.has(id));
+    const staying = ids.filter((id) => !removed.has(id));
+    const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
     function* records(): Iterable<Signed> {
-      for (const id of staying) {
-        const signed = again.get(id) ?? [];
-        yield* [...signed, ...contents.records(id).slice(signed.length)];
-      }
+      for (const id of staying) yield* recordsOf(id);
     }
     const known = contents.header?.gaps ?? [];
-    const hasGap = (id: string): boolean => known.includes(id) || brokenStep(contents.records(id)) !== undefined;
+    const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) !== undefined;
     file.replace(reading, records(), { ...facts, gaps: isMended ? staying.filter(hasGap) : known });
-  }
-
-  /** An entry that only the archive has comes back as a whole with its new records. */
-  *#returning(): Iterable<Signed> {
-    const seen = new Set<string>();
-    for (const record of this.#appended) {
-      const { id } = record.entry;
-      if (!seen.has(id) && !this.#files.journal.reading.contents.has(id)) yield* this.#shelf.records(id);
-      seen.add(id);
-      yield record;
-    }
   }
 }

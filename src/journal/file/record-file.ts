@@ -97,7 +97,7 @@ export class RecordFile {
       damage: behind,
       found: {
         push: (one: Found) => {
-          if (one.record.kind === "foreign") throw otherFormat(this.path, one.record.format);
+          if (one.record.kind === "foreign") throw otherFormat(`The journal ${this.path}`, one.record.format);
           if (!isKnown) contents.add({ found: [(last = one)], damage: behind.splice(0) });
           isKnown = false;
         },

@@ -53,17 +53,19 @@ export function prepareFolder(folder: string): void {
 
 /** Refuses a file that is mounted by itself, where the system names its mounts: the locks are beside it, in another folder at each of its paths. */
 export function assertNotMounted(path: string): void {
-  let isMounted = false;
+  const escaped = (name: string): string =>
+    name.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  let mounts: string[];
   try {
-    const escaped = fs
-      .realpathSync(path)
-      .replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
-    const mounts = fs.readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-    isMounted = mounts.some((line) => line.split(" ")[4] === escaped);
+    const name = escaped(fs.realpathSync(path));
+    mounts = fs
+      .readFileSync("/proc/self/mountinfo", "utf8")
+      .split("\n")
+      .filter((line) => line.split(" ")[4] === name);
   } catch {
     return; // no file yet, or a system without such a list
   }
-  if (isMounted) throw secondName(path);
+  if (mounts.length > 0) throw secondName(path);
 }
 
 function secondName(path: string): Failure {
@@ -83,20 +85,18 @@ export function assertOurs(bytes: Buffer, path: string): void {
   });
 }
 
-export function otherFormat(path: string, format: number): Failure {
+/** @param what the file, at the start of a sentence */
+export function otherFormat(what: string, format: number): Failure {
   const isNewer = format > formatVersion;
-  const what = isNewer
-    ? `was written by a newer integ (format ${format})`
-    : `has format ${format}, which this integ does not read`;
-  return new Failure("usage", `The journal ${path} ${what}.`, {
-    meaning: "Nothing was read, sent or changed.",
-    hint: isNewer ? "Upgrade integ, then run the command again." : "Move the file away.",
-  });
+  const hint = isNewer ? "Upgrade integ, then run the command again." : "Move the file away.";
+  return new Failure(
+    "usage",
+    `${what} was written by ${isNewer ? "a newer integ" : "another integ"} (format ${format}).`,
+    { meaning: "Nothing was read, sent or changed.", hint },
+  );
 }
 
-type Hints = Readonly<Partial<Record<ErrorCause, Advice>>>;
-
-const advice: Hints = {
+const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   denied: "Give yourself access to it, or set INTEG_JOURNAL to a path that you can write.",
   read_only: "Set INTEG_JOURNAL to a path on a file system that can be written.",
   not_folder: "Set INTEG_JOURNAL to a path in a folder: a part of this one is a file.",
@@ -107,17 +107,11 @@ const advice: Hints = {
 };
 
 /** For work on entries that are in this journal and in no other: another path would only hide them. */
-const adviceForItsEntries: Hints = {
+const adviceForItsEntries: typeof advice = {
+  ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",
   read_only: "Mount its file system writable, then run the command again.",
 };
-
-/** What is done to entries that are in this journal: another journal would not have them. */
-const ofItsEntries: ReadonlySet<Action> = new Set<Action>([
-  "lock an entry of the journal",
-  "update the journal",
-  "prune the journal",
-]);
 
 /**
  * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
@@ -129,7 +123,8 @@ export function journalFailure(
   { path, meaning }: { readonly path: string; readonly meaning?: string | undefined },
 ): unknown {
   if (errorCode(error) === undefined) return error;
-  const hints = ofItsEntries.has(action) ? { ...advice, ...adviceForItsEntries } : advice;
+  const isOfItsEntries = /^(?:lock an entry of|update|prune) the journal$/.test(action);
+  const hints = isOfItsEntries ? adviceForItsEntries : advice;
   return fileFailure(error, action, { path, meaning, hints, words: systemWords });
 }
 

@@ -4,19 +4,20 @@ import { readLine, recordStart, type Slice } from "../record.ts";
 
 const newline = 10;
 
-/** A place in the file that holds no sound record. */
-export interface Damage {
+export interface LineStart {
   readonly offset: number;
   /** Counted from 1. */
   readonly line: number;
+}
+
+/** A place in the file that holds no sound record. */
+export interface Damage extends LineStart {
   readonly bytes: Buffer;
   readonly reason: string;
 }
 
-export interface Found {
+export interface Found extends LineStart {
   readonly record: NonNullable<ReturnType<typeof readLine>>;
-  readonly offset: number;
-  readonly line: number;
   readonly text: Slice;
 }
 
@@ -75,7 +76,9 @@ export function* linesOf(
 function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Scan }): void {
   const { base, line, ended, scan } = at;
   const { bytes } = text;
-  const starts = recordStarts(text);
+  const starts: number[] = [];
+  for (let from = text.start; from >= 0 && from < text.end; from = bytes.indexOf(recordStart, from + 1, "latin1"))
+    starts.push(from);
   for (const [index, start] of starts.entries()) {
     const next = starts[index + 1] ?? text.end;
     let left = start;
@@ -93,17 +96,6 @@ function scanBadLine(text: Slice, at: { base: number; line: number; ended: boole
   }
 }
 
-/** Where records may begin in a bad line: its beginning and every place that looks like one. */
-function recordStarts(text: Slice): number[] {
-  const { bytes, start, end } = text;
-  const starts = [start];
-  for (let at = bytes.indexOf(recordStart, start + 1, "latin1"); at >= 0 && at < end; ) {
-    starts.push(at);
-    at = bytes.indexOf(recordStart, at + 1, "latin1");
-  }
-  return starts;
-}
-
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Math.max(0, length));
@@ -114,11 +106,4 @@ export function readBytes(fd: number, offset: number, length: number): Buffer {
     done += count;
   }
   return bytes.subarray(0, done);
-}
-
-/** Where a line begins. */
-export interface LineStart {
-  readonly offset: number;
-  /** Counted from 1. */
-  readonly line: number;
 }

@@ -2,6 +2,7 @@
 import { parse } from "pg-connection-string";
 import { Failure } from "../../errors.ts";
 import type { Advice } from "../../next-step.ts";
+import { nothingSent } from "../store.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -15,7 +16,7 @@ export interface Address {
   /** For people: without its password. */
   readonly shown: string;
   /** In the order in which they are tried. */
-  readonly hosts: readonly [Host, ...Host[]];
+  readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
   /** From the address or PGPASSWORD. */
@@ -23,14 +24,12 @@ export interface Address {
   /** Whether connections are encrypted; undefined: those that leave this machine. */
   readonly isEncrypted: boolean | undefined;
   /** Paths of certificates and of a private key. */
-  readonly files: Readonly<Record<TlsFile, string | undefined>>;
+  readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
   /** Whether a server that is read-only is left for the next host. */
   readonly mustBeWritable: boolean;
   readonly schema: string;
   readonly applicationName: string;
 }
-
-export type TlsFile = "sslrootcert" | "sslcert" | "sslkey";
 
 /** The parameters of an address, each with the variable that counts where the address does not say it. */
 const parameters = {
@@ -60,16 +59,9 @@ export function shownAddress(text: string): string {
   const [authority = "", query = ""] = rest.split(/\?(.*)/s);
   const at = authority.lastIndexOf("@");
   const user = at < 0 ? "" : `${authority.slice(0, at).split(":")[0]}@`;
-  const kept = query.split("&").filter((part) => part !== "" && !/^[^=]*pass[^=]*=/i.test(decodeSafely(part)));
+  const isSecret = (part: string): boolean => [...new URLSearchParams(part).keys()].some((name) => /pass/i.test(name));
+  const kept = query.split("&").filter((part) => part !== "" && !isSecret(part));
   return `${scheme}${user}${authority.slice(at + 1)}${kept.length === 0 ? "" : `?${kept.join("&")}`}`;
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**
@@ -77,38 +69,33 @@ function decodeSafely(text: string): string {
  * @throws Failure `usage` for what cannot be read or is not supported, and for a connection that would not be safe
  */
 export function readAddress(text: string, { env }: { readonly env: Environment }): Address {
+  if (!/^postgres(?:ql)?:\/\//.test(text)) throw wrong("it does not begin with postgresql://");
   const [, start = "", authority = "", path = "", query = ""] = shape.exec(text) ?? [];
-  if (start === "" || /^\s|\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw wrong(validationMessage(text));
+  if (start === "" || /\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw wrong(unreadable);
   const servers = authority.split(",").map((host) => parsed(`${start}${host}${path}`));
   const asked = askedIn(query);
-  const [{ user, password, database }] = servers as [(typeof servers)[0]];
   const value = (name: Parameter, said?: string | null): string | undefined =>
     asked[name] || said || env[parameters[name]] || undefined;
-  const [host, ...others] = servers.map((one) => ({
-    name: value("host", one.host) ?? "localhost",
-    port: portIn(value("port", one.port) ?? "5432"),
-  })) as [Host, ...Host[]];
+  const hosts = servers.map(({ host, port }) => ({
+    name: value("host", host) ?? "localhost",
+    port: portIn(value("port", port) ?? "5432"),
+  }));
+  const { user, password, database } = servers[0]!;
   if (env.PGSERVICE && !asked.host && !servers[0]?.host && !env.PGHOST) throw wrong("PGSERVICE is not supported");
+  const attributes = value("target_session_attrs") ?? (hosts.length > 1 ? "read-write" : "any");
+  if (!["any", "read-write"].includes(attributes)) throw wrong("target_session_attrs is read-write or any");
   return {
     shown: shownAddress(text),
-    hosts: [host, ...others],
+    hosts,
     user: value("user", user),
     database: value("dbname", database),
     password: value("password", password),
-    isEncrypted: isEncrypted(value("sslmode"), [host, ...others]),
+    isEncrypted: isEncrypted(value("sslmode"), hosts),
     files: { sslrootcert: value("sslrootcert"), sslcert: value("sslcert"), sslkey: value("sslkey") },
-    mustBeWritable: mustBeWritable(value("target_session_attrs"), others.length > 0),
+    mustBeWritable: attributes === "read-write",
     schema: schemaIn(asked.options, env.PGOPTIONS),
     applicationName: value("application_name") ?? "integ",
   };
-}
-
-function validationMessage(text: string): string {
-  if (/^\s|\s$|[\r\n\t]/.test(text)) return "it begins or ends with a space, or has a tab or a line break in it";
-  if (/^["'`]/.test(text)) return "it is in quotation marks";
-  if (/^\w+\s*=/.test(text) && !text.includes("://")) return "<name>=<value> is not supported";
-  if (!/^postgres(?:ql)?:\/\//.test(text)) return "it does not begin with postgresql://";
-  return unreadable;
 }
 
 const unreadable =
@@ -117,7 +104,7 @@ const unreadable =
 /** Nothing of the address is shown: if it has a typing mistake, a password may be anywhere. */
 function wrong(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
-    meaning: "Nothing was sent and nothing changed.",
+    meaning: nothingSent,
     hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.",
   });
 }
@@ -137,12 +124,10 @@ function askedIn(query: string): Partial<Record<Parameter, string>> {
   if (unknown === undefined) return asked;
   // The name alone: what follows it may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
-  const instead: Readonly<Record<string, Advice>> = {
-    passfile: "Set PGPASSFILE to the path of the password file.",
-    service: "Write what the service says into the address.",
-  };
-  const others: Advice = `Use these alone: ${Object.keys(parameters).join(", ")}.`;
-  throw wrong(`the parameter${what} is not supported`, instead[unknown] ?? others);
+  throw wrong(
+    `the parameter${what} is not supported`,
+    `Use these alone: ${Object.keys(parameters).join(", ")}; and PGPASSFILE for the path of a password file.`,
+  );
 }
 
 function portIn(text: string): number {
@@ -151,28 +136,16 @@ function portIn(text: string): number {
   return port;
 }
 
-/** Of several hosts the one that can be written to is used, unless the address says otherwise. */
-function mustBeWritable(attributes: string | undefined, isOneOfSeveral: boolean): boolean {
-  if (attributes === undefined) return isOneOfSeveral;
-  if (attributes === "any" || attributes === "read-write") return attributes === "read-write";
-  throw wrong("target_session_attrs is read-write or any");
-}
-
 /** Start-up options do not pass through PgBouncer: of those in the address, the schema of the tables is read. */
 function schemaIn(options = "", variable = ""): string {
-  // pg would send what PGOPTIONS says.
-  if (variable.trim() !== "")
-    throw wrong(
-      "PGOPTIONS is not supported",
-      "Unset PGOPTIONS; the address can name a schema: ?options=-c%20search_path%3D<schema>.",
-    );
-  if (options.trim() === "") return "public";
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
-  if (name !== undefined) return name;
-  throw wrong(
-    "of options only -c search_path=<schema> is supported",
-    "Set other settings for the role: ALTER ROLE … SET ….",
-  );
+  // pg would send what PGOPTIONS says.
+  if (variable.trim() !== "" || (options.trim() !== "" && name === undefined))
+    throw wrong(
+      "of options only -c search_path=<schema> is supported, in the address and not in PGOPTIONS",
+      "Name a schema with ?options=-c%20search_path%3D<schema>; set other settings for the role: ALTER ROLE … SET ….",
+    );
+  return name ?? "public";
 }
 
 /** Whether no one but this machine sees what goes to that host. */
@@ -189,7 +162,7 @@ function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boole
   const far = hosts.find((host) => !isLocal(host));
   if (far === undefined) return false;
   throw new Failure("usage", `sslmode=${sslmode} would send the journal unprotected to ${far.name}.`, {
-    meaning: "Nothing was sent and nothing changed. Plain connections are for this machine only.",
+    meaning: `${nothingSent} Plain connections are for this machine only.`,
     hint: "Use sslmode=verify-full, with sslrootcert=<file> for an authority of your own.",
   });
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig } from "pg";
 import pgpass from "pgpass";
 import { Failure } from "../../errors.ts";
+import { nothingSent } from "../store.ts";
 import type { Address, Host } from "./address.ts";
 import { connectionWords, LostConnection, serverErrorOf } from "./failures.ts";
 import { tlsTo } from "./tls.ts";
@@ -64,7 +65,7 @@ async function search(
       const connected = await connectTo(host, { address, user, limitMs: share });
       if (!mustBeWritable || !connected.server.isReadOnly) return connected;
       connected.hangUp();
-      met.push(new LostConnection(`${host.name}:${host.port} is read-only`));
+      met.push(new LostConnection(`${nameOf(host)} is read-only`));
     } catch (error) {
       // What the server itself refuses, another host of the same cluster refuses too; a starting one does not count.
       const refusal = serverErrorOf(error);
@@ -78,23 +79,21 @@ async function search(
 function whyNone({ hosts, mustBeWritable }: Address, met: readonly unknown[]): unknown {
   if (hosts.length === 1 && serverErrorOf(met[0])) return met[0];
   const words = met.map((error, index) => {
-    const said = error instanceof LostConnection ? error.message : connectionWords(error);
-    const host = hosts[index];
-    return hosts.length === 1 || error instanceof LostConnection ? said : `${host?.name}:${host?.port}: ${said}`;
+    if (error instanceof LostConnection) return error.message;
+    return `${hosts.length === 1 ? "" : `${nameOf(hosts[index]!)}: `}${connectionWords(error)}`;
   });
-  const which = mustBeWritable && hosts.length > 1 ? " (none is read-write)" : "";
-  return new LostConnection(
-    `${[...new Set(words)].join("; ") || `no response within ${Math.ceil(limitMs / 1000)} s`}${which}`,
-  );
+  const what = [...new Set(words)].join("; ") || `no response within ${Math.ceil(limitMs / 1000)} s`;
+  return new LostConnection(`${what}${mustBeWritable && hosts.length > 1 ? " (none is read-write)" : ""}`);
 }
 
-interface Attempt {
-  readonly address: Address;
-  readonly user: string;
-  readonly limitMs: number;
+function nameOf({ name, port }: Host): string {
+  return `${name}:${port}`;
 }
 
-async function connectTo(host: Host, { address, user, limitMs: share }: Attempt): Promise<Connected> {
+async function connectTo(
+  host: Host,
+  { address, user, limitMs: share }: { readonly address: Address; readonly user: string; readonly limitMs: number },
+): Promise<Connected> {
   const socket = new Socket();
   const client = new Client({ ...configOf(host, address, user), stream: () => socket });
   const hangUp = (): void => {
@@ -119,16 +118,11 @@ async function connectTo(host: Host, { address, user, limitMs: share }: Attempt)
 
 async function greet(client: Client): Promise<Server> {
   await client.connect();
-  const { rows } = await client.query<Record<string, unknown>>(
-    `SELECT current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
+  const { rows } = await client.query<Server>(
+    `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly", pg_is_in_recovery() AS "isStandby",
             current_setting('server_encoding') AS encoding`,
   );
-  const [row] = rows;
-  return {
-    isReadOnly: row?.read_only === true,
-    isStandby: row?.standby === true,
-    encoding: String(row?.encoding),
-  };
+  return rows[0]!;
 }
 
 function configOf(host: Host, address: Address, ownName: string): ClientConfig {
@@ -159,7 +153,7 @@ async function passwordInFile(connection: Parameters<typeof pgpass>[0]): Promise
     "usage",
     `The journal's server requires a password for the role ${connection.user}, and none was found.`,
     {
-      meaning: `Nothing was sent and nothing changed.${warning && ` The ${warning}.`}`,
+      meaning: `${nothingSent}${warning && ` The ${warning}.`}`,
       hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
     },
   );

@@ -3,7 +3,7 @@
 import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
-import { type Actor, readActor } from "../actor.ts";
+import type { Actor } from "../actor.ts";
 import type { Entry } from "../entry.ts";
 import type { Holder } from "../journal.ts";
 import type { Hold, NewRecord } from "../store.ts";
@@ -36,17 +36,16 @@ export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
 
-function processIn(row: Row): { readonly actor: Actor; readonly process: ProcessIdentity } | undefined {
-  if (typeof row.holder !== "string") return undefined;
-  const read = JSON.parse(row.holder) as { process: ProcessIdentity };
-  const actor = readActor(read);
-  return actor === null ? undefined : { actor, process: read.process };
+function named(row: Row): (Actor & { readonly process: ProcessIdentity }) | undefined {
+  return typeof row.holder === "string" ? JSON.parse(row.holder) : undefined;
 }
 
 /** Who has the lease of a row now. */
 export function holderIn(row: Row | undefined): Holder | undefined {
-  const named = row?.is_held === true ? processIn(row) : undefined;
-  return named && { ...named.actor, pid: named.process.pid, since: String(row?.since), until: String(row?.until) };
+  const holder = row?.is_held === true ? named(row) : undefined;
+  if (holder === undefined) return undefined;
+  const { user, host, run, process } = holder;
+  return { user, host, run, pid: process.pid, since: String(row?.since), until: String(row?.until) };
 }
 
 /**
@@ -54,7 +53,7 @@ export function holderIn(row: Row | undefined): Holder | undefined {
  * machine may have the same name: the lease runs out then.
  */
 export function isHolderGone(row: Row, self = ownProcess()): boolean {
-  const holder = processIn(row)?.process;
+  const holder = named(row)?.process;
   return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
 }
 

@@ -1,6 +1,6 @@
 // Which account an entry belongs to, and what a person is told whose profile, or environment, is another one.
 import { describe, expect, it } from "vitest";
-import { isSameAccount, newEntry } from "../../../src/journal/admission.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
 import { otherAccount, setEnvironment } from "../../../src/journal/account.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { shell } from "../../../src/next-step.ts";
@@ -94,19 +94,3 @@ describe("an environment", () => {
     expect(setEnvironment(entry({ state: "done" })).nextCommand).toBeUndefined();
   });
 });
-
-it.each([
-  ["shared", "a", "c", "a", "d", true],
-  ["shared", "a", "c", "b", "c", true],
-  ["shared", "a", "c", "b", "d", false],
-  ["shared", "a", undefined, "b", "d", true],
-  ["shared", "a", "c", "b", undefined, true],
-  ["machine", "a", "c", "b", "c", false],
-  ["machine", "a", "c", "a", "d", true],
-] as const)(
-  "in a journal of %s an entry of %s as %s and an intent of %s as %s: %s",
-  (scope, profile, principal, other, as, expected) => {
-    const of = (profile_id: string, who: string | undefined) => ({ profile_id, ...(who && { principal: who }) });
-    expect(isSameAccount(of(profile, principal), of(other, as), scope)).toBe(expected);
-  },
-);

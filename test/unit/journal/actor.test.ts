@@ -1,7 +1,7 @@
 import os from "node:os";
 import { syncBuiltinESMExports } from "node:module";
 import { expect, test } from "vitest";
-import { actorOf, namesOf, readActor, runIn } from "../../../src/journal/actor.ts";
+import { actorOf, namesOf, runIn } from "../../../src/journal/actor.ts";
 
 const github = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "o/r", GITHUB_RUN_ID: "7" };
 
@@ -34,18 +34,6 @@ test("an actor is named by the user, the host, both, or the run", () => {
     ...namesOf(actor),
     "https://ci.example.com/1",
   ]);
-});
-
-test.each<[string, unknown, unknown]>([
-  ["whole", { user: "ada", host: "desk", run: "https://x", more: 1 }, { user: "ada", host: "desk", run: "https://x" }],
-  ["without a run", { user: "ada", host: "desk" }, { user: "ada", host: "desk" }],
-  ["with a run of another kind", { user: "ada", host: "desk", run: 1 }, { user: "ada", host: "desk" }],
-  ["without a host", { user: "ada" }, null],
-  ["without a user", { host: "desk" }, null],
-  ["null", null, null],
-  ["a text", "ada", null],
-])("an actor is read: %s", (_what, value, expected) => {
-  expect(readActor(value)).toEqual(expected);
 });
 
 test("who works here has a name, in a container without one too", () => {

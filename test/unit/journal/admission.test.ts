@@ -38,17 +38,17 @@ const { organization_id } = intent();
 
 describe("an account", () => {
   const [mine, theirs] = ["prf_1", "prf_2"];
-  it.each<["machine" | "shared", object, object, boolean]>([
-    ["machine", { profile_id: mine }, { profile_id: mine }, true],
-    ["machine", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, false],
-    ["machine", { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
-    ["shared", { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
-    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, true],
-    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "d" }, false],
-    ["shared", { profile_id: mine, principal: "c" }, { profile_id: theirs }, true],
-    ["shared", { profile_id: mine }, { profile_id: theirs, principal: "c" }, true],
-  ])("in a journal of a %s: %j and %j are the same: %s", (scope, one, other, isSame) => {
-    expect(isSameAccount(one as Entry, other as Intent, scope)).toBe(isSame);
+  it.each<[boolean, object, object, boolean]>([
+    [false, { profile_id: mine }, { profile_id: mine }, true],
+    [false, { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, false],
+    [false, { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
+    [true, { profile_id: mine, principal: "c" }, { profile_id: mine, principal: "d" }, true],
+    [true, { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "c" }, true],
+    [true, { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "d" }, false],
+    [true, { profile_id: mine, principal: "c" }, { profile_id: theirs }, true],
+    [true, { profile_id: mine }, { profile_id: theirs, principal: "c" }, true],
+  ])("in a journal that is shared (%s): %j and %j are the same: %s", (isShared, one, other, isSame) => {
+    expect(isSameAccount(one as Entry, other as Intent, isShared)).toBe(isSame);
   });
 });
 
@@ -63,8 +63,8 @@ describe("a key given by hand", () => {
 
   it("names the oldest entry that has it, at that address alone", () => {
     const entries = [entry({ id: "3" }), entry({ id: "2" }), entry({ id: "1", base_url: "https://us.example.com" })];
-    expect(entryOfKey(entries, intent(), { key: "k", scope: "machine" })?.id).toBe("2");
-    expect(entryOfKey(entries, intent(), { key: "l", scope: "machine" })).toBeUndefined();
+    expect(entryOfKey(entries, intent(), { key: "k", isShared: false })?.id).toBe("2");
+    expect(entryOfKey(entries, intent(), { key: "l", isShared: false })).toBeUndefined();
   });
 
   it.each<[string, Partial<Intent>, string]>([
@@ -73,7 +73,7 @@ describe("a key given by hand", () => {
     ["another request of another account", { profile_id: "prf_2", fingerprint: "2" }, 'was used as profile "prod"'],
   ])("of %s is refused", (_what, changes, what) => {
     const { kind, message, details } = failureOf(() =>
-      entryOfKey([entry()], intent(changes), { key: "k", scope: "machine" }),
+      entryOfKey([entry()], intent(changes), { key: "k", isShared: false }),
     );
     expect([kind, message]).toEqual(["conflict", `This idempotency key ${what}.`]);
     expect(details).toEqual({
@@ -118,7 +118,7 @@ describe("the same request, unfinished", () => {
     ],
   ])("%s is another one", (_what, begun, now, said, way) => {
     const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
-    const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(now), "machine"));
+    const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(now), false));
     expect(kind).toBe("conflict");
     expect(message).toBe(`The same request is unfinished ${said[0]}, and is now requested ${said[1]}.`);
     expect(details).toEqual({
@@ -144,7 +144,7 @@ describe("the same request, unfinished", () => {
     ],
     ["where it revokes a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
   ])("%s is in nobody's way", (_what, begun, now) => {
-    expect(assertSameAccount([entry(begun)], intent(now), "machine")).toBeUndefined();
+    expect(assertSameAccount([entry(begun)], intent(now), false)).toBeUndefined();
   });
 
   it("is what is continued: the oldest first, of the same work alone", () => {
@@ -157,7 +157,7 @@ describe("the same request, unfinished", () => {
       entry({ id: "1" }),
     ];
     const of = (changes: Partial<Intent>): string[] =>
-      entriesOfRequest(entries, intent(changes), "machine").map((one) => one.id);
+      entriesOfRequest(entries, intent(changes), false).map((one) => one.id);
     expect([of({}), of({ parent: "p" }), of({ replaces: "r" }), of({ parent: null, replaces: null })]).toEqual([
       ["1", "6"],
       ["5"],
@@ -211,8 +211,8 @@ it.each([
     true,
     "The entries of the journal /here are being moved to /there.",
     {
-      meaning: "Nothing was sent and nothing changed: the move is not finished.",
-      hint: "Wait until it is, or run it again if it was interrupted.",
+      meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
+      hint: "Wait until the move is finished, or run it again if it was interrupted.",
       nextCommand: "integ journal move --to /there",
     },
   ],

@@ -9,11 +9,10 @@ import {
   isUnnamed,
   needsAttention,
   nextStep,
-  publicEntry,
-  publicHistory,
   unsettledStates,
   wasClaimed,
 } from "../../../src/journal/entry.ts";
+import { publicEntry } from "../../../src/commands/journal/view.ts";
 import { intent } from "./intent.ts";
 
 function entry(changes: Partial<Entry> = {}): Entry {
@@ -136,9 +135,4 @@ test("a secret is of a client that has no name, or was claimed", () => {
   expect(isUnnamed(entry({ resource_id: "oac_1" }))).toBe(false);
   expect(isUnnamed(entry({ operation: "access_key.create" }))).toBe(false);
   expect([wasClaimed(entry()), wasClaimed(entry({ detail: { secret_claimed: true } }))]).toEqual([false, true]);
-});
-
-test("an entry with its history is its row, and more behind it", () => {
-  const more = { destinations: [{ kind: "stdout" }], history: [{ state: "open" }] };
-  expect(parsed(publicHistory(entry(), more))).toEqual({ ...parsed(publicEntry(entry())), ...more });
 });

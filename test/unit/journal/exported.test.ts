@@ -11,7 +11,8 @@ const at = "2026-11-21T00:00:00.000Z";
 const header = headerLine({ file: "export", createdAt: at });
 
 function content(id: string, state: "open" | "done" = "open"): string {
-  return recordContent({ ...newEntry(intent(), { id, at, key: `key-${id}` }), state }, { by: ada });
+  const sequence = state === "open" ? 1 : 2;
+  return recordContent({ ...newEntry(intent(), { id, at, key: `key-${id}` }), state, sequence }, { by: ada });
 }
 
 const [one, two] = ["1000000001", "1000000002"] as const;
@@ -66,12 +67,12 @@ describe("an export", () => {
 
   it.each([
     [formatVersion + 1, "a newer"],
-    [2, "an earlier"],
+    [2, "another"],
   ])("of format %i is refused: it was written by %s integ", (format, which) => {
     const body = lines[0]!.slice(lines[0]!.indexOf('"v":'), -1).replace(`"v":${formatVersion}`, `"v":${format}`);
     const sum = createHash("sha256").update(body).digest("hex").slice(0, 16);
     const failure = refusalOf(`${header}{"sum":"${sum}",${body}\n`);
-    expect(failure.message).toBe(`It was exported by ${which} integ (format ${format}).`);
-    expect([failure.kind, failure.details.meaning]).toEqual(["usage", "Nothing was imported."]);
+    expect(failure.message).toBe(`The export was written by ${which} integ (format ${format}).`);
+    expect([failure.kind, failure.details.meaning]).toEqual(["usage", "Nothing was read, sent or changed."]);
   });
 });

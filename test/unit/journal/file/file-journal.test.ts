@@ -235,7 +235,7 @@ test("two entries with one key are told", async () => {
 
 test.each([
   [99, "was written by a newer integ (format 99).", "Upgrade integ"],
-  [2, "has format 2, which this integ does not read.", "Move the file away"],
+  [2, "was written by another integ (format 2).", "Move the file away"],
 ])("a journal of format %i is neither read nor changed", async (format, words, hint) => {
   const path = journalPath();
   const [id = ""] = await admitted(path);

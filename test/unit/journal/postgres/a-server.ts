@@ -141,8 +141,8 @@ export class AServer {
     const { about, greets, answers } = this.#parts;
     const isGreeting = asked.text.includes("pg_is_in_recovery");
     if (!isGreeting) this.asked.push(asked);
-    const { isReadOnly: read_only = false, isStandby: standby = false, encoding = "UTF8" } = about ?? {};
-    const answer = isGreeting ? (greets?.() ?? [{ read_only, standby, encoding }]) : (answers?.(asked) ?? []);
+    const own = { isReadOnly: false, isStandby: false, encoding: "UTF8", ...about };
+    const answer = isGreeting ? (greets?.() ?? [own]) : (answers?.(asked) ?? []);
     if (answer === "silence") return;
     if (answer === "cut") socket.destroy();
     else if ("refuses" in answer) socket.write(Buffer.concat([refusal(answer.refuses), noTransaction]));

@@ -118,7 +118,7 @@ describe("a server without a connection now", () => {
     const time = stopTime();
     const random = vi.spyOn(Math, "random").mockReturnValue(chance);
     const answers = [busy, starting, busy, starting, busy];
-    const greets = () => answers.shift() ?? [{ read_only: false, standby: false, encoding: "UTF8" }];
+    const greets = () => answers.shift() ?? [{ ...fine }];
     const server = await AServer.start({ greets });
     await connectTo(server.host).finally(() => random.mockRestore());
     expect([time.waits, server.startups.length]).toEqual([waits, 6]);
