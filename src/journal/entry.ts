@@ -129,13 +129,8 @@ export function requestKey(entry: Omit<RequestIdentity, "organization_id">): str
 }
 
 export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): boolean {
-  return (
-    entry.operation === intent.operation &&
-    entry.base_url === intent.base_url &&
-    entry.organization_id?.toLowerCase() === intent.organization_id?.toLowerCase() &&
-    entry.service_version === intent.service_version &&
-    entry.fingerprint === intent.fingerprint
-  );
+  const isSameOrganization = entry.organization_id?.toLowerCase() === intent.organization_id?.toLowerCase();
+  return isSameOrganization && requestKey(entry) === requestKey(intent);
 }
 
 /** Names an idempotency key, which is one entry's within an address; null: it has none. */

@@ -35,68 +35,62 @@ export async function mergeInto(
     const merged = { added: 0, extended: 0, unchanged: 0 };
     const ownKeys = new Map<string, string>();
     for (let next = first; !next.done; next = await batches.next()) {
-      const steps = await stepsFor(tx, next.value);
-      await assertOwnKeys(tx, steps, ownKeys);
-      const changed = steps.filter(({ added }) => added.length > 0);
-      const held = changed.some(({ there }) => there > 0) ? await tx.held() : new Set<string>();
-      const busy = changed.find(({ id, there }) => there > 0 && held.has(id));
+      const changes = await changesFor(tx, next.value);
+      await assertOwnKeys(tx, changes, ownKeys);
+      const extended = changes.filter(({ added, there }) => there > 0 && added.length > 0);
+      const held = extended.length === 0 ? new Set<string>() : await tx.held();
+      const busy = extended.find(({ id }) => held.has(id));
       if (busy !== undefined) throw inUse(`entry ${busy.id} is in use, and the import has new records for it`);
-      const sign = (record: NewRecord): NewRecord =>
+      const signed = (record: NewRecord): NewRecord =>
         isTrusted || isMove || keys.judge(record) === "valid"
           ? { ...record, mac: keys.sign(record.content) || record.mac }
           : record;
-      if (changed.length > 0) await tx.append(changed.flatMap(({ added }) => added.map(sign)));
-      for (const { added, there } of steps)
+      const added = changes.flatMap((change) => change.added.map(signed));
+      if (added.length > 0) await tx.append(added);
+      for (const { added, there } of changes)
         merged[added.length === 0 ? "unchanged" : there === 0 ? "added" : "extended"] += 1;
     }
     return merged;
   });
 }
 
-interface MergeStep {
+/** An entry that comes, with those of its records that are new, and how many are there. */
+interface Change {
   readonly id: string;
   readonly entry: Entry;
   readonly added: readonly NewRecord[];
-  /** How many of its records are there. */
   readonly there: number;
 }
 
-async function stepsFor(tx: Transaction, coming: readonly EntryRecords[]): Promise<MergeStep[]> {
+async function changesFor(tx: Transaction, coming: readonly EntryRecords[]): Promise<Change[]> {
   const here = new Map((await tx.records(coming.map(({ id }) => id))).map(({ id, records }) => [id, records]));
   return coming.map(({ id, records }) => {
-    const all = records.map(({ content, mac }) => {
-      const entry = entryIn(content);
-      if (entry?.id !== id) throw notAnEntry(id);
-      return { content, mac, entry };
-    });
-    const last = all.at(-1);
-    if (last === undefined) throw notAnEntry(id);
+    const all = records.map((record) => ({ ...record, entry: entryIn(record.content) }));
+    const isIts = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
+    if (all.length === 0 || !all.every(isIts))
+      throw new Failure("usage", `The records of entry ${id} are not those of a journal.`, { meaning: nothingCame });
     const there = here.get(id) ?? [];
-    const differs = all.findIndex(({ content }, at) => at < there.length && there[at]?.content !== content);
+    const differs = there.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
     if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
-    return { id, entry: last.entry, added: all.slice(there.length), there: there.length };
+    return { id, entry: all.at(-1)!.entry, added: all.slice(there.length), there: there.length };
   });
 }
 
-function notAnEntry(id: string): Failure {
-  return new Failure("usage", `The records of entry ${id} are not those of a journal.`, {
-    meaning: "Nothing was imported.",
-  });
-}
+const nothingCame = "Nothing was imported.";
 
 function contradiction(id: string, what: string): Failure {
   return new Failure("conflict", `The entry ${id} contradicts the one in the journal: ${what}.`, {
-    meaning: "Nothing was imported.",
+    meaning: nothingCame,
     nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
 }
 
 /** Refuses two entries with one idempotency key. @param seen ids by key, of all batches */
-async function assertOwnKeys(tx: Transaction, steps: readonly MergeStep[], seen: Map<string, string>): Promise<void> {
-  const names = steps.flatMap(({ entry }) => keyName(entry) ?? []);
+async function assertOwnKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
+  const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
   for (const holder of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(holder)!, holder.id);
-  for (const { id, entry } of steps) {
+  for (const { id, entry } of changes) {
     const name = keyName(entry);
     if (name === null) continue;
     const other = seen.get(name);

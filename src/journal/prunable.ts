@@ -21,15 +21,15 @@ export interface Prunable {
   readonly keptLive: readonly Entry[];
 }
 
-function nameOf({ base_url }: Entry, resource: string): string {
-  return JSON.stringify([base_url, resource]);
+/** A client or key, if there is one, by the address that has it. */
+function named({ base_url }: Entry, resource: string | null | undefined): string[] {
+  return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** The client or key that exists by an entry's work, as far as the entry itself says: one that was disabled may be enabled again. */
-function madeBy({ operation, state, resource_id }: Entry): string | undefined {
-  const exists = state === "done" || state === "abandoned" || state === "unusable";
-  if (operation.endsWith(".revoke") || !exists) return undefined;
-  return resource_id ?? undefined;
+/** What exists by an entry's work, as far as the entry itself says: what was disabled may be enabled again. */
+function madeBy(entry: Entry): string[] {
+  const exists = ["done", "abandoned", "unusable"].includes(entry.state);
+  return exists && !entry.operation.endsWith(".revoke") ? named(entry, entry.resource_id) : [];
 }
 
 /** Its secret was delivered, and no process that learned the id could record it: nothing shows that it is revoked. */
@@ -48,16 +48,13 @@ function hasExpired({ detail }: Entry, before: string): boolean {
  * in place is unfinished: it shows that this one is over.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunable {
-  const revoked = new Set(entries.flatMap((entry) => namesOf(entry, revokedBy(entry))));
-  const isLive = (entry: Entry): boolean => {
-    const made = madeBy(entry);
-    if (isUnnamed(entry)) return true;
-    return made !== undefined && !revoked.has(nameOf(entry, made)) && !hasExpired(entry, choice.before);
-  };
+  const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
+  const isLive = (entry: Entry): boolean =>
+    isUnnamed(entry) || madeBy(entry).some((name) => !revoked.has(name) && !hasExpired(entry, choice.before));
   const unfinished = entries.filter((entry) => isInPlace(entry) && !isSettled(entry.state));
-  const rotating = new Set(unfinished.flatMap((entry) => namesOf(entry, rotatedBy(entry))));
+  const rotating = new Set(unfinished.flatMap((entry) => named(entry, rotatedBy(entry))));
   const isNeeded = (entry: Entry): boolean =>
-    entry.operation.endsWith(".rotate") && namesOf(entry, rotatedBy(entry)).some((name) => rotating.has(name));
+    entry.operation.endsWith(".rotate") && named(entry, rotatedBy(entry)).some((name) => rotating.has(name));
   const aged = goingOf(entries, (entry) => isOver(entry, choice) && !isNeeded(entry));
   const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
@@ -77,11 +74,8 @@ export function archivable(
 ): ReadonlySet<string> {
   const before = new Date(now).toISOString();
   const { going } = prunable(entries, { before, leased, isOfAnyAge: true });
-  const made = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry])));
-  const predecessorOf = (entry: Entry): Entry | undefined => {
-    const [old] = namesOf(entry, rotatedBy(entry));
-    return old === undefined ? undefined : made.get(old);
-  };
+  const made = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry])));
+  const predecessorOf = (entry: Entry): Entry | undefined => made.get(named(entry, rotatedBy(entry))[0] ?? "");
   const isOfItem = ({ policy }: Entry): boolean => policy !== undefined;
   const staying = new Set<Entry>();
   for (const entry of entries) {
@@ -99,10 +93,6 @@ export function archivable(
   return goingOf(entries, (entry) => going.has(entry.id) && !staying.has(entry));
 }
 
-function namesOf(entry: Entry, resource: string | undefined): string[] {
-  return resource === undefined ? [] : [nameOf(entry, resource)];
-}
-
 function isOver(entry: Entry, { before, leased, isOfAnyAge = false }: PruneChoice): boolean {
   const isOld = (isOfAnyAge || entry.updated_at < before) && !leased.has(entry.id);
   return isOld && isSettled(entry.state);
@@ -110,43 +100,19 @@ function isOver(entry: Entry, { before, leased, isOfAnyAge = false }: PruneChoic
 
 /** Ids of the entries that may be removed, given which may be removed by themselves. */
 function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): Set<string> {
-  const groups = groupsOf(entries);
-  const makers = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry.id])));
-  const kept = new Set(entries.filter((entry) => !mayGo(entry)).map((entry) => groups(entry.id)));
-  // By the group of what was revoked: the groups of the entries that saw it.
-  const witnesses = new Map<string, string[]>();
-  for (const entry of entries) {
-    const [name] = namesOf(entry, revokedBy(entry));
-    const maker = name === undefined ? undefined : makers.get(name);
-    if (maker === undefined) continue;
-    const group = groups(maker);
-    const seen = witnesses.get(group) ?? [];
-    seen.push(groups(entry.id));
-    witnesses.set(group, seen);
-  }
-  // A set gives out what is added to it while it is iterated.
-  for (const group of kept) for (const witness of witnesses.get(group) ?? []) kept.add(witness);
-  return new Set(entries.filter((entry) => !kept.has(groups(entry.id))).map((entry) => entry.id));
-}
-
-/** Names the group of an entry: those that name each other have the same one. */
-function groupsOf(entries: readonly Entry[]): (id: string) => string {
-  const group = new Map(entries.map((entry) => [entry.id, entry.id]));
-  const root = (id: string): string => {
-    let at = id;
-    for (let up = group.get(at); up !== undefined && up !== at; up = group.get(at)) at = up;
-    // The way there is short from now on: a client may have been replaced thousands of times.
-    for (let step = id; step !== at; ) {
-      const next = group.get(step) ?? at;
-      group.set(step, at);
-      step = next;
-    }
-    return at;
-  };
+  const makers = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry.id])));
+  // By an entry that stays: those that stay with it.
+  const keeps = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
-      if (other !== null && group.has(other)) group.set(root(entry.id), root(other));
+      if (other === null || !keeps.has(other)) continue;
+      keeps.get(other)!.push(entry.id);
+      keeps.get(entry.id)!.push(other);
     }
+    for (const name of named(entry, revokedBy(entry))) keeps.get(makers.get(name) ?? "")?.push(entry.id);
   }
-  return root;
+  const kept = new Set(entries.filter((entry) => !mayGo(entry)).map(({ id }) => id));
+  // A set gives out what is added to it while it is iterated.
+  for (const id of kept) for (const other of keeps.get(id) ?? []) kept.add(other);
+  return new Set([...keeps.keys()].filter((id) => !kept.has(id)));
 }

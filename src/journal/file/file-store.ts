@@ -253,32 +253,24 @@ export class FileStore implements Store {
   }
 
   async verify(): Promise<readonly Finding[]> {
-    const { fileFindings, folderFindings } = await import("./verify.ts");
+    const { asideFindings, fileFindings } = await import("./verify.ts");
     const files = [this.#journal, this.#archive];
-    const warning = (where: string, what: string, error: unknown): Finding => {
-      const failure = this.failure(error, "lock the journal");
-      if (!(failure instanceof Failure)) throw failure;
-      return { severity: "warning", where, message: `${what}: ${failure.message}` };
-    };
-    const look = async (): Promise<Finding[]> =>
+    const look = (isLocked: boolean): Finding[] =>
       files.flatMap((file) => {
         const reading = file.readWhole();
-        const found = fileFindings(file.path, reading);
-        try {
-          file.keepDamage(reading);
-          return found;
-        } catch (error) {
-          return [...found, warning(file.path, "damage was not set aside", error)];
-        }
+        if (isLocked) file.keepDamage(reading);
+        return fileFindings(file.path, reading);
       });
-    const isThere = this.#journal.read().size > 0;
-    const found = isThere
-      ? await this.#underLock(look, { atMostMs: 1000 }).catch(async (error: unknown) => [
-          ...(await look()),
-          warning(this.path, "it was read without its lock", error),
-        ])
-      : await look();
-    return [...found, ...folderFindings(files.map(({ path }) => path))];
+    const aside = (): Finding[] => asideFindings(files.map(({ path }) => path));
+    if (this.#journal.read().size === 0) return [...look(false), ...aside()];
+    try {
+      return [...(await this.#underLock(async () => look(true), { atMostMs: 1000 })), ...aside()];
+    } catch (error) {
+      const failure = this.failure(error, "lock the journal");
+      if (!(failure instanceof Failure)) throw failure;
+      const message = `it was read without its lock, and nothing was set aside: ${failure.message}`;
+      return [...look(false), { severity: "warning", where: this.path, message }, ...aside()];
+    }
   }
 
   failure(error: unknown, action: Action, meaning?: string): unknown {

@@ -35,7 +35,7 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   if (options.repair && mode & 0o077) fs.fchmodSync(fd, 0o600);
 }
 
-export function octal(mode: number): string {
+function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 

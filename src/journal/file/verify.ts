@@ -1,10 +1,9 @@
-// What `journal verify` reports of the files themselves: damage with its place, a broken order, modes, what was set aside.
+// What `journal verify` reports of the files themselves: damage with its place, a broken order, what was set aside.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { flags } from "../../next-step.ts";
 import type { Finding } from "../journal.ts";
 import type { Reading } from "./record-file.ts";
-import { octal } from "./safety.ts";
 import type { Damage } from "./scan.ts";
 
 function place(path: string, damage: Damage): string {
@@ -37,28 +36,12 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
 
 const anew = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
 
-/** @param paths files of one folder */
-export function folderFindings(paths: readonly string[]): Finding[] {
+/** What was set aside of these files, which are in one folder. */
+export function asideFindings(paths: readonly string[]): Finding[] {
   const folder = dirname(paths[0]!);
-  const found: Finding[] = [];
-  const add = (severity: Finding["severity"], where: string, message: string): void =>
-    void found.push({ severity, where, message });
-  const mode = fs.statSync(folder, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined) return found;
-  if (process.geteuid !== undefined) {
-    const there = paths.filter((path) => fs.existsSync(path));
-    for (const path of there) {
-      const own = fs.lstatSync(path).mode;
-      if (own & 0o077) add("warning", path, `others can read it (mode ${octal(own)}); chmod 600`);
-    }
-    if (there.length > 0 && mode & 0o022 && !(mode & 0o1000)) {
-      const severity = mode & 0o002 ? "problem" : "warning";
-      add(severity, folder, `others can rename files in it (mode ${octal(mode)}); chmod 700`);
-    }
-  }
-  const aside = paths.flatMap((path) => [`${basename(path)}.damaged-`, `${basename(path)}.torn-`]);
-  for (const name of fs.readdirSync(folder))
-    if (aside.some((start) => name.startsWith(start)))
-      add("warning", join(folder, name), "bytes that were set aside; delete it when you no longer need it");
-  return found;
+  if (!fs.existsSync(folder)) return [];
+  const starts = paths.flatMap((path) => [`${basename(path)}.damaged-`, `${basename(path)}.torn-`]);
+  const names = fs.readdirSync(folder).filter((name) => starts.some((start) => name.startsWith(start)));
+  const message = "bytes that were set aside; delete it when you no longer need it";
+  return names.map((name) => ({ severity: "warning", where: join(folder, name), message }));
 }

@@ -25,30 +25,6 @@ const said = (found: readonly Finding[], path: string): string[] =>
   found.map(({ severity, where, message }) => `${severity} ${where.replaceAll(dirname(path), "")}: ${message}`);
 
 describe.skipIf(process.platform === "win32")("a journal's file", () => {
-  it.each([
-    [0o600, 0o700, []],
-    [0o640, 0o700, ["warning /journal.ndjson: others can read it (mode 0640); chmod 600"]],
-    [0o601, 0o700, ["warning /journal.ndjson: others can read it (mode 0601); chmod 600"]],
-    [0o600, 0o755, []],
-    [0o600, 0o770, ["warning : others can rename files in it (mode 0770); chmod 700"]],
-    [0o600, 0o707, ["problem : others can rename files in it (mode 0707); chmod 700"]],
-    [0o600, 0o777, ["problem : others can rename files in it (mode 0777); chmod 700"]],
-    [0o600, 0o1777, []],
-    [
-      0o644,
-      0o770,
-      [
-        "warning /journal.ndjson: others can read it (mode 0644); chmod 600",
-        "warning : others can rename files in it (mode 0770); chmod 700",
-      ],
-    ],
-  ])("of mode %o in a folder of mode %o", async (file, folder, expected) => {
-    const path = await aJournal();
-    chmodSync(path, file);
-    chmodSync(dirname(path), folder);
-    expect(said(await journalAt(path).verify(), path)).toEqual(expected);
-  });
-
   it.each([0o620, 0o602])("of mode %o can be written by others: nothing is read from it", async (mode) => {
     const path = await aJournal();
     chmodSync(path, mode);
@@ -174,15 +150,4 @@ describe("records that are sound", () => {
   ])("%s", async (_what, contents, expected) => {
     expect(await journalAt(journalOf(...contents)).verify()).toEqual(expected);
   });
-});
-
-it.each([
-  [0o720, "warning"],
-  [0o721, "warning"],
-  [0o702, "problem"],
-] as const)("a folder of mode %o in which others can rename files is a %s", async (mode, severity) => {
-  const path = await aJournal();
-  chmodSync(dirname(path), mode);
-  const found = (await journalAt(path).verify()).filter(({ where }) => where === dirname(path));
-  expect(found.map((one) => one.severity)).toEqual([severity]);
 });
