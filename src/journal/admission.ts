@@ -99,19 +99,18 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, i
     return isSame && entry.parent === null && (isOneMissing || !isSameAccount(entry, intent, isShared));
   });
   if (other === undefined) return;
-  const { id, profile, organization_id } = other;
-  const isOther = !isSameAccount(other, intent, isShared);
-  const said = (name: string, of: string | null): string =>
-    isOther ? `as profile "${name}"` : of === null ? "without an organization" : `for the organization ${of}`;
-  const [begun, now] = [said(profile, organization_id), said(intent.profile, intent.organization_id)];
-  const way = isOther
-    ? `Recover it with the profile that started it: integ journal recover ${id}`
-    : "Set or unset INTEG_ORGANIZATION_ID as before";
-  throw new Failure("conflict", `The same request is unfinished ${begun}, and is now requested ${now}.`, {
-    meaning: `Nothing was sent. ${way}; ${flags.new} creates another one anyway.`,
-    nextCommand: shell`integ journal show ${id}`,
-    entry: id,
-  });
+  const { id } = other;
+  const said = ({ profile, organization_id: of }: Pick<Entry, "profile" | "organization_id">): string =>
+    `as profile "${profile}" ${of === null ? "without an organization" : `for the organization ${of}`}`;
+  throw new Failure(
+    "conflict",
+    `The same request is unfinished ${said(other)}, and is now requested ${said(intent)}.`,
+    {
+      meaning: `Nothing was sent. Recover it as it was begun: integ journal recover ${id}; ${flags.new} creates another one anyway.`,
+      nextCommand: shell`integ journal show ${id}`,
+      entry: id,
+    },
+  );
 }
 
 /** Unfinished entries of the same request of the same account in the same role, the oldest first. */

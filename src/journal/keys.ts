@@ -33,12 +33,7 @@ export function missingKeys(path: string): Keys {
       hint: `Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed, or ${flags.journalKeyCommand} of the profile to a command that prints it.`,
     });
   };
-  return {
-    sign: refuse,
-    judge: () => "unknown",
-    digests: { of: refuse, fits: () => false },
-    assertCanSign: refuse,
-  };
+  return { ...keyRing({ read: () => [], make: refuse }), assertCanSign: refuse };
 }
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;

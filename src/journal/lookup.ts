@@ -130,15 +130,8 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
   const seconds = Math.max(0, Math.floor(nowMs / 1000) - epochSeconds);
   const wanted = seconds * randomSpan + (options.random % randomSpan);
   if (options.newest === undefined || !idPattern.test(options.newest)) return idOf(wanted);
-  const least = numberOf(options.newest) + 1;
+  const least = [...options.newest].reduce((value, digit) => value * 32 + alphabet.indexOf(digit), 0) + 1;
   return idOf(wanted > least ? wanted : least + (options.random % 1024));
-}
-
-/** The whole number that an id spells: below 2^50. */
-function numberOf(id: string): number {
-  let value = 0;
-  for (const digit of id) value = value * 32 + alphabet.indexOf(digit);
-  return value;
 }
 
 /** What was typed, as an id is spelt: any case, o for 0, i and l for 1. */
@@ -158,14 +151,11 @@ export function entryNotFound(typed: string): Failure {
  */
 export function findEntry(known: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
-  const whole = known.find(({ id }) => id === wanted);
-  if (whole) return whole;
   const fitting = wanted === "" ? [] : known.filter(({ id }) => id.startsWith(wanted));
-  const entries = fitting.slice(0, 5);
-  const [first] = entries;
-  if (first && fitting.length === 1) return first;
-  if (first === undefined) throw entryNotFound(typed);
-  const named = entries.map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
+  const found = fitting.length === 1 ? fitting[0] : fitting.find(({ id }) => id === wanted);
+  if (found) return found;
+  if (fitting.length === 0) throw entryNotFound(typed);
+  const named = fitting.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
   const more = fitting.length > named.length ? `, and ${fitting.length - named.length} more` : "";
   throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${named.join(", ")}${more}.`, {
     hint: "Give more characters of the id.",

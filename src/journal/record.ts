@@ -69,14 +69,6 @@ export interface RecordLine {
   readonly state: string;
 }
 
-/** Who makes a record, and the hash of the one before in its entry. */
-export interface RecordMaking {
-  readonly by: Actor;
-  readonly prev?: string | undefined;
-  /** The entry as it was before. */
-  readonly before?: Entry | undefined;
-}
-
 function sealed(body: string | Uint8Array): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
 }
@@ -175,8 +167,14 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
   return Object.fromEntries(keys.map((key) => [key, entry[key]]));
 }
 
-/** The content of a record: a whole entry, who made it, and the record before it. */
-export function recordContent(entry: Entry, { by, prev = "", before }: RecordMaking): string {
+/**
+ * The content of a record: a whole entry, who made it, and the record before it.
+ * @param about.prev the hash of that record; `before` is the entry as it was then
+ */
+export function recordContent(
+  entry: Entry,
+  { by, prev = "", before }: { readonly by: Actor; readonly prev?: string; readonly before?: Entry },
+): string {
   const record = {
     id: entry.id, // the order is that of `recordHead`
     n: entry.sequence,

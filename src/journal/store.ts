@@ -1,6 +1,6 @@
 // What an engine of the journal does; everything else is written once above it (stored-journal.ts).
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure, type FailureKind } from "../errors.ts";
+import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, Moved } from "./entry.ts";
@@ -12,30 +12,26 @@ export const nothingSent = "Nothing was sent and nothing changed.";
 
 /** A running process has what is wanted. */
 export class Busy {
-  readonly #what: string;
-  readonly #by: string;
-  readonly #kind: FailureKind;
-  readonly #entry: string | undefined;
+  /** Names it, after so many milliseconds of waiting; `meaning` if that is not that nothing was sent. */
+  readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
   /** @param about.entry which a person may take away from that process, if it cannot be seen from here whether it runs */
-  constructor(what: string, by: string, about: { readonly kind: FailureKind; readonly entry?: string | undefined }) {
-    this.#what = what;
-    this.#by = by;
-    this.#kind = about.kind;
-    this.#entry = about.entry;
-  }
-
-  /** Names it, after so many milliseconds of waiting; `meaning` if that is not that nothing was sent. */
-  failure(waitedMs: number, meaning = nothingSent): Failure {
-    const message = `${this.#what} is in use by ${this.#by}; integ waited ${Math.round(waitedMs / 100) / 10} s.`;
-    const hint = "Wait for that process, or end it, then run the command again.";
-    if (this.#entry === undefined) return new Failure(this.#kind, message, { meaning, hint });
-    return new Failure(this.#kind, message, {
-      meaning,
-      hint: "Wait for that process, or take the entry from it if it has ended.",
-      nextCommand: shell`integ journal release ${this.#entry}`,
-      entry: this.#entry,
-    });
+  constructor(
+    what: string,
+    { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
+  ) {
+    const step: FailureDetails =
+      entry === undefined
+        ? { hint: "Wait for that process, or end it, then run the command again." }
+        : {
+            hint: "Wait for that process, or take the entry from it if it has ended.",
+            nextCommand: shell`integ journal release ${entry}`,
+            entry,
+          };
+    this.failure = (waitedMs, meaning = nothingSent) => {
+      const waited = Math.round(waitedMs / 100) / 10;
+      return new Failure(kind, `${what} is in use by ${by}; integ waited ${waited} s.`, { meaning, ...step });
+    };
   }
 }
 

@@ -167,7 +167,7 @@ export class StoredJournal implements Journal {
       admission.assertNoneLost(same);
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
-    const hold = await this.#insert(intent, { newest: looked.newest, key });
+    const hold = await this.#insert(intent, looked.newest, key);
     // Another process was first: what is there now is looked at again.
     if (hold === undefined) return this.#admitNow(intent, options);
     const ids = new Set(same.map(({ id }) => id));
@@ -190,7 +190,8 @@ export class StoredJournal implements Journal {
     }
     if (options.fresh === true) return undefined;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
-    for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared).filter(admission.isResumable)) {
+    for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared)) {
+      if (!admission.isResumable(entry)) continue;
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
@@ -201,10 +202,7 @@ export class StoredJournal implements Journal {
     return undefined;
   }
 
-  #insert(
-    intent: Intent,
-    { newest, key: typed }: { readonly newest: string; readonly key: string | undefined },
-  ): Promise<Hold | undefined> {
+  #insert(intent: Intent, newest: string, typed: string | undefined): Promise<Hold | undefined> {
     const now = this.#parts.now();
     const id = newEntryId(now, { random: randomInt(2 ** 20), newest });
     const key = intent.idempotent ? (typed ?? randomUUID()) : null;

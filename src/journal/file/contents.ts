@@ -116,11 +116,6 @@ export class Contents {
   records(id: string): Signed[] {
     return (this.#slots.get(id)?.records ?? []).map(({ text }) => signedIn(text));
   }
-
-  /** How many bytes the records of an entry have. */
-  sizeOf(id: string): number {
-    return (this.#slots.get(id)?.records ?? []).reduce((sum, { text: { start, end } }) => sum + end - start, 0);
-  }
 }
 
 /** The journal, and where it is asked for the archive: of an entry in both, the journal's copy counts. */

@@ -36,12 +36,6 @@ export interface FileParts {
   readonly archiveBytes?: number | undefined;
 }
 
-interface LockOptions {
-  /** What it means that the lock was not free in time. */
-  readonly meaning?: string;
-  readonly atMostMs?: number;
-}
-
 function isBy({ content }: Signed, named: string): boolean {
   const { actor } = stepIn(content);
   return actor !== null && namesOf(actor).includes(named);
@@ -132,8 +126,11 @@ export class FileStore implements Store {
     return contents;
   }
 
-  /** Does the work while this process alone may change the files, and of this process that work alone. */
-  async #underLock<T>(work: () => Promise<T>, { meaning, atMostMs = this.#waitMs }: LockOptions = {}): Promise<T> {
+  /**
+   * Does the work while this process alone may change the files, and of this process that work alone.
+   * @param meaning what it means that the lock was not free in time
+   */
+  async #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     const before = this.#turn;
     let end = (): void => {};
     this.#turn = new Promise<void>((resolve) => (end = resolve));
@@ -185,10 +182,11 @@ export class FileStore implements Store {
     if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
     const moving = [...going].sort();
-    if (moving.reduce((sum, id) => sum + contents.sizeOf(id), 0) <= this.#archiveBytes) return;
+    const records = moving.flatMap((id) => contents.records(id));
+    if (records.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
     const archive = this.#archive.read();
     if (!archive.contents.isWhole || archive.damage.length > 0) return;
-    this.#archive.append(moving.flatMap((id) => contents.records(id)));
+    this.#archive.append(records);
     const archived = [contents.header?.archived ?? "", ...moving].sort().at(-1);
     const staying = contents.ids().filter((id) => !going.has(id));
     this.#journal.replace(reading, recordsOf(contents, staying), { archived, gaps: contents.header?.gaps });
@@ -222,15 +220,12 @@ export class FileStore implements Store {
       entry,
       content,
       append: (record) =>
-        this.#underLock(
-          async () => {
-            if (!lock.isHeld()) throw takenAway(entry.id, meaning);
-            this.#here();
-            this.#journal.append([...before, record]);
-            before = [];
-          },
-          { meaning },
-        ),
+        this.#underLock(async () => {
+          if (!lock.isHeld()) throw takenAway(entry.id, meaning);
+          this.#here();
+          this.#journal.append([...before, record]);
+          before = [];
+        }, meaning),
       isHeld: () => lock.isHeld(),
       extend: async () => {},
       release: async () => lock.release(),
@@ -264,7 +259,7 @@ export class FileStore implements Store {
     const aside = (): Finding[] => asideFindings(files.map(({ path }) => path));
     if (this.#journal.read().size === 0) return [...look(false), ...aside()];
     try {
-      return [...(await this.#underLock(async () => look(true), { atMostMs: 1000 })), ...aside()];
+      return [...(await this.#underLock(async () => look(true), undefined, 1000)), ...aside()];
     } catch (error) {
       const failure = this.failure(error, "lock the journal");
       if (!(failure instanceof Failure)) throw failure;

@@ -56,7 +56,8 @@ export class JournalLocks {
     if (attempt.held) return attempt.held;
     const { self } = this.#means;
     const isSeen = attempt.owner !== undefined && canBeLookedAt(attempt.owner, self);
-    return new Busy(what, describeOwner(attempt.owner, self), { kind: "failed", entry: isSeen ? undefined : entry });
+    const by = describeOwner(attempt.owner, self);
+    return new Busy(what, { kind: "failed", by, entry: isSeen ? undefined : entry });
   }
 
   /**

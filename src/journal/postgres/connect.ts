@@ -13,7 +13,6 @@ import { tlsTo } from "./tls.ts";
 /** What is known of the server at the other end. */
 export interface Server {
   readonly isReadOnly: boolean;
-  readonly isStandby: boolean;
   readonly encoding: string;
 }
 
@@ -33,15 +32,31 @@ const limitMs = 4500;
  * is nowhere; the server's own error if it refuses
  */
 export async function connect(address: Address, user: string): Promise<Connected> {
+  const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
   let met: readonly unknown[] = [];
   for (let round = 0; ; round += 1) {
-    const found = await search(address, { user, end });
-    if (!Array.isArray(found)) return found;
-    // After the last pause there may be no time to ask anyone: then what they said before it counts.
-    if (found.length > 0) met = found;
+    /** What each host says instead. */
+    const now: unknown[] = [];
+    for (const [index, host] of hosts.entries()) {
+      const share = (end - performance.now()) / (hosts.length - index);
+      if (share <= 0) break;
+      try {
+        const connected = await connectTo(host, { address, user, limitMs: share });
+        if (!mustBeWritable || !connected.server.isReadOnly) return connected;
+        connected.hangUp();
+        now.push(new LostConnection(`${nameOf(host)} is read-only`));
+      } catch (error) {
+        // What the server itself refuses, another host of the same cluster refuses too; a starting one does not count.
+        const refusal = serverErrorOf(error);
+        if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
+        now.push(error);
+      }
+    }
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
-    if (!found.some(isSoonOver) || performance.now() + pause > end) throw whyNone(address, met);
+    // After the last pause there may be no time to ask anyone: then what they said before it counts.
+    if (now.length > 0) met = now;
+    if (!now.some(isSoonOver) || performance.now() + pause > end) throw whyNone(address, met);
     await sleep(pause);
   }
 }
@@ -51,38 +66,13 @@ function isSoonOver(met: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(met)?.code ?? "");
 }
 
-/** @returns the first that fits, or what each of them said instead */
-async function search(
-  address: Address,
-  { user, end }: { readonly user: string; readonly end: number },
-): Promise<Connected | unknown[]> {
-  const { hosts, mustBeWritable } = address;
-  const met: unknown[] = [];
-  for (const [index, host] of hosts.entries()) {
-    const share = (end - performance.now()) / (hosts.length - index);
-    if (share <= 0) break;
-    try {
-      const connected = await connectTo(host, { address, user, limitMs: share });
-      if (!mustBeWritable || !connected.server.isReadOnly) return connected;
-      connected.hangUp();
-      met.push(new LostConnection(`${nameOf(host)} is read-only`));
-    } catch (error) {
-      // What the server itself refuses, another host of the same cluster refuses too; a starting one does not count.
-      const refusal = serverErrorOf(error);
-      if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
-      met.push(error);
-    }
-  }
-  return met;
-}
-
 function whyNone({ hosts, mustBeWritable }: Address, met: readonly unknown[]): unknown {
   if (hosts.length === 1 && serverErrorOf(met[0])) return met[0];
   const words = met.map((error, index) => {
     if (error instanceof LostConnection) return error.message;
     return `${hosts.length === 1 ? "" : `${nameOf(hosts[index]!)}: `}${connectionWords(error)}`;
   });
-  const what = [...new Set(words)].join("; ") || `no response within ${Math.ceil(limitMs / 1000)} s`;
+  const what = [...new Set(words)].join("; ");
   return new LostConnection(`${what}${mustBeWritable && hosts.length > 1 ? " (none is read-write)" : ""}`);
 }
 
@@ -119,7 +109,7 @@ async function connectTo(
 async function greet(client: Client): Promise<Server> {
   await client.connect();
   const { rows } = await client.query<Server>(
-    `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly", pg_is_in_recovery() AS "isStandby",
+    `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
             current_setting('server_encoding') AS encoding`,
   );
   return rows[0]!;

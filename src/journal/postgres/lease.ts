@@ -71,19 +71,12 @@ export interface Taken {
   readonly epoch: string;
   readonly n: number;
   /** When the statement that took it left: the lease has not started before. */
-  readonly askedAt: Moment;
+  readonly askedAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
 /** By two clocks: one stands still while the machine sleeps, the other may be set. What says that more has passed counts. */
-interface Moment {
-  readonly monotonic: number;
-  readonly wall: number;
-}
-
-export function moment(): Moment {
-  return { monotonic: performance.now(), wall: Date.now() };
-}
+export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
 /** The end of a statement that puts the row of an entry somewhere, named `entry`: its record. Its values are the last three. */
 export const withRecord = ({ records }: Tables, first: number): string =>
@@ -102,110 +95,78 @@ export const settledRecord =
 /** For a response that is long on its way, and clocks that run apart. */
 const marginMs = 250;
 
-export class PostgresLease implements Hold {
-  readonly entry: Entry;
-  readonly content: string;
-  readonly #parts: PostgresParts;
-  readonly #taken: Taken;
-  #n: number;
-  #attempts: number;
-  #extendedAt: Moment;
-  #isReleased = false;
+async function overtaken(
+  { session, tables }: PostgresParts,
+  { id, epoch, attempts }: { readonly id: string; readonly epoch: string; readonly attempts: number },
+): Promise<Failure> {
+  const text = `SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`;
+  const rows = await session.read(text, [id]).catch(() => undefined);
+  const isGone = rows?.length === 0 || rows?.[0]?.epoch === epoch;
+  const what = isGone
+    ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
+    : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
+  // Its new holder knows what became of earlier requests; this process does not.
+  return new Failure(attempts > 0 ? "outcome_unknown" : "unreachable", what, {
+    meaning: "Nothing more is sent or recorded for it here.",
+    nextCommand: shell`integ journal show ${id}`,
+    entry: id,
+  });
+}
 
-  constructor(parts: PostgresParts, taken: Taken) {
-    this.#parts = parts;
-    this.#taken = taken;
-    this.entry = taken.entry;
-    this.content = taken.content;
-    this.#n = taken.n;
-    this.#attempts = taken.entry.attempts;
-    this.#extendedAt = taken.askedAt;
-  }
-
-  get quietUntil(): string | undefined {
-    const { quiet, askedAt } = this.#taken;
-    return quiet !== undefined && performance.now() - askedAt.monotonic < quiet.ms ? quiet.until : undefined;
-  }
-
-  isHeld(): boolean {
-    return this.#outlasts(0);
-  }
+export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, askedAt, ...taken }: Taken): Hold {
+  const { session, tables, leaseMs, requestMs, shown } = parts;
+  const { id } = entry;
+  let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, askedAt, false];
 
   /** Whether no one else can have the entry for so long. */
-  #outlasts(ms: number): boolean {
-    const { monotonic, wall } = this.#extendedAt;
-    const passed = Math.max(performance.now() - monotonic, Date.now() - wall);
-    return passed + ms + marginMs < this.#parts.leaseMs;
-  }
-
-  async append(record: NewRecord): Promise<void> {
-    const { session, tables, leaseMs } = this.#parts;
-    const { id, sequence, attempts } = record.entry;
-    const askedAt = moment();
-    const rows = await session.write({
-      text: `WITH ${durably}, entry AS (
-               UPDATE ${tables.entries} AS integ_entries SET ${changed}, lease_until = ${fromNow("$4")}
-               FROM durably, json_populate_record(NULL::${tables.entries}, $5::json) AS excluded
-               WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3 RETURNING integ_entries.id, integ_entries.epoch)
-             ${withRecord(tables, 6)}`,
-      values: [
-        id,
-        this.#taken.epoch,
-        this.#n,
-        leaseMs,
-        JSON.stringify(rowOf(record, [record])),
-        ...recordValues(record),
-      ],
-      settle: settledRecord(tables, record),
-    });
-    if (rows.length === 0) throw await this.#overtaken();
-    this.#extendedAt = askedAt;
-    this.#n = sequence;
-    this.#attempts = attempts;
-  }
-
-  /** Extends the lease if it would not outlast a request. @throws Failure if another has the entry now */
-  async extend(): Promise<void> {
-    const { leaseMs, requestMs, shown } = this.#parts;
-    if (this.#outlasts(requestMs)) return;
-    const askedAt = moment();
-    const rows = await this.#update(durably, `lease_until = ${fromNow("$3")}`, [leaseMs]).catch((error: unknown) => {
-      throw journalFailure(error, shown, "The request was not sent.");
-    });
-    if (rows.length === 0) throw await this.#overtaken();
-    this.#extendedAt = askedAt;
-  }
+  const outlasts = (ms: number): boolean => {
+    const { monotonic, wall } = extendedAt;
+    return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
+  };
 
   /** Changes the row as long as no other epoch has it; harmless to repeat. */
-  #update(how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    const { session, tables } = this.#parts;
+  const update = (how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
-    return session.write({ text, values: [this.entry.id, this.#taken.epoch, ...values] });
-  }
+    return session.write({ text, values: [id, epoch, ...values] });
+  };
 
-  async #overtaken(): Promise<Failure> {
-    const { session, tables } = this.#parts;
-    const { id } = this.entry;
-    const rows = await session
-      .read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id])
-      .catch(() => undefined);
-    const isGone = rows?.length === 0 || rows?.[0]?.epoch === this.#taken.epoch;
-    const what = isGone
-      ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
-      : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
-    // Its new holder knows what became of earlier requests; this process does not.
-    return new Failure(this.#attempts > 0 ? "outcome_unknown" : "unreachable", what, {
-      meaning: "Nothing more is sent or recorded for it here.",
-      nextCommand: shell`integ journal show ${id}`,
-      entry: id,
-    });
-  }
-
-  async release(): Promise<void> {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself, and so does one that stays.
-    const quickly = durably.replace("'on'", "'off'");
-    await this.#update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
-  }
+  return {
+    entry,
+    content,
+    get quietUntil() {
+      return quiet !== undefined && performance.now() - askedAt.monotonic < quiet.ms ? quiet.until : undefined;
+    },
+    isHeld: () => outlasts(0),
+    async append(record) {
+      const now = moment();
+      const rows = await session.write({
+        text: `WITH ${durably}, entry AS (
+                 UPDATE ${tables.entries} AS integ_entries SET ${changed}, lease_until = ${fromNow("$4")}
+                 FROM durably, json_populate_record(NULL::${tables.entries}, $5::json) AS excluded
+                 WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3
+                 RETURNING integ_entries.id, integ_entries.epoch)
+               ${withRecord(tables, 6)}`,
+        values: [id, epoch, n, leaseMs, JSON.stringify(rowOf(record, [record])), ...recordValues(record)],
+        settle: settledRecord(tables, record),
+      });
+      if (rows.length === 0) throw await overtaken(parts, { id, epoch, attempts });
+      [n, attempts, extendedAt] = [record.entry.sequence, record.entry.attempts, now];
+    },
+    async extend() {
+      if (outlasts(requestMs)) return;
+      const now = moment();
+      const rows = await update(durably, `lease_until = ${fromNow("$3")}`, [leaseMs]).catch((error: unknown) => {
+        throw journalFailure(error, shown, "The request was not sent.");
+      });
+      if (rows.length === 0) throw await overtaken(parts, { id, epoch, attempts });
+      extendedAt = now;
+    },
+    async release() {
+      if (isReleased) return;
+      isReleased = true;
+      // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself, and so does one that stays.
+      const quickly = durably.replace("'on'", "'off'");
+      await update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
+    },
+  };
 }

@@ -17,10 +17,10 @@ import {
   fromNow,
   holderIn,
   isHolderGone,
+  leaseOf,
   leaseColumns,
   moment,
   ownHolder,
-  PostgresLease,
   recordValues,
   settledRecord,
   withRecord,
@@ -142,8 +142,7 @@ export class PostgresStore implements Store {
         ],
         settle: settledRecord(tables, record),
       });
-      if (rows.length > 0)
-        return new PostgresLease(this.#parts, { entry, content, epoch: "1", n: entry.sequence, askedAt });
+      if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, askedAt });
     } catch (error) {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
@@ -163,7 +162,7 @@ export class PostgresStore implements Store {
     const holder = holderIn(row);
     const times = holder && ` since ${holder.since}; its lease ends at ${holder.until}`;
     const by = `${describeHolder(holder)}${times ?? ""}`;
-    const busy = new Busy(`Journal entry ${id}`, by, { kind: "outcome_unknown", entry: id });
+    const busy = new Busy(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
     if (!isHolderGone(row)) return busy;
     return (await this.#takeRow(id, { condition: "epoch = $4", epoch: row.epoch })) ?? busy;
   }
@@ -200,7 +199,7 @@ export class PostgresStore implements Store {
     const quietMs = Number(row?.quiet_ms ?? 0);
     const quiet = quietMs > 0 ? { until: String(row?.quiet_until), ms: quietMs } : undefined;
     const [own, n] = [String(row?.epoch), Number(row?.n)];
-    return new PostgresLease(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
+    return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
   }
 
   /** Ends the lease of a holder that was seen. What it has sent may still arrive until that lease would have ended. */

@@ -13,14 +13,6 @@ const schemaVersion = 3;
 /** Any number that no one else is likely to lock: of the making of tables, in each database. */
 const initLock = 4_927_301_658;
 
-export interface Tables {
-  readonly schema: string;
-  readonly meta: string;
-  readonly entries: string;
-  readonly records: string;
-  readonly escrow: string;
-}
-
 /** What every lease of one journal works with. */
 export interface PostgresParts {
   readonly session: Session;
@@ -37,7 +29,7 @@ export interface PostgresParts {
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** The tables by their whole names: no search path decides which they are. */
-export function tablesIn(schema: string): Tables {
+export function tablesIn(schema: string) {
   const named = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
     schema,
@@ -47,6 +39,8 @@ export function tablesIn(schema: string): Tables {
     escrow: named("escrow"),
   };
 }
+
+export type Tables = ReturnType<typeof tablesIn>;
 
 /** `entries` as they are, with the lease of each; `records` as they came, appended to and never changed. */
 function statementsOf({ meta, entries, records, escrow }: Tables): string[] {

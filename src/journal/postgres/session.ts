@@ -43,11 +43,6 @@ export class Session {
     this.#parts = parts;
   }
 
-  /** What is known of the server. */
-  server(): Promise<Server> {
-    return this.#inTurn(async () => (await this.#connection()).server);
-  }
-
   read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     return this.#inTurn(() => this.#repeated((query) => query(text, values)));
   }

@@ -6,9 +6,9 @@ type VerifyParts = Pick<PostgresParts, "session" | "tables" | "shown">;
 
 /** What a failure of the server would cost. */
 export async function serverFindings({ session, tables, shown }: VerifyParts): Promise<Finding[]> {
-  const server = await session.server();
   const [row = {}] = await session.read(
-    `SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
+    `SELECT current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
+            current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commits,
             current_setting('synchronous_standby_names') AS standbys, current_setting('full_page_writes') AS pages,
             (SELECT count(*)::int FROM pg_stat_replication) AS replicas, current_user AS role,
             has_table_privilege($1, 'INSERT') AND has_table_privilege($1, 'UPDATE')
@@ -25,8 +25,8 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
     add("problem", "fsync is off: a crash of the server's machine can lose or damage what was committed; turn it on");
   if (row.pages === "off")
     add("warning", "full_page_writes is off: a crash of the server's machine can damage the tables; turn it on");
-  if (server.isStandby) add("problem", "the server is a standby: it is read-only; connect to the primary");
-  else if (server.isReadOnly)
+  if (row.standby === true) add("problem", "the server is a standby: it is read-only; connect to the primary");
+  else if (row.read_only === true)
     add("problem", "the server is read-only (default_transaction_read_only): no change can be recorded");
   if (row.may_record === false)
     add("warning", `the role ${String(row.role)} may not record changes: it needs INSERT and UPDATE on the tables`);

@@ -87,42 +87,31 @@ describe("a key given by hand", () => {
 describe("the same request, unfinished", () => {
   const second = { profile: "second", profile_id: "prf_2" };
 
-  it.each<[string, Partial<Entry>, Partial<Intent>, said: [begun: string, now: string], way: string]>([
-    [
-      "as another profile",
-      {},
-      second,
-      ['as profile "prod"', 'as profile "second"'],
-      `Recover it with the profile that started it: integ journal recover ${id}`,
-    ],
+  const at = `for the organization ${organization_id}`;
+
+  it.each<[string, Partial<Entry>, Partial<Intent>, begun: string, now: string]>([
+    ["as another profile", {}, second, `as profile "prod" ${at}`, `as profile "second" ${at}`],
     [
       "with an organization that is not named now",
       {},
       { organization_id: null },
-      [`for the organization ${organization_id}`, "without an organization"],
-      "Set or unset INTEG_ORGANIZATION_ID as before",
+      `as profile "prod" ${at}`,
+      'as profile "prod" without an organization',
     ],
     [
       "without the organization that is named now",
       { organization_id: null },
       {},
-      ["without an organization", `for the organization ${organization_id}`],
-      "Set or unset INTEG_ORGANIZATION_ID as before",
+      'as profile "prod" without an organization',
+      `as profile "prod" ${at}`,
     ],
-    [
-      "as another profile, with an organization that is not named now",
-      {},
-      { ...second, organization_id: null },
-      ['as profile "prod"', 'as profile "second"'],
-      `Recover it with the profile that started it: integ journal recover ${id}`,
-    ],
-  ])("%s is another one", (_what, begun, now, said, way) => {
+  ])("%s is another one", (_what, begun, changes, was, now) => {
     const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
-    const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(now), false));
+    const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(changes), false));
     expect(kind).toBe("conflict");
-    expect(message).toBe(`The same request is unfinished ${said[0]}, and is now requested ${said[1]}.`);
+    expect(message).toBe(`The same request is unfinished ${was}, and is now requested ${now}.`);
     expect(details).toEqual({
-      meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
+      meaning: `Nothing was sent. Recover it as it was begun: integ journal recover ${id}; --new creates another one anyway.`,
       nextCommand: show,
       entry: id,
     });

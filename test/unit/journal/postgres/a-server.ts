@@ -139,9 +139,9 @@ export class AServer {
 
   #answer(socket: Socket, asked: Asked): void {
     const { about, greets, answers } = this.#parts;
-    const isGreeting = asked.text.includes("pg_is_in_recovery");
+    const isGreeting = asked.text.includes("server_encoding");
     if (!isGreeting) this.asked.push(asked);
-    const own = { isReadOnly: false, isStandby: false, encoding: "UTF8", ...about };
+    const own = { isReadOnly: false, encoding: "UTF8", ...about };
     const answer = isGreeting ? (greets?.() ?? [own]) : (answers?.(asked) ?? []);
     if (answer === "silence") return;
     if (answer === "cut") socket.destroy();

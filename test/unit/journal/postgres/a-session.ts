@@ -1,6 +1,5 @@
 // A server in memory: what it responds to each statement is handed in, and what it was asked is kept.
 import type { PostgresParts } from "../../../../src/journal/postgres/schema.ts";
-import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
 import { ada } from "../intent.ts";
@@ -23,11 +22,9 @@ export class ASession {
   /** How many transactions were begun, and how many of them came to their end. */
   readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
-  readonly #server: Partial<Server>;
 
-  constructor(responses: Responses = [], server: Partial<Server> = {}) {
+  constructor(responses: Responses = []) {
     this.#responses = responses;
-    this.#server = server;
   }
 
   readonly query: Query = async (text, values = []) => {
@@ -38,7 +35,7 @@ export class ASession {
   };
 
   get session(): Session {
-    const session: Pick<Session, "read" | "write" | "server" | "transaction"> = {
+    const session: Pick<Session, "read" | "write" | "transaction"> = {
       read: (text, values) => this.query(text, values),
       write: ({ text, values, settle }) => {
         this.settled.push(settle);
@@ -50,7 +47,6 @@ export class ASession {
         this.transactions.done += 1;
         return done;
       },
-      server: async () => ({ isReadOnly: false, isStandby: false, encoding: "UTF8", ...this.#server }),
     };
     return session as Session;
   }

@@ -18,13 +18,13 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-const fine: Server = { isReadOnly: false, isStandby: false, encoding: "UTF8" };
+const fine: Server = { isReadOnly: false, encoding: "UTF8" };
 const refused = "no server accepts connections there (connection refused)";
 /** Where nobody listens. */
 const nobody = "127.0.0.1:1";
 
 describe("a server that is connected to", () => {
-  it.each<Server>([fine, { isReadOnly: true, isStandby: true, encoding: "UTF8" }, { ...fine, encoding: "LATIN1" }])(
+  it.each<Server>([fine, { isReadOnly: true, encoding: "UTF8" }, { ...fine, encoding: "LATIN1" }])(
     "says what it is: %j",
     async (about) => {
       let now = 0;
@@ -68,7 +68,7 @@ describe("a server that is connected to", () => {
 });
 
 const primary: Partial<Server> = {};
-const standby: Partial<Server> = { isReadOnly: true, isStandby: true };
+const standby: Partial<Server> = { isReadOnly: true };
 const frozen: Partial<Server> = { isReadOnly: true };
 
 describe("of several servers", () => {

@@ -93,7 +93,7 @@ describe("the tables", () => {
   });
 
   it("need a database in UTF8", () => {
-    const server = { isReadOnly: false, isStandby: false };
+    const server = { isReadOnly: false };
     expect(() => assertUsable({ ...server, encoding: "UTF8" })).not.toThrow();
     expect(() => assertUsable({ ...server, encoding: "LATIN1" })).toThrow(
       "has the encoding LATIN1, and UTF8 is needed",
@@ -109,8 +109,8 @@ describe("a server", () => {
     ["with every commit on its standbys", { commits: "remote_apply", standbys: "a", replicas: 1 }, {}, []],
     ["without fsync", { fsync: "off" }, {}, ["problem: fsync is off"]],
     ["without whole pages", { pages: "off" }, {}, ["warning: full_page_writes is off"]],
-    ["that is a standby", {}, { isStandby: true, isReadOnly: true }, ["problem: the server is a standby"]],
-    ["that is read-only", {}, { isReadOnly: true }, ["problem: the server is read-only"]],
+    ["that is a standby", {}, { standby: true, read_only: true }, ["problem: the server is a standby"]],
+    ["that is read-only", {}, { read_only: true }, ["problem: the server is read-only"]],
     ["that commits before the disk", { commits: "off" }, {}, ["warning: synchronous_commit is off"]],
     ["that commits to its own disk", { commits: "local" }, {}, ["warning: synchronous_commit is local"]],
     [
@@ -127,7 +127,7 @@ describe("a server", () => {
     [
       "with everything wrong",
       { fsync: "off", pages: "off", commits: "off", replicas: 1 },
-      { isReadOnly: true },
+      { read_only: true },
       [
         "problem: fsync is off",
         "warning: full_page_writes is off",
@@ -137,7 +137,7 @@ describe("a server", () => {
       ],
     ],
   ])("%s", async (_what, row, server, expected) => {
-    const found = await serverFindings(partsOf(new ASession([[{ ...safe, ...row }]], server)));
+    const found = await serverFindings(partsOf(new ASession([[{ ...safe, ...row, ...server }]])));
     const said = found.map(({ severity, message }) => `${severity}: ${message}`);
     expect(said).toEqual(expected.map((start) => expect.stringMatching(new RegExp(`^${start}`))));
     expect(new Set(found.map(({ where }) => where)).size).toBeLessThanOrEqual(1);
