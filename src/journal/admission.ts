@@ -106,7 +106,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, i
     "conflict",
     `The same request is unfinished ${said(other)}, and is now requested ${said(intent)}.`,
     {
-      meaning: `Nothing was sent. Recover it as it was begun: integ journal recover ${id}; ${flags.new} creates another one anyway.`,
+      meaning: `Nothing was sent. Recover it as it was started: integ journal recover ${id}; ${flags.new} creates another one anyway.`,
       nextCommand: shell`integ journal show ${id}`,
       entry: id,
     },

@@ -111,7 +111,7 @@ describe("the same request, unfinished", () => {
     expect(kind).toBe("conflict");
     expect(message).toBe(`The same request is unfinished ${was}, and is now requested ${now}.`);
     expect(details).toEqual({
-      meaning: `Nothing was sent. Recover it as it was begun: integ journal recover ${id}; --new creates another one anyway.`,
+      meaning: `Nothing was sent. Recover it as it was started: integ journal recover ${id}; --new creates another one anyway.`,
       nextCommand: show,
       entry: id,
     });
