@@ -1,5 +1,5 @@
 // The tables of docs/design/contract-coverage.md: each sentence of the API document and what holds it, made from sentences.json,
-// the cases and the lists that client.test.ts and command-line.test.ts keep of what they leave out.
+// the cases and the list that client.test.ts keeps of what it leaves out.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContractCase, readCases } from "./case.ts";
@@ -84,7 +84,6 @@ interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;
   readonly unread: number;
-  readonly untyped: number;
 }
 
 function linesOf(file: string): string[] {
@@ -95,24 +94,22 @@ function linesOf(file: string): string[] {
 
 /** @throws Error where a list leaves something out that no case has: it is of another day */
 function coveredCases(): Covered[] {
-  const lists = { unread: linesOf("client-unread.txt"), untyped: linesOf("command-line-untyped.txt") };
-  const left = { unread: lists.unread.length, untyped: lists.untyped.length };
+  const lines = linesOf("client-unread.txt");
+  let left = lines.length;
   const covered = readCases().flatMap(({ file, cases }) =>
     cases.map((one) => {
       const isOfIt = (line: string): boolean => line.startsWith(`§${one.section} ${one.name}, step `);
-      const unread = lists.unread.filter(isOfIt).length;
-      const untyped = lists.untyped.filter(isOfIt).length;
-      left.unread -= unread;
-      left.untyped -= untyped;
+      const unread = lines.filter(isOfIt).length;
+      left -= unread;
       const requests = one.steps.filter((step) => "request" in step || "walk" in step).length;
       if (!sections.some(([section]) => belongsTo(section, one.section)))
         throw new Error(`§${one.section} is unknown.`);
       // The client's answers are single ones: its walks have tests of their own.
       const walks = one.steps.filter((step) => "walk" in step).length;
-      return { ...one, file, requests, unread: unread + walks, untyped };
+      return { ...one, file, requests, unread: unread + walks };
     }),
   );
-  if (left.unread + left.untyped !== 0) throw new Error("A list leaves out a request that is in no case.");
+  if (left !== 0) throw new Error("The list leaves out a request that is in no case.");
   return covered;
 }
 
@@ -125,8 +122,8 @@ function summaryOf(cases: readonly Covered[], [section, about]: (typeof sections
   const rows = sentenceRows().filter((one) => belongsTo(section, one.section));
   const normative = rows.filter(({ why }) => why === undefined).length;
   const requests = own.reduce((sum, one) => sum + one.requests, 0);
-  const part = (leftOut: "unread" | "untyped"): number => requests - own.reduce((sum, one) => sum + one[leftOut], 0);
-  return `| ${section} | ${about} | ${normative} of ${rows.length} | ${own.length} | ${requests} | ${part("unread")} | ${part("untyped")} |`;
+  const read = requests - own.reduce((sum, { unread }) => sum + unread, 0);
+  return `| ${section} | ${about} | ${normative} of ${rows.length} | ${own.length} | ${requests} | ${read} |`;
 }
 
 export function coverageDocument(): string {
@@ -139,14 +136,13 @@ export function coverageDocument(): string {
     "# Which sentence of the API document is checked by which case",
     "",
     "Made from `test/contract/sentences.json` and `test/contract/cases/*.json` by the tests (`npx vitest run test/contract -u` writes it).",
-    `The document has ${rows.length} sentences and clauses, ${normative.length} of them normative. Every case is driven three ways:`,
+    `The document has ${rows.length} sentences and clauses, ${normative.length} of them normative. Every case is driven two ways:`,
     "",
     "- played raw over HTTP against the sandbox, and every answer held against the OpenAPI document that the sandbox publishes: all of them;",
-    "- its answers read by the client (`client.test.ts`); what the client has no words for is listed in `client-unread.txt`;",
-    "- typed at the built program, against a sandbox (`command-line.test.ts`); what nobody can type is listed in `command-line-untyped.txt`.",
+    "- its answers read by the client (`client.test.ts`); what the client has no words for is listed in `client-unread.txt`.",
     "",
-    "| § | about | normative sentences | cases | requests played raw | of them read by the client | driven through the command line |",
-    "|---|---|---|---|---|---|---|",
+    "| § | about | normative sentences | cases | requests played raw | of them read by the client |",
+    "|---|---|---|---|---|---|",
     ...sections.map((section) => summaryOf(cases, section)),
     "",
     "## Sentence by sentence",
