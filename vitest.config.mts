@@ -18,7 +18,6 @@ const longest = [
   "cut-connections",
   "policy-killed",
   "concurrency",
-  "recovery-table",
   "keys-lost-answers",
   "kubernetes-store",
   "completion",
@@ -41,7 +40,6 @@ const longest = [
   "policy-year",
   "hostile-text",
   "canary",
-  "account-model",
   "journal-faults",
   "lists-hostile",
   "postgres-journal",
@@ -97,7 +95,7 @@ const withTools = [
   ...[
     "{team,team-*}",
     "{hosted-ci,policy,secret-stores}-doc",
-    "{stores,stores-*,canary-stores,delivery-faults,keychain,recipes}",
+    "{stores,stores-*,canary-stores,keychain,recipes}",
     "{bench,executable,lists-ahead,network-proxy,package-bytes}",
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];

@@ -1,10 +1,10 @@
 // Recovery in another place: whatever the environment, the flags and the profiles say by then, an entry is finished as it
 // was begun, or the command refuses and says why.
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
-import { shifted } from "./recovery-table-cells.ts";
 
 let service: Service;
 const homes: Home[] = [];
@@ -65,6 +65,12 @@ async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { next_command: string } }).error.next_command
     .split(" ")
     .at(-1)!;
+}
+
+/** The variables of a process whose clock is wrong by so many milliseconds. */
+function shifted(ms: number): Record<string, string> {
+  const script = join(import.meta.dirname, "../support/shifted-clock.cjs");
+  return { NODE_OPTIONS: `--require=${script}`, INTEG_TEST_SHIFT: String(ms) };
 }
 
 describe("one place takes one secret", () => {

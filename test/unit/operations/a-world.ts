@@ -8,7 +8,6 @@ import { type Entry, isSettled, type KeyExchange } from "../../../src/journal/en
 import type { Destination, SingleDestinationPlace } from "../../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../../src/secrets/several.ts";
 import { InMemory, isDelivered, isKept, newMachine, type Outside } from "../../model/in-memory.ts";
-import { isFull } from "../../support/sample.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
 /** The end of a process, at any of its points: one for all, since to note where it was thrown takes longer than a world. */
@@ -306,37 +305,4 @@ export class AWorld {
     const here = this.#here();
     return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.taker(kind);
   }
-}
-
-/**
- * Lives through a scene once for each point at which its process can crash; after each crash everything is recovered, and
- * what is left is looked at. Then some of the same with a second crash, during that recovery.
- * @returns how many crashes there were
- */
-export async function everyCrash(
-  scene: () => { readonly world: AWorld; readonly act: () => Promise<Ended<unknown>> },
-  check: (world: AWorld, at: string) => void,
-): Promise<number> {
-  let crashes = 0;
-  const live = async (first: number, second: number): Promise<"none" | "first" | "both"> => {
-    const { world, act } = scene();
-    world.crashAt = first;
-    if ((await act()).kind !== "crash") return "none";
-    world.crashAt = second;
-    const isSecond = (await world.recover()).kind === "crash";
-    world.crashAt = Number.POSITIVE_INFINITY;
-    // After an overlap, or before a list is believed, recovery is typed again.
-    for (let round = 0; round < 3 && world.unsettled().length > 0; round++) {
-      world.now += 3_600_000;
-      await world.recover();
-    }
-    crashes += 1;
-    check(world, `crash at point ${first}${isSecond ? `, then at ${second}` : ""}`);
-    return isSecond ? "both" : "first";
-  };
-  // After a call nothing outside the process is other than before the next one: a sample has one point for both.
-  const [step, stride] = isFull ? [1, 11] : [2, 42];
-  for (let first = 1; (await live(first, Number.POSITIVE_INFINITY)) !== "none"; first += step)
-    for (let second = 1 + (first % stride); (await live(first, second)) === "both"; second += stride);
-  return crashes;
 }

@@ -4,7 +4,7 @@ import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
-import { Failure, type FailureKind } from "../../../src/errors.ts";
+import { Failure } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
@@ -250,34 +250,6 @@ describe("a secret that is kept on another machine", () => {
     world.place = "here:/state";
     world.kept.set(...kept!);
     expect((await world.recover()).value![0]!.failure?.kind).toBe("undelivered");
-  });
-});
-
-describe("the exit code", () => {
-  const worst: readonly FailureKind[] = [
-    "outcome_unknown",
-    "undelivered",
-    "secret_lost",
-    "pending",
-    "unusable",
-    "auth",
-    "rate_limited",
-    "unreachable",
-    "conflict",
-    "not_found",
-    "failed",
-  ];
-  it.each(worst.slice(1).map((kind, index) => [worst[index]!, kind] as const))(
-    "%s is worse than %s",
-    (first, second) => {
-      const entry = {} as Entry;
-      const results = [second, first].map((kind) => ({ entry, failure: new Failure(kind, kind) }));
-      expect(worstOf([{ entry }, ...results])?.kind).toBe(first);
-    },
-  );
-
-  it("is none where all is settled", () => {
-    expect(worstOf([{ entry: {} as Entry }])).toBeUndefined();
   });
 });
 

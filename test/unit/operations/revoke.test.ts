@@ -5,7 +5,7 @@ import { revoke, type RevocationGrounds } from "../../../src/operations/acts/rev
 import type { FailureKind } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
-import { AWorld, type Ended, everyCrash, type Setting } from "./a-world.ts";
+import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 
 type What = "client" | "key";
@@ -108,20 +108,6 @@ describe("a revocation by name", () => {
     world.now = Date.parse(world.entries[0]!.updated_at) + 1000;
     expect((await revokeOld(world, "client")).kind).toBe("done");
     expect(waits).toBe(1);
-  });
-
-  it.each(["client", "key"] as const)("of a %s, crashed at any point, is finished by recovery", async (what) => {
-    const scene = () => {
-      const world = worldWith(what);
-      return { world, act: () => revokeOld(world, what) };
-    };
-    const crashes = await everyCrash(scene, (world, at) => {
-      const isBegun = world.entries.length > 0;
-      expect(world.unsettled(), at).toEqual([]);
-      const status = [...world.account.clients, ...world.account.keys].find(({ id }) => id === "old")!.status;
-      expect(status, at).toBe(isBegun ? "revoked" : "active");
-    });
-    expect(crashes).toBeGreaterThan(3);
   });
 });
 

@@ -1,9 +1,9 @@
 // A key's creation is sent once: what it leaves behind is looked for on this machine, then in the list.
 import { describe, expect, it } from "vitest";
-import { createAccessKey, keyCreationIntent, keyReceipt, markedName } from "../../../../src/operations/key.ts";
-import { Failure, type FailureKind } from "../../../../src/errors.ts";
-import { dueAt, type EntryState } from "../../../../src/journal/entry.ts";
-import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import { createAccessKey, keyCreationIntent, markedName } from "../../../../src/operations/key.ts";
+import { Failure } from "../../../../src/errors.ts";
+import { dueAt } from "../../../../src/journal/entry.ts";
+import { AWorld, type Ended, type Setting } from "../a-world.ts";
 
 function create(world: AWorld, marked = false): Promise<Ended<unknown>> {
   return world.run((bench) =>
@@ -17,93 +17,7 @@ function worldWithOwn(setting: Setting = {}): AWorld {
   return world;
 }
 
-interface Row {
-  readonly setting?: Setting;
-  readonly ends: FailureKind | "done";
-  readonly state: EntryState;
-  /** Of the first entry, after a recovery by somebody who agrees to all. */
-  readonly recovered: EntryState;
-}
-
-const rows: Record<string, Row> = {
-  made: { ends: "done", state: "done", recovered: "done" },
-  "429, then made": {
-    setting: { fates: { create: [{ refused: 429, retryAfterSeconds: 7 }] } },
-    ends: "done",
-    state: "done",
-    recovered: "done",
-  },
-  "nobody listens, then made": {
-    setting: { fates: { create: ["not sent"] } },
-    ends: "done",
-    state: "done",
-    recovered: "done",
-  },
-  "429 and no time": {
-    setting: { fates: { create: [{ refused: 429 }] }, retryForMs: 0 },
-    ends: "rate_limited",
-    state: "open",
-    recovered: "done",
-  },
-  "403": { setting: { fates: { create: [{ refused: 403 }] } }, ends: "auth", state: "refused", recovered: "refused" },
-  "nothing made, nobody knows": {
-    setting: { fates: { create: ["lost before"] } },
-    ends: "outcome_unknown",
-    state: "unknown",
-    recovered: "refused",
-  },
-  "made, nobody knows": {
-    setting: { fates: { create: ["lost after"] } },
-    ends: "outcome_unknown",
-    state: "unknown",
-    recovered: "replaced",
-  },
-  "429, then lost": {
-    setting: { fates: { create: [{ refused: 429 }, "lost after"] } },
-    ends: "outcome_unknown",
-    state: "unknown",
-    recovered: "replaced",
-  },
-  "a secret in a cut answer": {
-    setting: { fates: { create: ["cut"] } },
-    ends: "undelivered",
-    state: "undelivered",
-    recovered: "undelivered",
-  },
-  "no secret in the answer": {
-    setting: { fates: { create: ["silent"] } },
-    ends: "secret_lost",
-    state: "secret_lost",
-    recovered: "replaced",
-  },
-  "no copy: delivered all the same": { setting: { failing: ["keep"] }, ends: "done", state: "done", recovered: "done" },
-  "no delivery: kept": {
-    setting: { failing: ["deliver"] },
-    ends: "undelivered",
-    state: "undelivered",
-    recovered: "undelivered",
-  },
-  "no copy is destroyed: done, and said": {
-    setting: { failing: ["destroy"] },
-    ends: "done",
-    state: "done",
-    recovered: "done",
-  },
-};
-
 describe("a creation", () => {
-  it.each(Object.entries(rows))("%s", async (_name, { setting, ends, state, recovered }) => {
-    const world = worldWithOwn(setting);
-    expect((await create(world)).kind).toBe(ends);
-    expect(world.entries[0]!.state).toBe(state);
-    await world.recover();
-    expect(world.entries[0]!.state).toBe(recovered);
-    expect(world.broken).toEqual([]);
-    const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
-    expect(live).toHaveLength(recovered === "refused" ? 0 : 1);
-    for (const { secret } of live) expect(world.isSafe(secret)).toBe(true);
-  });
-
   it("after 429 is the same entry, recovered or typed again, and not before its time", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = worldWithOwn({ fates: { create: [early] } });
@@ -243,32 +157,6 @@ describe("recovery of a key that may have been made", () => {
   });
 });
 
-describe("a crash at any point, and another in its recovery", () => {
-  const cases: readonly (readonly [DestinationKind, Setting])[] = [
-    ["file", {}],
-    ["profile", {}],
-    ["command", {}],
-    ["stdout", {}],
-    ["file", { fates: { create: ["lost after"] } }],
-    ["file", { fates: { create: ["cut"] } }],
-  ];
-  it.each(cases)("to a %s, %j: nothing doubled, nothing lost", async (destination, setting) => {
-    const scene = () => {
-      const world = worldWithOwn({ ...setting, destination });
-      return { world, act: () => create(world, true) };
-    };
-    const crashes = await everyCrash(scene, (world, at) => {
-      expect(world.broken, at).toEqual([]);
-      const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
-      expect(live.length, at).toBeLessThanOrEqual(1);
-      for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
-      for (const { state } of world.entries)
-        expect(["done", "replaced", "refused", "undelivered"], at).toContain(state);
-    });
-    expect(crashes).toBeGreaterThan(20);
-  });
-});
-
 describe("the intent", () => {
   it("is the same for the same key: scopes as a set, an expiry as it was asked for, the mark left out", async () => {
     await new AWorld().run(async (bench) => {
@@ -288,20 +176,6 @@ describe("the intent", () => {
   it("a mark fits within 255 characters or is refused; astral characters count once", () => {
     expect(markedName("🔑".repeat(250), "-1234")).toHaveLength(505);
     expect(() => markedName("x".repeat(251), "-1234")).toThrow(Failure);
-  });
-});
-
-describe("a receipt", () => {
-  it.each([
-    [
-      "flat, as it came",
-      '{"id":"a","secret":"s","n":12345678901234567890}',
-      '{"id":"a","secret":"s","n":12345678901234567890}',
-    ],
-    ["without an id", '{"secret":"s"}', '{"id":"a","secret":"s"}'],
-    ["wrapped", '{"key":{"id":"a","secret":"s"}}', '{"id":"a","secret":"s"}'],
-  ])("%s", (_name, text, shown) => {
-    expect(keyReceipt({ text, key: { id: "a" }, secret: "s" })).toBe(shown);
   });
 });
 

@@ -7,7 +7,7 @@ import type { AccessKeyRequest } from "../../../../src/api/access-keys.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
 import type { Fate } from "../an-account.ts";
-import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import { AWorld, type Ended, type Setting } from "../a-world.ts";
 
 function worldWithKeys(setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
@@ -92,22 +92,6 @@ describe("in place", () => {
     expect(world.account.requests.filter((one) => one.startsWith("rotate"))).toHaveLength(1);
     expect((await rotateInPlace(world)).kind).toBe("outcome_unknown");
   });
-
-  it.each(["file", "profile", "stdout"] as const)(
-    "crashed at any point, to a %s, the key's secret is there at the end",
-    async (destination) => {
-      const scene = () => {
-        const world = worldWithKeys({ destination });
-        return { world, act: () => rotateInPlace(world, destination === "profile") };
-      };
-      const crashes = await everyCrash(scene, (world, at) => {
-        const { secret } = world.account.keys[1]!;
-        if (secret.endsWith("+")) expect(world.isSafe(secret), at).toBe(true);
-        for (const { state } of world.entries) expect(["done", "undelivered"], at).toContain(state);
-      });
-      expect(crashes).toBeGreaterThan(20);
-    },
-  );
 });
 
 interface How {
@@ -214,32 +198,6 @@ describe("by replacement", () => {
     expect(world.entry("access_key.rotate")!.state).toBe(state);
     expect(world.broken).toEqual([]);
   });
-
-  const cases: readonly (readonly [DestinationKind, How, Setting])[] = [
-    ["file", {}, {}],
-    ["stdout", {}, {}],
-    ["profile", { updateProfile: true }, {}],
-    ["file", { overlapMs: 3_600_000 }, {}],
-    ["file", {}, { fates: { create: ["lost after"], revoke: ["lost after"] } }],
-  ];
-  it.each(cases)(
-    "crashed at any point, to a %s, %j, %j: one works at every moment",
-    async (destination, how, setting) => {
-      const scene = () => {
-        const world = worldWithKeys({ ...setting, destination });
-        return { world, act: () => replaceKey(world, how) };
-      };
-      const crashes = await everyCrash(scene, (world, at) => {
-        expect(world.broken, at).toEqual([]);
-        const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
-        for (const { id, secret } of live) if (id !== "ak_old") expect(world.isSafe(secret), at).toBe(true);
-        const root = world.entry("access_key.rotate");
-        expect(live.length, at).toBe(root === undefined || ["done", "refused"].includes(root.state) ? 1 : 2);
-        if (root) expect(["done", "refused", "undelivered"], at).toContain(root.state);
-      });
-      expect(crashes).toBeGreaterThan(20);
-    },
-  );
 });
 
 it("an overlap is over, and the list cannot be had: the old key stays until it is known that the new one works", async () => {

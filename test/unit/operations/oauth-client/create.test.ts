@@ -2,11 +2,8 @@
 // step fails or the process ends.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
-import type { FailureKind } from "../../../../src/errors.ts";
-import type { EntryState } from "../../../../src/journal/entry.ts";
 import type { Destination, RecordOf } from "../../../../src/secrets/destination.ts";
-import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
-import type { Fate } from "../an-account.ts";
+import { AWorld, type Ended } from "../a-world.ts";
 
 const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
@@ -25,69 +22,7 @@ function create(
   });
 }
 
-interface Row {
-  readonly fates: Fate[];
-  readonly setting?: Setting;
-  readonly gets?: Fate[];
-  readonly ends: FailureKind | "delivered" | "delivered_before";
-  readonly state: EntryState;
-  readonly live: number;
-}
-
-const rows: Record<string, Row> = {
-  "active with its secret": { fates: [], ends: "delivered", state: "done", live: 1 },
-  "active without its secret": { fates: ["silent"], ends: "secret_lost", state: "secret_lost", live: 1 },
-  "an answer lost, then a receipt": { fates: ["lost after"], ends: "secret_lost", state: "secret_lost", live: 1 },
-  "a request lost, then the same again": { fates: ["lost before"], ends: "delivered", state: "done", live: 1 },
-  "cut with a secret that can be read": { fates: ["cut"], ends: "undelivered", state: "undelivered", live: 1 },
-  "pending, then active": { fates: ["pending"], ends: "pending", state: "pending", live: 0 },
-  disabled: { fates: ["disabled"], ends: "unusable", state: "unusable", live: 0 },
-  revoked: { fates: ["revoked"], ends: "unusable", state: "unusable", live: 0 },
-  "refused by 403": { fates: [{ refused: 403 }], ends: "auth", state: "refused", live: 0 },
-  "refused by 409": { fates: [{ refused: 409 }], ends: "conflict", state: "refused", live: 0 },
-  "key reuse": {
-    fates: [{ refused: 409, code: "idempotency_key_reuse" }],
-    ends: "conflict",
-    state: "refused",
-    live: 0,
-  },
-  "429, then made": { fates: [{ refused: 429, retryAfterSeconds: 2 }], ends: "delivered", state: "done", live: 1 },
-  "429 beyond --retry-for": {
-    fates: [{ refused: 429, retryAfterSeconds: 90 }],
-    ends: "rate_limited",
-    state: "open",
-    live: 0,
-  },
-  "nobody listens, then made": { fates: ["not sent"], ends: "delivered", state: "done", live: 1 },
-  // What a first attempt left unknown, no refusal of a second one settles.
-  "lost, then 403": { fates: ["lost after", { refused: 403 }], ends: "outcome_unknown", state: "unknown", live: 1 },
-  "lost, then 429 beyond --retry-for": {
-    fates: ["lost before", { refused: 429, retryAfterSeconds: 90 }],
-    ends: "outcome_unknown",
-    state: "unknown",
-    live: 0,
-  },
-  "lost, and no time for another": {
-    fates: ["lost after"],
-    setting: { retryForMs: 0 },
-    ends: "outcome_unknown",
-    state: "unknown",
-    live: 1,
-  },
-};
-
 describe("the decision table", () => {
-  it.each(Object.entries(rows))("%s", async (_name, { fates, setting, ends, state, live }) => {
-    const world = new AWorld({ ...setting, fates: { create: fates } });
-    const { kind, value } = await create(world);
-    expect(kind === "done" ? value : kind).toBe(ends);
-    expect(world.entry("oauth_client.create")!.state).toBe(state);
-    expect(world.account.live("client")).toHaveLength(live);
-    expect(new Set(world.account.clients.map(({ key }) => key)).size).toBeLessThanOrEqual(1);
-    expect(world.broken).toEqual([]);
-    if (state === "done") expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
-  });
-
   it("a pending client that becomes active is replayed under its key and delivered", async () => {
     const world = new AWorld({ fates: { create: ["pending"] } });
     expect((await create(world)).kind).toBe("pending");
@@ -268,43 +203,6 @@ describe("wherever a step fails", () => {
     expect(world.entries.map((entry) => entry.state)).toEqual(["replaced", "done"]);
   });
 });
-
-describe("a crash at any point, and another in its recovery", () => {
-  const kinds: readonly DestinationKind[] = ["file", "profile", "command", "stdout", "store", "three"];
-  const fates: Record<string, Fate[]> = {
-    "no fault": [],
-    "an answer lost": ["lost after"],
-    "a secret in a cut answer": ["cut"],
-  };
-  it.each(kinds.flatMap((kind) => Object.keys(fates).map((name) => [kind, name] as const)))(
-    "to a %s, %s: nothing doubled, nothing lost, nothing delivered revoked",
-    async (destination, name) => {
-      const scene = () => {
-        const world = new AWorld({ destination, fates: { create: fates[name]! } });
-        return { world, act: () => create(world) };
-      };
-      const crashes = await everyCrash(scene, (world, at) => {
-        expect(world.broken, at).toEqual([]);
-        const live = world.account.live("client");
-        expect(live.length, at).toBeLessThanOrEqual(1);
-        for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
-        for (const entry of world.entries)
-          expect(["done", "replaced", "undelivered", "refused"], at).toContain(entry.state);
-        expectDelivered(world, { destination, at });
-      });
-      expect(crashes).toBeGreaterThan(20);
-    },
-  );
-});
-
-/** What several destinations and a store promise: each has the secret once, and all have it where the entry is done. */
-function expectDelivered(world: AWorld, { destination, at }: { destination: DestinationKind; at: string }): void {
-  expect(new Set(world.stored).size, at).toBe(world.stored.length);
-  if (destination === "store" || destination === "three")
-    expect(world.entries.filter(({ state }) => state === "undelivered").length, at).toBe(0);
-  if (destination !== "three") return;
-  for (const { state } of world.entries) if (state === "done") expect(world.haveAll(), at).toBe(true);
-}
 
 describe("a secret that one of several destinations has, and of which no copy is kept", () => {
   async function partlyDelivered(): Promise<AWorld> {

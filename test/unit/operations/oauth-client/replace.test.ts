@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Made } from "../../../../src/operations/creation.ts";
-import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
 /** A creation whose secret is lost, and its replacement in the same process. */
@@ -135,31 +135,4 @@ describe("a client whose secret is lost, and that was revoked meanwhile", () => 
       }
     },
   );
-});
-
-describe("a crash at any point, and another in its recovery", () => {
-  const kinds: readonly DestinationKind[] = ["file", "profile", "stdout"];
-  it.each(
-    kinds.flatMap(
-      (kind) =>
-        [
-          [kind, []],
-          [kind, ["lost after"]],
-        ] as const,
-    ),
-  )("to a %s, %j", async (destination, fates) => {
-    const scene = () => {
-      const world = new AWorld({ ...lostThen(...fates), destination });
-      return { world, act: () => replace(world) };
-    };
-    const crashes = await everyCrash(scene, (world, at) => {
-      expect(world.broken, at).toEqual([]);
-      const live = world.account.live("client");
-      expect(live.length, at).toBeLessThanOrEqual(1);
-      for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
-      for (const { state } of world.entries)
-        expect(["done", "replaced", "refused", "undelivered"], at).toContain(state);
-    });
-    expect(crashes).toBeGreaterThan(20);
-  });
 });

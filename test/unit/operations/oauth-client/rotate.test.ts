@@ -5,7 +5,7 @@ import type { Rotated } from "../../../../src/operations/rotation.ts";
 import type { Account, Workbench } from "../../../../src/operations/workbench.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../../src/journal/entry.ts";
-import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import { AWorld, type Ended, type Setting } from "../a-world.ts";
 
 interface How {
   readonly id?: string;
@@ -286,41 +286,6 @@ describe("a rotation", () => {
     const { kind, failure } = await rotate(world, { overlapMs: 0 });
     expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining("--overlap was 3600s, and is 0s now")]);
     expect(world.account.clients).toHaveLength(2);
-  });
-});
-
-describe("a crash at any point, and another in its recovery", () => {
-  const cases: readonly (readonly [DestinationKind, How, Setting])[] = [
-    ["file", {}, {}],
-    ["profile", {}, {}],
-    ["stdout", {}, {}],
-    ["store", {}, {}],
-    ["three", {}, {}],
-    ["three", { overlapMs: 60_000 }, {}],
-    ["three", { agrees: true }, { fates: { create: ["lost after"] } }],
-    ["file", { overlapMs: 3_600_000 }, {}],
-    ["file", { overlapMs: 60_000 }, {}],
-    ["file", { agrees: true }, { fates: { create: ["silent"] } }],
-    ["command", { agrees: true }, { fates: { create: ["lost after"], revoke: ["lost after"] } }],
-    ["file", {}, { fates: { create: ["cut"] } }],
-  ];
-  it.each(cases)("to a %s, %j, %j: one works at every moment, one at the end", async (destination, how, setting) => {
-    const scene = () => {
-      const world = worldWithOld({ ...setting, destination });
-      return { world, act: () => rotate(world, how) };
-    };
-    const crashes = await everyCrash(scene, (world, at) => {
-      expect(world.broken, at).toEqual([]);
-      const live = world.account.live("client");
-      const root = world.entry("oauth_client.rotate");
-      if (root === undefined) return expect(live.length, at).toBe(1);
-      for (const { id, secret } of live) if (id !== "oc_old") expect(world.isSafe(secret), at).toBe(true);
-      expect(live.length, at).toBe(root.state === "done" || root.state === "refused" ? 1 : 2);
-      expect(["done", "refused", "undelivered"], at).toContain(root.state);
-      expect(new Set(world.stored).size, at).toBe(world.stored.length);
-      if (destination === "three" && root.state === "done") expect(world.haveAll(), at).toBe(true);
-    });
-    expect(crashes).toBeGreaterThan(20);
   });
 });
 
