@@ -8,7 +8,7 @@ import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { openSealed } from "../../support/sodium.ts";
-import { canary, client, delivery } from "./a-secret.ts";
+import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
@@ -129,25 +129,6 @@ describe.skipIf(isMissing("libsodium")).each([
   });
 });
 
-it("says until when GitHub limits the requests", async () => {
-  const here = at();
-  const destination = await prepared(here, to);
-  github.plan(write, limitedFor(3600));
-  const failure = await destination.deliver(client, delivery).catch((error: unknown) => error);
-  expect(failure).toMatchObject({ details: { hint: expect.stringMatching(/^Wait until \S+Z, then run/) } });
-  expect(github.log.filter((line) => write.test(line))).toHaveLength(1);
-});
-
-it.each(["8640000000001", "99999999999999999999"])(
-  "names no time for a wait of %s seconds, which has no date",
-  async (wait) => {
-    const here = at();
-    const destination = await prepared(here, to);
-    github.plan(write, { status: 429, headers: { "retry-after": wait } });
-    expect(await endOf(() => deliver(here, destination))).toMatch(/^undelivered: .*limits the rate/);
-  },
-);
-
 describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
@@ -173,23 +154,6 @@ describe("a lost response", () => {
     const response = await fetch(path, { headers: { authorization: `Bearer ${github.token}` } });
     return ((await response.json()) as { key_id: string }).key_id;
   };
-
-  it.each([
-    ["new", false],
-    ["one that is there", true],
-  ])("is settled by the time of change: %s", async (_what, isThere) => {
-    for (const fault of ["lost after", "lost before", { status: 502 }] as const) {
-      github.forgetSecrets();
-      const finish = await begun(isThere);
-      const before = github.changes("CLIENT_SECRET");
-      github.plan(write, fault);
-      expect(await finish()).toBe("delivered");
-      // It was asked before it was sent again, and sent again only if it had not been done.
-      const again = fault === "lost after" ? [] : [put, metadata];
-      expect(asked()).toEqual([put, metadata, ...again, metadata]);
-      expect([github.secret("CLIENT_SECRET"), github.changes("CLIENT_SECRET")]).toEqual([canary, before + 1]);
-    }
-  });
 
   it("is not settled while no one says: the secret is kept", async () => {
     const finish = await begun(true);
@@ -234,98 +198,6 @@ it("a secret that another makes between the look and the write is not taken for 
     ["hidden", undefined],
   ]);
   expect(github.log.filter((line) => line.startsWith("PUT "))).toEqual([]);
-});
-
-describe("before anything is sent to the API", () => {
-  const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
-
-  it.each([
-    "github:",
-    "github:my-org",
-    "github:my-org/my-repo",
-    "github:my-org/my-repo#",
-    "github:my-repo#A",
-    "github:a/b/c#A",
-    "github:my-org/my-repo#1A",
-    "github:my-org/my-repo#GITHUB_A",
-    "github:my-org/my-repo#A-B",
-    "github:my-org/..#A",
-    "github:my-org/my-repo@#A",
-    "github:my-org/my-repo@a\nb#A",
-    "github:my org/my-repo#A",
-  ])("%j is no address", async (address) => {
-    expect(await end(at(), address)).toContain("it is not github:<owner>/<repo>[@<environment>]#<NAME>");
-    expect(github.log).toEqual([]);
-  });
-
-  it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
-    ["no token", { GH_ENTERPRISE_TOKEN: undefined }, "auth"],
-    ["an empty token", { GH_ENTERPRISE_TOKEN: "" }, "auth"],
-    ["a token with a newline", { GH_ENTERPRISE_TOKEN: "a\n" }, "usage"],
-    ["a host that is none", { GH_HOST: "https://github.example.com" }, "usage"],
-    ["an API that is none", { GITHUB_API_URL: "github.example.com" }, "usage"],
-    ["an API without TLS", { GITHUB_API_URL: "http://github.example.com" }, "usage"],
-  ])("%s", async (_what, env, kind) => {
-    expect((await end(at(env))).split(":")[0]).toBe(kind);
-    expect(github.log).toEqual([]);
-  });
-
-  it.each<[string, () => void, string, string]>([
-    ["a repository that is not there", () => {}, "github:my-org/other#A", "usage"],
-    ["an environment that is not there", () => {}, "github:my-org/my-repo@staging#A", "usage"],
-    ["an archived repository", () => (github.repository.archived = true), to, "usage"],
-    ["a repository that may only be read", () => (github.repository.push = false), to, "auth"],
-    [
-      "a repository that has moved",
-      () => github.plan(/my-repo$/, { status: 301, headers: { location: "/x" } }),
-      to,
-      "usage",
-    ],
-    [
-      "a key that is none",
-      () => github.plan(/public-key$/, { status: 200, body: { key_id: "1", key: "AAAA" } }),
-      to,
-      "unreachable",
-    ],
-    ["a rate limit", () => github.plan(/./, limitedFor(3600)), to, "rate_limited"],
-  ])("%s", async (_what, arrange, address, kind) => {
-    arrange();
-    expect((await end(at(), address)).split(":")[0]).toBe(kind);
-    expect(github.log.filter((line) => write.test(line))).toEqual([]);
-  });
-
-  it.each([
-    ["a token that is none", "nothing", "GitHub does not accept the token"],
-    ["a token that sees no secrets", "blind", "permission denied"],
-  ])("%s", async (_what, token, words) => {
-    const here = at({ GH_ENTERPRISE_TOKEN: token === "blind" ? github.blindToken : token });
-    expect(await end(here)).toMatch(new RegExp(`^auth: .*${words}`));
-  });
-});
-
-it("goes to the host that is named, else to the API that a workflow is told, else to github.com", async () => {
-  const seen: string[] = [];
-  const http = () =>
-    Promise.resolve({ exchange: ({ baseUrl }: { baseUrl: string }) => (seen.push(baseUrl), stop()), close() {} });
-  const stop = () => Promise.resolve({ kind: "broken", sent: false, reason: "refused", detail: "no" } as const);
-  for (const env of [
-    { GITHUB_API_URL: undefined },
-    { GITHUB_API_URL: "https://api.example.com/" },
-    { GITHUB_API_URL: "https://api.example.com", GH_HOST: "GitHub.com" },
-    { GITHUB_API_URL: undefined, GH_HOST: "github.example.com" },
-    { GITHUB_API_URL: undefined, GH_HOST: "mine.ghe.com" },
-  ]) {
-    const { tools } = at({ GH_TOKEN: "ghp_token", ...env });
-    await endOf(() => prepared({ tools: { ...tools, http }, record: undefined }, to));
-  }
-  expect([...new Set(seen)]).toEqual([
-    "https://api.github.com",
-    "https://api.example.com",
-    "https://github.example.com/api/v3",
-    "https://api.mine.ghe.com",
-  ]);
-  const used = at({ GH_ENTERPRISE_TOKEN: undefined, GITHUB_ENTERPRISE_TOKEN: github.token });
-  expect(await endOf(() => prepared(used, to))).toBe("delivered");
 });
 
 describe.skipIf(isMissing("libsodium"))("a response that is cut after any of its bytes", () => {

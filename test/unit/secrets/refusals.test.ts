@@ -108,14 +108,6 @@ describe("a command that is not stored", () => {
 describe("a command", () => {
   const check = (command: string, more: object = {}, env: object = { PATH: process.env.PATH }): Promise<unknown> =>
     failureOf(() => commandDestination({ command, ...more }, { env: env as never, onStderr: () => {} }).check());
-  it("that is empty, or whose check is, is refused", async () => {
-    const empty = (flag: string) => ({ kind: "usage", message: `${flag} is empty.`, details: {} });
-    for (const command of ["", " \n"]) {
-      expect(await check(command)).toEqual(empty("--secret-command"));
-      expect(await check("true", { check: { command, by: "exit" } })).toEqual(empty("--secret-check-command"));
-    }
-  });
-
   onLinux("without a shell is refused", async () => {
     const { value, calls } = await onDisk(
       () => check("true"),
@@ -193,23 +185,6 @@ describe("a profile", () => {
     await addProfile(stores, { ...prod, ...settings });
     return stores;
   };
-
-  it.each([
-    ["env", "it is the environment's", "Name another destination for the secret."],
-    ["sandbox", "its credentials are its own", "Name another destination for the secret."],
-    ["sandbox-eu", "its credentials are its own", "Name another destination for the secret."],
-    ["none", "it does not exist", undefined],
-  ])("%s takes none", async (name, why, hint) => {
-    const failure = await failureOf(async () => (await profileDestinationOf(name)).check());
-    expect(failure).toMatchObject({ kind: "usage", message: `${refusal} ${name}: ${why}.` });
-    expect([failure.details.hint, failure.details.nextCommand]).toEqual([
-      hint,
-      hint === undefined ? "integ profiles list" : undefined,
-    ]);
-    async function profileDestinationOf(of: string): Promise<ReturnType<typeof profileDestination>> {
-      return profileDestination({ name: of }, { ...known, stores: await profilesAt(temporaryFolder()) });
-    }
-  });
 
   it("that cannot take what comes is undelivered", async () => {
     const stores = await made();

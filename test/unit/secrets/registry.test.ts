@@ -76,13 +76,6 @@ describe("the secret options", () => {
     expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
   });
 
-  it("say what to type where --force has no file to replace", async () => {
-    const { tools } = await house();
-    const { message, details } = await failureOf(() => destinationFor({ to: [], force: true }, tools));
-    expect(message).toContain("none is given that can have something");
-    expect(details.hint).toBe("Add --secret-file <path> or another destination, or leave --force out.");
-  });
-
   it("name standard output where there are none", async () => {
     expect((await destinationFor({ to: [] }, (await house()).tools)).isStdout).toBe(true);
     expect((await destinationFor({ to: [file] }, (await house()).tools)).isStdout).toBe(false);

@@ -161,24 +161,6 @@ describe("before anything is sent to the API", () => {
     new RegExp(`^${kind}: [^]*${typeof words === "string" ? words : words.source}`);
   const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
 
-  it.each([
-    "vault:",
-    "vault:secret",
-    "vault:secret/a",
-    "vault:secret/a#",
-    "vault:#f",
-    "vault:/secret/a#f",
-    "vault:secret//a#f",
-    "vault:secret/../sys#f",
-    "vault:secret/a/#f",
-    "vault:secret/./a#f",
-    "vault:a#f",
-    "vault:secret/a\n#f",
-  ])("%j is no address", async (address) => {
-    expect(await end(at(), address)).toMatch(no("it is not vault:<mount>/<path>#<field>"));
-    expect(vault.log).toEqual([]);
-  });
-
   it.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
     ["no server", { VAULT_ADDR: undefined }, no("needs VAULT_ADDR")],
     ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
@@ -333,26 +315,6 @@ it.each(["constructor", "__proto__", "toString"])("the field %s is one like anot
   const here = at();
   await deliver(here, await prepared(here, `vault:${path}#${field}`));
   expect(Object.entries(vault.current(path) ?? {})).toEqual([[field, canary]]);
-});
-
-it("reads the token in its order: the variable, the file that is named, the file of a login", async () => {
-  const home = mkdtempSync(join(tmpdir(), "integ-vault-"));
-  const [first, second, third] = [0, 1, 2].map(() => vault.token(...all));
-  writeFileSync(join(home, ".vault-token"), `${third}\n`);
-  writeFileSync(join(home, "named"), `${second}\n`);
-  const base = { VAULT_ADDR: vault.origin, HOME: home };
-  const used: unknown[] = [];
-  for (const env of [
-    { ...base, VAULT_TOKEN: first, VAULT_TOKEN_FILE: join(home, "named") },
-    { ...base, VAULT_TOKEN_FILE: join(home, "named") },
-    base,
-  ]) {
-    vault.calm();
-    await prepared(desk(env), to);
-    used.push(...new Set(vault.requests.map(({ headers }) => headers["x-vault-token"])));
-  }
-  expect(used).toEqual([first, second, third]);
-  rmSync(home, { recursive: true });
 });
 
 it.skipIf(isMissing("openssl"))(
