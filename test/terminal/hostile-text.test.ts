@@ -1,11 +1,7 @@
-// Text of the service in a headless terminal: every field, every format, every error. It may be read; it may not act.
-import * as fc from "fast-check";
-import { anyCharacter } from "../support/any-text.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { Failure, type FailureDetails, type Problem } from "../../src/errors.ts";
 import { renderBug, renderFailure } from "../../src/output/failure.ts";
-import type { Output } from "../../src/output/output.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import type { Column, Format } from "../../src/output/formats/format.ts";
 import { stage } from "../unit/output/streams.ts";
@@ -80,22 +76,6 @@ describe.each(formats)("%s", (format) => {
     if (format === "ndjson") for (const line of lines) expect(line).toMatch(/^{.*}$/);
   });
 
-  it("shows a list of fields whose names are hostile too", async () => {
-    const { output, stdout, stderr } = stage({
-      tty: true,
-      format,
-      columns: 100,
-      fields: ["a\u001b[2J", "b\u202e"],
-    });
-    const writer = output.list({ columns, singular: "row", plural: "rows" });
-    for (const text of corpus.slice(0, 100))
-      await writer.page(pageOf([JSON.stringify({ "a\u001b[2J": text, "b\u202e": text })]));
-    await writer.end({ nextPageToken: null, hasMore: false });
-    await sleep(5);
-    await onlyText(stdout.text, 200);
-    await onlyText(stderr.text, 1);
-  });
-
   it("shows a resource", async () => {
     let written = "";
     const texts = everyThird(formats.indexOf(format));
@@ -107,15 +87,6 @@ describe.each(formats)("%s", (format) => {
       written += stdout.text + stderr.text;
     }
     await onlyText(written, texts.length * 10);
-  });
-});
-
-describe("a table on a pipe", () => {
-  it("is as safe to look at later", async () => {
-    const { output, stdout } = stage({ format: "table" });
-    const writer = output.list({ columns, singular: "row", plural: "rows" });
-    await writer.page(pageOf(corpus.map(rowOf)));
-    await onlyText(stdout.text, corpus.length * 4);
   });
 });
 
@@ -169,71 +140,5 @@ describe("what is said beside the result", () => {
       expect(lines).toEqual(["Warning: in between"]);
     };
     await Promise.all(everyThird(0).map(spin));
-  });
-
-  it("asks questions", async () => {
-    const keys: Record<string, string> = {
-      confirm: "n",
-      choice: "\r",
-      long: "\r",
-      several: "\u001b[A \r",
-      text: "x\r",
-    };
-    const ask = (output: Output, kind: string, text: string): Promise<unknown> => {
-      if (kind === "confirm") return output.confirm(text);
-      if (kind === "text") return output.ask(text);
-      const known = [
-        { value: text, hint: text },
-        { value: "b", hint: text },
-      ];
-      const choices = kind === "long" ? [...known, ..."cdefghijklm".split("").map((value) => ({ value }))] : known;
-      const other = { label: "another", question: text };
-      if (kind === "several")
-        return output.pickSome(text, { choices, chosen: ["b"], flag: "--x", other, split: (words) => [words] });
-      return output.pick(text, { choices, flag: "--x", other });
-    };
-    for (const text of corpus.filter((candidate, index) => index % (isFull ? 9 : 18) === 0 && candidate !== "")) {
-      for (const kind of Object.keys(keys)) {
-        const { output, stdin, stderr } = stage({ tty: true, columns: 100, env: { NO_COLOR: "" } });
-        const answer = ask(output, kind, text);
-        // A key typed before a confirmation is shown is no answer to it.
-        do await sleep(4);
-        while (stderr.text === "");
-        stdin.write(keys[kind]);
-        const expected: Record<string, unknown> = { confirm: false, several: [text, "b"], text: "x" };
-        expect(await answer).toEqual(kind in expected ? expected[kind] : text);
-        await sleep(4);
-        const screen = await shown(stderr.text, { columns: 100, mayStyle: true });
-        looked += 1;
-        effects += screen.effects.length;
-        expect(screen.effects).toEqual([]);
-        expect(screen.lines.join("\n")).not.toMatch(/owned\u0007|\u001b/);
-      }
-    }
-  });
-});
-
-describe("any text at all", () => {
-  it("is only text", async () => {
-    const hostile = fc.string({
-      unit: fc.oneof(
-        fc.constantFrom(..."\u001b\u009b\u009d\u0090[]();?0123456789mHJhlPq\\\u0007\r\n\b".split("")),
-        fc.string({ unit: anyCharacter, minLength: 1, maxLength: 1 }),
-      ),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(hostile, { minLength: 1, maxLength: 4 }),
-        fc.constantFrom(...formats),
-        async (texts, format) => {
-          const { output, stdout } = stage({ tty: true, format, columns: 100 });
-          const writer = output.list({ columns, singular: "row", plural: "rows" });
-          await writer.page(pageOf(texts.map(rowOf)));
-          await writer.end({ nextPageToken: null, hasMore: false });
-          await onlyText(stdout.text, texts.length * 6);
-        },
-      ),
-      { numRuns: isFull ? 5000 : 80 },
-    );
   });
 });

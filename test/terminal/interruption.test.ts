@@ -85,46 +85,6 @@ async function opensOne(): Promise<boolean> {
 }
 
 describe("Ctrl-C at a terminal", () => {
-  it("once: the answer is waited for, and its secret delivered", async () => {
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const session = at(createWords("--secret-file", "a.secret"));
-    await held.arrived;
-    session.press(ctrlC);
-    await session.until("the wait", () => again.test(session.shown()));
-    held.letGo();
-    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 0 });
-    expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
-    expect(await opensOne()).toBe(true);
-  });
-
-  it("twice: the program leaves at once with 7, the journal says unknown, and one command brings it home", async () => {
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const session = at(createWords("--secret-file", "a.secret"));
-    await held.arrived;
-    session.press(ctrlC);
-    await session.until("the wait", () => again.test(session.shown()));
-    session.press(ctrlC);
-    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 7 });
-    held.letGo();
-    expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
-    expect(session.shown()).toContain(`integ journal recover ${entries()[0]!.id}`);
-    const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
-    expect(recovered.code, recovered.stderr).toBe(0);
-    expect((await account.live()).length).toBe(1);
-    expect(await opensOne()).toBe(true);
-  });
-
-  it("between attempts, refused as too early: 130, nothing was made, the key is kept", async () => {
-    await service.fault("POST /v1/oauth_clients status=429 retry-after=90 times=1");
-    const session = at(createWords("--secret-file", "a.secret", "--retry-for", "5m"));
-    await session.until("the countdown", () => /Trying again/.test(session.shown()));
-    session.press(ctrlC);
-    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
-    // Nothing was made, and the request is due when the service said.
-    expect(entries()).toMatchObject([{ state: "open" }]);
-    expect(await account.live()).toEqual([]);
-  });
-
   it("while the person's own command takes the secret, which the same Ctrl-C ends: kept, exit 12", async () => {
     const session = at(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
     await session.until("the command", () => existsSync(home.path("begun")));
