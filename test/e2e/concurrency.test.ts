@@ -78,31 +78,6 @@ async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
 }
 
 describe("creations at once", () => {
-  it("eight of the same request are eight clients under eight keys", async () => {
-    const at = home();
-    const files = Array.from({ length: 8 }, (_, index) => `secret-${index}`);
-    const ends = await Promise.all(files.map((file) => at.integ(words("entity:read", file))));
-    expect(ends.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(files.map(() => 0));
-    const entries = journalOf(at);
-    expect(new Set(entries.map(({ idempotency_key: key }) => key)).size).toBe(8);
-    expect(new Set((await account.live()).map(({ idempotency_key: key }) => key)).size).toBe(8);
-    expect(await doubleDrivers(at)).toEqual([]);
-    await expectWhole(at, files);
-  });
-
-  it("two of the same request each name the same one to revoke", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients latency=3s");
-    const ends = await Promise.all(["one", "two"].map((file) => at.integ(words("entity:read", file))));
-    const named = ends.map(({ stderr }) => /at the same moment: .* If you need only one: integ (.*)/.exec(stderr)?.[1]);
-    expect(named[0]).toMatch(/^(oauth-clients revoke oac_|journal show )/);
-    // Who ended first may not have seen the other's client yet.
-    const revoke = named.find((next) => next?.startsWith("oauth-clients revoke"));
-    expect(revoke).toBeDefined();
-    await at.integ([...revoke!.split(" "), "--yes"]);
-    expect(await account.live()).toHaveLength(1);
-  });
-
   // Between a secret on disk and its name a living process has a moment in which it looks like one that is gone.
   it.runIf(isTraced)("one that is at its delivery is left alone by the same command elsewhere", async () => {
     const at = home();
@@ -214,19 +189,6 @@ describe("recoveries at once", () => {
     expect(again.stderr).toContain("--new");
     expect(journalOf(at).filter(({ replaces }) => replaces === null)).toHaveLength(2);
     await expectWhole(at, ["b", "c"]);
-  }, 120_000);
-
-  it("two rotations of one client at once leave one old client revoked and every new secret in its place", async () => {
-    const at = home();
-    const old = await account.make(["entity:read"]);
-    // Longer than a start may take: one that begins after the other's end rotates the successor, as it is told to.
-    await service.fault("POST /v1/oauth_clients latency=3s");
-    const rotate = ["oauth-clients", "rotate", old.id, "--yes", "--accept-unproven"];
-    const ends = await Promise.all(["a", "b"].map((file) => at.integ([...rotate, "--secret-file", file])));
-    const delivered = ["a", "b"].filter((_, index) => ends[index]!.code === 0);
-    expect(delivered.length, ends.map(({ stderr }) => stderr).join("\n")).toBeGreaterThanOrEqual(1);
-    await expectWhole(at, delivered);
-    expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
   }, 120_000);
 });
 

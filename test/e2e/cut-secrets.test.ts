@@ -89,56 +89,6 @@ describe("a secret that came in a cut answer", () => {
     },
   );
 
-  it("goes to standard output whole, and is not lost where nothing but the journal remembers that", async () => {
-    expect((await create("--retry-for", "0")).code).toBe(12);
-    const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--json"]);
-    expect(claimed.code).toBe(0);
-    const { client_secret, client_id } = JSON.parse(claimed.stdout);
-    expect((await integHere(home, ["journal", "recover"])).code).toBe(0);
-    expect((await account.live())[0]!.client_id).toBe(client_id);
-    await expectOwned(client_secret);
-  });
-
-  it("is named by a recovery that comes first, even where its place is gone", async () => {
-    expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
-    const { id } = entryOf();
-    // A place that is mistyped ends the recovery before anything is asked of the service.
-    expect((await integHere(home, ["journal", "recover", id, "--secret-file", "no/such/folder"])).code).toBe(2);
-    expect(entryOf()).toMatchObject({ state: "undelivered", resource_id: null });
-    expect((await integHere(home, ["journal", "recover", id])).code).toBe(12);
-    expect(entryOf().resource_id).toBe((await account.live())[0]!.id);
-    expect(
-      (await integHere(home, ["journal", "claim", id, "--secret-file", "s", "--secret-format", "json"])).code,
-    ).toBe(0);
-    const { client_id, client_secret } = JSON.parse(readFileSync(home.path("s"), "utf8"));
-    expect(client_id).toBe((await account.live())[0]!.client_id);
-    await expectOwned(client_secret);
-  });
-
-  it("is good for nothing where its client was revoked meanwhile", async () => {
-    expect((await create("--retry-for", "0")).code).toBe(12);
-    const [live] = await account.live();
-    await service.control("POST", `/oauth_clients/${live!.id}`, { status: "revoked", cleanup: "confirmed" });
-    expect((await integHere(home, ["journal", "recover"])).code).toBe(13);
-    expect(entryOf()).toMatchObject({ state: "unusable", resource_id: live!.id });
-    expect(kept()).toEqual([]);
-  });
-
-  it("of a rotation is claimed, and the rotation goes on to its end", async () => {
-    const old = await account.make(["entity:read"]);
-    await service.fault(`POST /v1/oauth_clients cut=${whole - 1} times=1`);
-    const words = ["oauth-clients", "rotate", old.id, "--secret-file", "s", "--retry-for", "0", "--yes"];
-    expect((await home.integ(words)).code).toBe(12);
-    expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
-    const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--secret-file", "s"]);
-    expect(claimed.code).toBe(0);
-    const recovered = await integHere(home, ["journal", "recover", "--accept-unproven"]);
-    expect(`${recovered.code} ${recovered.stderr}`).toMatch(/^0 /);
-    expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
-    expect(entryOf("oauth_client.rotate").state).toBe("done");
-    await expectOwned(readFileSync(home.path("s"), "utf8").trimEnd());
-  });
-
   it("becomes no profile's credential while nobody knows its client id", async () => {
     const text = '{"object":"oauth_client","client_secret":"cs_whole","client_id":"ci';
     const head = `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length + 9}\r\n\r\n`;

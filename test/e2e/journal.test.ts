@@ -1,19 +1,7 @@
-// The journal from the command line: a kept secret, an entry given up, old ones pruned, and journals that are broken.
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home, shellProgram, type Ended } from "../support/program.ts";
+import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -159,31 +147,6 @@ describe("a secret that could not be delivered", () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ object: "oauth_client", client_secret: expect.stringMatching(/^sbx_/) });
   });
-
-  it("a claim to a broken place changes nothing", async () => {
-    const at = home();
-    await create(at, "--secret-command", "false");
-    const [entry] = await entries(at);
-    expect((await at.integ(["journal", "claim", entry!.id, "--secret-file", "nowhere/x"])).code).toBe(2);
-    const refused = await at.integ(["journal", "claim", entry!.id, "--secret-command", "exit 1"]);
-    expect(refused.code).toBe(12);
-    expect(refused.stderr).toContain("The secret is still kept on this machine");
-    expect(refused.stderr).toContain(`Next: integ journal claim ${entry!.id}\n`);
-    expect((await at.integ(["journal", "claim", entry!.id, "--force"])).code).toBe(2);
-    expect((await at.integ(["journal", "claim", entry!.id, "--json"])).stdout).toContain("sbx_");
-  });
-
-  it.each([
-    ["closed", "exec >&-; "],
-    ["the null device", "exec >/dev/null; "],
-  ])("standard output that is %s is noticed before the request", async (_what, redirect) => {
-    const at = home();
-    const before = await clientCount();
-    const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`;
-    const { status } = spawnSync("bash", ["-c", `${redirect}${shellProgram} ${words}`], { env: at.env });
-    expect(status).toBe(2);
-    expect(await clientCount()).toBe(before);
-  });
 });
 
 describe("a state folder and a secret's file that were restored from a copy", () => {
@@ -264,23 +227,6 @@ describe("forget and prune", () => {
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
-  it("an entry whose profile is gone names what is left to type", async () => {
-    const at = home();
-    const own = { INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_REGION: "", INTEG_ORGANIZATION_ID: "" };
-    const { base_url, api_key } = service.us;
-    const words = ["profiles", "add", "prod", "--region", "us", "--base-url", base_url, "--api-key-stdin"];
-    expect((await at.integ(words, { input: api_key, env: own })).code).toBe(0);
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await create(at, "-p", "prod", "--retry-for", "0", "--secret-file", "s");
-    await integHere(at, ["profiles", "remove", "prod", "--yes"], { env: own });
-    const { code, stderr } = await at.integ(["journal", "recover"], { env: own });
-    expect(code).toBe(7);
-    expect(stderr).toContain('The profile "prod", which requested it, no longer exists.');
-    const next = /^ {2}Next: integ (.+)$/m.exec(stderr)?.[1] ?? "";
-    const forgotten = await at.integ([...next.split(" "), "--yes"], { env: own });
-    expect([forgotten.code, forgotten.stderr.includes("An OAuth client may exist")]).toEqual([0, true]);
-  });
-
   it("prune removes settled entries only, and none of a client that may be live", async () => {
     const at = home();
     const pruned = async (...more: string[]): Promise<Ended> =>
@@ -297,16 +243,6 @@ describe("forget and prune", () => {
     expect(forgotten.stderr).toContain(id);
     expect(await entries(at)).toMatchObject([{ state: "unknown" }]);
     expect((await at.integ(["journal", "prune", "--older-than", "never"])).code).toBe(2);
-  });
-
-  it("prune forgets a client that integ revoked", async () => {
-    const at = home();
-    await create(at, "--secret-file", "a");
-    const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
-    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
-    const { stdout } = await at.integ(["journal", "prune", "--older-than", "0s", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({ removed: 2, kept_live: 0 });
-    expect(await entries(at)).toEqual([]);
   });
 
   it("list shows the entries of the profile that -p names", async () => {
@@ -338,16 +274,6 @@ describe("a state folder that is deleted while a secret is delivered", () => {
 });
 
 describe("a journal that is not as it should be: nothing sent, nothing overwritten", () => {
-  it("a folder where the journal should be", async () => {
-    const at = home();
-    mkdirSync(at.path("state", "journal.ndjson"), { recursive: true, mode: 0o700 });
-    const before = await clientCount();
-    const { code, stderr } = await create(at, "--secret-file", "s");
-    expect(code).toBe(2);
-    expect(stderr).toContain("journal.ndjson");
-    expect(await clientCount()).toBe(before);
-  });
-
   it("a state folder that cannot be made, where Node's own call never returns", async () => {
     const at = home({ INTEG_STATE_DIR: "/proc/nope/state" });
     const before = await clientCount();
@@ -410,18 +336,6 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect((await third.integ(["journal", "verify"])).stdout).not.toContain("untrusted");
   });
 
-  it("an address of something else: no folder of its name, and no word of its password", async () => {
-    const at = home({ INTEG_JOURNAL: "mysql://me:canary@db.example/journal" });
-    const before = await clientCount();
-    const { code, stderr } = await create(at, "--secret-file", "s");
-    expect(code).toBe(2);
-    expect(stderr).toContain("cannot be used: it does not begin with postgresql://");
-    expect(stderr).not.toContain("canary");
-    expect(existsSync(at.path("mysql:"))).toBe(false);
-    expect((await at.integ(["journal", "list"])).code).toBe(2);
-    expect(await clientCount()).toBe(before);
-  });
-
   it("an empty file is what a crash before the first record leaves: begun anew, and said so", async () => {
     const at = home();
     mkdirSync(at.path("state"), { mode: 0o700 });
@@ -474,54 +388,6 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     for (const id of entry!.request_ids) expect(stdout).toContain(id);
   });
 
-  it("an old record appended again reopens nothing, and verify tells it", async () => {
-    const at = home();
-    await create(at, "--secret-file", "s");
-    appendFileSync(at.path("state", "journal.ndjson"), `${journalText(at).split("\n")[1]}\n`);
-    expect(await entries(at)).toMatchObject([{ state: "done" }]);
-    const verified = await at.integ(["journal", "verify"]);
-    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("edited, removed, repeated or moved")]);
-  });
-
-  it("a newer format is neither read nor changed", async () => {
-    const at = home();
-    await create(at, "--secret-file", "a");
-    const lines = journalText(at).trimEnd().split("\n").map(asNewerFormat);
-    writeFileSync(at.path("state", "journal.ndjson"), `${lines.join("\n")}\n`);
-    const before = journalText(at);
-    const listed = await at.integ(["journal", "list", "--all"]);
-    expect([listed.code, listed.stderr]).toEqual([2, expect.stringContaining("written by a newer integ (format 99)")]);
-    const clientsBefore = await clientCount();
-    const { code, stderr } = await create(at, "--secret-file", "b");
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/newer/);
-    expect(await clientCount()).toBe(clientsBefore);
-    expect(journalText(at)).toBe(before);
-  });
-
-  it("a torn end opens by itself, is set aside, and the next record stands on a fresh line", async () => {
-    const at = home();
-    await create(at, "--secret-file", "a");
-    appendFileSync(at.path("state", "journal.ndjson"), '{"torn":');
-    expect(await entries(at)).toHaveLength(1);
-    expect((await create(at, "--new", "--secret-file", "b")).code).toBe(0);
-    expect(await entries(at)).toHaveLength(2);
-    expect(readdirSync(at.path("state")).some((name) => name.includes("torn"))).toBe(true);
-  });
-
-  it("damage in the middle is reported with its place, exit 10, and sound entries are kept", async () => {
-    const at = home();
-    await create(at, "--secret-file", "a");
-    await create(at, "--new", "--secret-file", "b");
-    const text = journalText(at);
-    const second = text.indexOf("\n", text.indexOf("\n") + 1) + 40;
-    writeFileSync(at.path("state", "journal.ndjson"), `${text.slice(0, second)}#${text.slice(second + 1)}`);
-    const verified = await at.integ(["journal", "verify", "--json"]);
-    expect(verified.code).toBe(10);
-    expect(verified.stdout).toMatch(/line|offset/);
-    expect((await entries(at)).length).toBeGreaterThan(0);
-  });
-
   it("another path by INTEG_JOURNAL; its folder is made", async () => {
     const at = home();
     const path = at.path("elsewhere", "deep", "journal.ndjson");
@@ -540,46 +406,3 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
   });
 });
-
-describe("recovery refuses what is not the entry's own account", () => {
-  it("a profile that points at another origin now", async () => {
-    const at = new Home();
-    homes.push(at);
-    const add = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
-    await at.integ(add, { input: service.us.api_key });
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await create(at, "--retry-for", "0");
-    await integHere(at, ["profiles", "edit", "p", "--base-url", service.eu.base_url, "--api-key-stdin"], {
-      input: service.eu.api_key,
-    });
-    const { code, stderr } = await at.integ(["journal", "recover"]);
-    expect(code).toBe(7);
-    expect(stderr).toContain(service.us.base_url);
-    expect(await entries(at)).toMatchObject([{ state: "unknown" }]);
-  });
-
-  it("a new key of the same service account changes nothing", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients drop=before times=1");
-    await create(at, "--retry-for", "0", "--secret-file", "a");
-    const { code } = await at.integ(["journal", "recover"], { env: { INTEG_API_KEY: service.us.second_api_key } });
-    expect(code).toBe(0);
-  });
-});
-
-describe("no secret and no credential in the journal", () => {
-  it("whatever happened", async () => {
-    const at = home();
-    const { stdout } = await create(at, "--json");
-    await create(at, "--secret-command", "false", "--new");
-    const secret = (JSON.parse(stdout) as { client_secret: string }).client_secret;
-    for (const word of [secret, service.us.api_key, Buffer.from(`apikey:${service.us.api_key}`).toString("base64")])
-      expect(journalText(at)).not.toContain(word);
-  });
-});
-
-/** A record as a later version would write it: another version, a checksum that fits. */
-function asNewerFormat(line: string): string {
-  const covered = line.slice(line.indexOf('"v":')).replace(/^"v":[0-9]+/, '"v":99');
-  return `{"sum":"${createHash("sha256").update(covered).digest("hex").slice(0, 16)}",${covered}`;
-}

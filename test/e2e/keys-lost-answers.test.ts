@@ -84,50 +84,6 @@ describe.each(lost)("%s", (_name, fault, made) => {
   });
 });
 
-describe("what may be sent again is", () => {
-  it.each([
-    ["429 with a time", "status=429 retry-after=1 times=2", 3],
-    ["429 without one", "status=429 times=1", 2],
-  ])("%s", async (_name, fault, posts) => {
-    const { at, name, ended } = await loseAnswer(fault);
-    expect(ended.code, ended.stderr).toBe(0);
-    expect(await desk.sent("POST", creation)).toBe(posts);
-    expect(await desk.live(name)).toHaveLength(1);
-    expect(await unsettled(at)).toEqual([]);
-  });
-
-  it("a 429 that outlasts --retry-for is exit 6, and the entry is resumed once it is due", async () => {
-    const { at, ended } = await loseAnswer("status=429 retry-after=600");
-    expect(ended.code).toBe(6);
-    expect(ended.stderr).toContain("Wait 600 s, as the service asks, then run the command again");
-    const [entry] = await entries(at);
-    expect(entry).toMatchObject({ state: "open", due_at: expect.any(String) });
-    await desk.service.calm();
-    const early = await at.integ(["journal", "recover"]);
-    expect([early.code, early.stderr]).toEqual([6, expect.stringContaining("Nothing was sent now")]);
-    expect(await unsettled(at)).toHaveLength(1);
-  });
-
-  it("an address where nobody listens: exit 11, nothing left open", async () => {
-    const at = desk.withToken({ INTEG_BASE_URL: "http://127.0.0.1:9" });
-    const ended = await at.integ(["keys", "create", "--name", "n", "--retry-for", "1s"]);
-    expect(ended.code).toBe(11);
-    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
-  });
-
-  it.each([
-    ["403", "status=403", 3],
-    ["404", "status=404", 4],
-    ["409", "status=409", 5],
-    ["400", "status=400", 1],
-  ])("a plain no (%s) is the end: nothing was made", async (_name, fault, code) => {
-    const { at, name, ended } = await loseAnswer(`${fault} effect=none times=1`);
-    expect(ended.code).toBe(code);
-    expect(await desk.live(name)).toEqual([]);
-    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
-  });
-});
-
 describe("an unknown creation", () => {
   it("is not asked for a second time by typing the command again; --new makes another all the same", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
@@ -165,37 +121,6 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("with two keys that fit revokes neither, and lists both", async () => {
-    const { at, name } = await loseAnswer("drop=after times=1");
-    const { id } = await desk.makeKey({ name });
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
-    expect(recovered.code).toBe(7);
-    expect(recovered.stderr).toContain("2 keys match");
-    expect(recovered.stderr).toContain(id);
-    expect(await desk.live(name)).toHaveLength(2);
-    expect(await desk.sent("DELETE", /./)).toBe(0);
-  });
-
-  it("whose key was used revokes nothing: somebody has its secret", async () => {
-    const { at, name } = await loseAnswer("drop=after times=1");
-    const [orphan] = await desk.live(name);
-    await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
-    expect(recovered.code).toBe(7);
-    expect(recovered.stderr).toContain("has been used");
-    expect((await desk.key(orphan!.id)).status).toBe("active");
-  });
-
-  it("whose key was used after it was found is not revoked either", async () => {
-    const { at, name } = await loseAnswer("drop=after times=1");
-    expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
-    const [orphan] = await desk.live(name);
-    await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
-    expect(recovered.code).toBe(9);
-    expect((await desk.key(orphan!.id)).status).toBe("active");
-  });
-
   it("that made nothing is settled as refused only after the list had time to show it", async () => {
     const { at, name } = await loseAnswer("drop=before times=1");
     const early = await integHere(at, ["journal", "recover", "--wait", "0s"]);
@@ -207,35 +132,6 @@ describe("an unknown creation", () => {
     expect(await entries(at)).toMatchObject([{ state: "refused" }]);
     expect(await desk.sent("POST", creation)).toBe(1);
     expect(await desk.live(name)).toEqual([]);
-  });
-
-  it("stays unknown while the list cannot be read", async () => {
-    const { at } = await loseAnswer("drop=after times=1");
-    await desk.service.fault("GET /api/v1/access-keys status=403");
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
-    expect(await unsettled(at)).toMatchObject([{ state: "unknown" }]);
-  });
-
-  it("an orphan whose revocation breaks off is revoked by the next recovery, and one key is left", async () => {
-    const { at, name } = await loseAnswer("drop=after times=1");
-    await desk.service.fault("DELETE /api/v1/access-keys/* drop=after times=1");
-    const first = await integHere(at, ["journal", "recover", "--yes", "--retry-for", "0"]);
-    expect([7, 9]).toContain(first.code);
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
-    expect(await desk.live(name)).toHaveLength(1);
-    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
-  });
-
-  it("whose replacement is lost as well is settled the same way", async () => {
-    const { at, name } = await loseAnswer("drop=after times=2");
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
-    expect(await desk.live(name)).toHaveLength(1);
-    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
-    expect(recovered.code, recovered.stderr).toBe(0);
-    expect(await desk.live(name)).toHaveLength(1);
-    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
-    expect((await entries(at)).map(({ state }) => state)).toEqual(["done", "replaced", "replaced"]);
   });
 });
 

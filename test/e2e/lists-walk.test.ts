@@ -1,5 +1,5 @@
 // The walk from the command line against pages that a test decides: which rows come out, what is asked for, and when.
-import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Home, type RunOptions } from "../support/program.ts";
@@ -37,16 +37,6 @@ describe("--all", () => {
     expect(new Set(server.asked.map(({ limit }) => limit))).toEqual(new Set([500]));
   });
 
-  it.each(["ndjson", "json"])("keeps rows as the API wrote them: %s", async (format) => {
-    const rows = [
-      `{"z":12345678901234567890.10,"id":"ent_1","a":1e400,"__proto__":{"x":1},"nested":{"b":[1,2,{"c":null}],"a":"\\u00e9\\/"}}`,
-      `{"id":"ent_2","text":"a\\nb","big":-0.0,"z":9007199254740993}`,
-    ];
-    const { list } = await start(() => envelope(rows, null));
-    const { stdout } = await list(["--all", "-o", format]);
-    expect(stdout).toBe(format === "ndjson" ? `${rows.join("\n")}\n` : `${envelope(rows, null)}\n`);
-  });
-
   it.each([
     ["a page that has the last rows of the page before", [["a", "b", "c"], ["b", "c", "d"], ["e"]], "1 page has rows"],
     [
@@ -74,21 +64,6 @@ describe("--all", () => {
     expect([idsOf(unique.stdout), unique.stderr]).toEqual([[...new Set<string>(pages.flat())], ""]);
   });
 
-  it("ends where a token comes a second time, after the rows that were good", async () => {
-    const { server, list } = await start(({ token }) =>
-      envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),
-    );
-    const { code, stdout, stderr } = await list(["--all", "--ndjson"]);
-    expect(code).toBe(11);
-    expect(stderr).toContain("repeated a page token");
-    expect(idsOf(stdout)).toEqual(ids(0, 4));
-    expect(server.asked.length).toBeLessThanOrEqual(5);
-    // The token leads back: whoever went on with it would get rows for a second time.
-    expect(stderr).toContain("cannot continue from there");
-    expect(stderr).toContain("Start again;");
-    expect(stderr).not.toContain("--page-token");
-  });
-
   it("leaves no place to go on from where a token came a second time: --resume would write rows twice", async () => {
     const { server, home, list } = await start(({ token }) =>
       envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),
@@ -103,79 +78,7 @@ describe("--all", () => {
     expect([again.code, server.asked.length]).toEqual([2, asked]);
     expect(again.stderr).toContain("--force");
   });
-
-  const last = JSON.stringify("token-9");
-  it.each([
-    ["more, and no token", `"next_page_token":null,"has_more":true`],
-    ["more, and an empty token", `"next_page_token":"","has_more":true`],
-    ["no more, and a token", `"next_page_token":${last},"has_more":false`],
-    ["no next_page_token", `"has_more":false`],
-    ["no has_more", `"next_page_token":null`],
-    ["a number for a token", `"next_page_token":7,"has_more":true`],
-    ["has_more in words", `"next_page_token":null,"has_more":"false"`],
-    ["has_more twice", `"next_page_token":null,"has_more":false,"has_more":false`],
-  ])("ends with an error, after the good rows, at a page with %s", async (_, rest) => {
-    const { list } = await start(({ token }) =>
-      token === undefined ? envelope([entity(0)], "token-1") : `{"object":"list","data":[${entity(1)}],${rest}}`,
-    );
-    const json = await list(["--all", "--json"]);
-    expect(json.code).toBe(11);
-    expect(() => JSON.parse(json.stdout)).toThrow();
-    expect(JSON.parse(json.stderr.trim().split("\n").at(-1)!).error.next_command).toContain("--page-token token-1");
-    const ndjson = await list(["--all", "--ndjson"]);
-    expect([ndjson.code, idsOf(ndjson.stdout)]).toEqual([11, ["ent_0"]]);
-  });
 });
-
-it.each([
-  ["last", (page: string) => page],
-  ["first", (page: string) => page.replace(',"has_more":false', "").replace("{", '{"has_more":false,')],
-])(
-  "a page that is the last by has_more, %s in it, and has a token: refused, and the token is not sent",
-  async (_, order) => {
-    const page = envelope([entity(0)], "token-1").replace('"has_more":true', '"has_more":false');
-    const { server, list } = await start(() => order(page));
-    const { code, stdout } = await list(["--all", "--ndjson"]);
-    expect([code, stdout, server.asked.length]).toEqual([11, "", 1]);
-  },
-);
-
-describe("--max", () => {
-  const whole = pagesOfLimit(30);
-
-  it.each([1, 4, 5, 9, 10, 11, 29, 30])("%i rows, exactly, with a token that goes on exactly there", async (max) => {
-    const { server, list } = await start(whole);
-    const { stdout } = await list(["--max", String(max), "--limit", "5", "--json"]);
-    const page = JSON.parse(stdout) as { data: { id: string }[]; next_page_token: string | null; has_more: boolean };
-    expect(page.data.map(({ id }) => id)).toEqual(ids(0, max));
-    expect([page.has_more, page.next_page_token]).toEqual(max < 30 ? [true, `at-${max}`] : [false, null]);
-    expect(server.asked.every(({ limit }) => limit! >= 1 && limit! <= 5)).toBe(true);
-  });
-
-  it("more than there are: all there are", async () => {
-    const { list } = await start(whole);
-    expect(idsOf((await list(["--max", "31", "--ndjson"])).stdout)).toEqual(ids(0, 30));
-  });
-
-  it("a service that gives more than it was asked for is told of, and nothing of its page is printed", async () => {
-    const { list } = await start(({ token }) => envelope([entity(0), entity(1), entity(2)], token ? null : "token-1"));
-    const { code, stdout, stderr } = await list(["--max", "2", "--ndjson"]);
-    expect([code, stdout]).toEqual([11, ""]);
-    expect(stderr).toContain("more than were requested");
-  });
-});
-
-/** A list of so many rows that honours `limit`; its tokens say where they go on. */
-function pagesOfLimit(rows: number): Parameters<typeof startListServer>[0] {
-  return ({ token, limit = 25 }) => {
-    const from = token === undefined ? 0 : Number(token.slice("at-".length));
-    const to = Math.min(rows, from + limit);
-    return envelope(
-      Array.from({ length: to - from }, (_, i) => entity(from + i)),
-      to < rows ? `at-${to}` : null,
-    );
-  };
-}
 
 describe("readers", () => {
   /** Rows of half a megabyte a page: more than pipes and sockets swallow. */
@@ -254,24 +157,6 @@ describe("--out", () => {
     expect(idsOf(readFileSync(home.path("there"), "utf8"))).toEqual(ids(0, 2));
   });
 
-  it("never replaces what integ keeps, by whatever name, and not even with --force", async () => {
-    const { server, home, list } = await start(pagesOf([2]));
-    const own = ["config/profiles.json", "config/credentials/p", "state/journal.ndjson", "state/sandbox.json"];
-    own.push("state/undelivered/1");
-    for (const folder of ["config/credentials", "state/undelivered"]) mkdirSync(home.path(folder), { recursive: true });
-    for (const name of own) writeFileSync(home.path(name), "kept");
-    writeFileSync(home.path("config/profiles.json"), '{"version":1,"profiles":{}}');
-    symlinkSync(home.path("state"), home.path("by-link"));
-    linkSync(home.path("state/journal.ndjson"), home.path("by-name.ndjson"));
-    for (const name of [...own, "by-link/journal.ndjson", "by-name.ndjson"]) {
-      const before = readFileSync(home.path(name), "utf8");
-      const { code, stderr } = await list(["--all", "--ndjson", "--out", name, "--force"]);
-      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("integ keeps its own files")]);
-      expect(readFileSync(home.path(name), "utf8")).toBe(before);
-    }
-    expect(server.asked).toEqual([]);
-  });
-
   it("a finished export leaves nothing beside it, and --resume says that there is nothing to resume", async () => {
     const { server, home, list } = await start(pagesOf([2, 1]));
     const first = await list(["--all", "--out", "rows.csv"]);
@@ -284,20 +169,6 @@ describe("--out", () => {
     expect(readFileSync(home.path("rows.csv"), "utf8")).toBe(before);
     expect((await list(["--all", "--out", "rows.txt"])).code).toBe(2);
     expect((await list(["--all", "--out", "rows.txt"], { env: { INTEG_OUTPUT: "yaml" } })).code).toBe(0);
-  });
-
-  it("a list without rows is an empty file, an empty document, a header", async () => {
-    const { home, list } = await start(pagesOf([0, 0]));
-    const given: Record<string, string> = {};
-    for (const format of ["ndjson", "json", "csv"]) {
-      expect((await list(["--all", "-o", format, "--out", format])).code).toBe(0);
-      given[format] = readFileSync(home.path(format), "utf8");
-    }
-    expect(given).toEqual({
-      ndjson: "",
-      json: `${envelope([], null)}\n`,
-      csv: "id,type,status,display_name,email,created_at,updated_at\r\n",
-    });
   });
 
   it("--resume goes on where a page failed; another filter, profile or contract version is refused", async () => {

@@ -124,16 +124,6 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     expect([code, proxy.asked.length], stderr).toEqual([0, tunnels]);
   });
 
-  it("is never between this machine and itself", async () => {
-    const env = {
-      HTTPS_PROXY: "http://127.0.0.1:9",
-      HTTP_PROXY: "http://127.0.0.1:9",
-      http_proxy: "http://127.0.0.1:9",
-    };
-    expect((await at.integ([...list, "-p", "sandbox"], { env })).code).toBe(0);
-    expect((await at.integ(list, { env: { ...service.env, ...env } })).code).toBe(0);
-  });
-
   it("gets its own user and password, and nobody else does", async () => {
     const [user, password] = ["proxy-user", "pa:ss/w@rd"];
     const address = `http://${user}:${encodeURIComponent(password)}@127.0.0.1`;
@@ -158,42 +148,6 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     const stderr = await nothingSent(through());
     expect(stderr).toContain("407");
     expect(stderr).toContain("HTTPS_PROXY=http://<user>:<password>@");
-  });
-
-  it.each([
-    [502, "502"],
-    [403, "403"],
-    ["close", "HTTPS_PROXY"],
-    ["hang", "within 5 s"],
-  ] as const)("that answers %s: nothing was sent", async (behaviour, words) => {
-    proxy.behaviour = behaviour;
-    expect(await nothingSent(through())).toContain(words);
-  });
-
-  it.each([
-    ["at which nobody listens", () => "http://127.0.0.1:9", /proxy .*ECONNREFUSED[\s\S]*HTTPS_PROXY/],
-    ["whose name is none", () => "http://proxy.invalid:3128", /proxy[\s\S]*HTTPS_PROXY/],
-  ])("%s: nothing was sent", async (_what, address, words) => {
-    expect(await nothingSent(through({ HTTPS_PROXY: address() }))).toMatch(words);
-  });
-
-  it.each(["not an address", "localhost:3128", "ftp://proxy.example", "socks5://127.0.0.1:9"])(
-    "HTTPS_PROXY=%s is a usage error",
-    async (address) => {
-      const { code, stderr } = await at.integ(create(), { env: through({ HTTPS_PROXY: address }) });
-      expect([code, stderr]).toEqual([2, expect.stringContaining("HTTPS_PROXY")]);
-    },
-  );
-
-  it("that breaks the tunnel when the answer comes leaves the outcome unknown", async () => {
-    proxy.behaviour = "cut";
-    const before = await clients();
-    const { code, stderr } = await at.integ(create(), { env: through() });
-    expect(code, stderr).toBe(7);
-    expect(await clients()).toBe(before + 1);
-    proxy.behaviour = "tunnel";
-    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"], { env: through() });
-    expect(recovered.code, recovered.stderr).toBe(0);
   });
 
   it("spoken to by TLS is trusted like any other server, or not at all", async () => {

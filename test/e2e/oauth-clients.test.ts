@@ -144,14 +144,6 @@ describe("create", () => {
     expect(readFileSync(at.path("place/client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
-  it("retries a 503 by itself under one key", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients status=503 times=2");
-    const { code } = await create(at, "--secret-file", "client.secret");
-    expect(code).toBe(0);
-    expect(await journal(at)).toMatchObject([{ state: "done", attempts: 3 }]);
-  });
-
   it("waits as Retry-After says on 429, and never shorter", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=2 times=1");
@@ -188,54 +180,6 @@ describe("create", () => {
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
   });
 
-  it("replaces a replacement that was lost as well, in one recovery: exit 0 where nothing is left", async () => {
-    const at = home();
-    const before = await liveClients();
-    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
-    await service.fault("POST /v1/oauth_clients after=1 drop=after times=1");
-    const words = ["--replace-lost-secret", "--retry-for", "0", "--secret-file", "client.secret"];
-    expect((await create(at, ...words)).code).toBe(7);
-    await service.calm();
-    const recovered = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
-    expect(recovered.code, recovered.stderr).toBe(0);
-    expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced", "replaced"]);
-    expect((await liveClients()).length).toBe(before.length + 1);
-  });
-
-  it("replaces no more than one of its own in a run, whatever the service withholds", async () => {
-    const at = home();
-    const before = await liveClients();
-    await service.fault("POST /v1/oauth_clients secret=withheld");
-    expect((await create(at, "--replace-lost-secret", "--secret-file", "client.secret")).code).toBe(9);
-    expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced"]);
-    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(9);
-    expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced", "replaced"]);
-    expect((await liveClients()).length).toBe(before.length + 1);
-  });
-
-  it("names the answer that showed the client without its secret", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
-    const lost = await create(at, "--secret-file", "client.secret");
-    expect(lost.code).toBe(9);
-    expect(lost.stderr).toMatch(/request id req_us_\w+/);
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await create(at, "--new", "--retry-for", "0", "--secret-file", "other.secret");
-    const [newest] = await journal(at);
-    const recovered = await integHere(at, ["journal", "recover", newest!.id]);
-    expect(recovered.code).toBe(9);
-    expect(recovered.stderr).toMatch(/request id req_us_\w+/);
-  });
-
-  it("does all of that in one go with --replace-lost-secret", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    const { code, stdout } = await create(at, "--secret-file", "client.secret", "--replace-lost-secret", "--json");
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ status: "active", client_secret: null });
-    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
-  });
-
   it("pending: exit 8 with --wait 0s, the same key afterwards", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients pending=5 times=1");
@@ -257,18 +201,6 @@ describe("create", () => {
     await service.fault(`POST /v1/oauth_clients status=${status}`);
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(exit);
     expect(await journal(at)).toMatchObject([{ state: "refused", attempts: 1 }]);
-  });
-
-  it("a 4xx after an unknown attempt settles nothing", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await create(at, "--retry-for", "0", "--secret-file", "client.secret");
-    for (const status of [401, 403, 404, 409, 429]) {
-      await service.calm();
-      await service.fault(`POST /v1/oauth_clients status=${status} retry-after=600`);
-      expect((await integHere(at, ["journal", "recover"])).code, String(status)).toBe(7);
-      expect(await journal(at)).toMatchObject([{ state: "unknown" }]);
-    }
   });
 
   it("the same key again gives the receipt, exit 0; with another request it is refused before sending", async () => {

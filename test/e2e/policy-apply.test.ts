@@ -76,19 +76,6 @@ describe("integ plan", () => {
     expect(ended.stderr).toContain('no item of the policy is named "c"');
     expect(await account.requests()).toEqual([]);
   });
-
-  it("that needs a 21st slot is exit 5 with the numbers, and apply sends nothing", async () => {
-    write(policy(item("a"), item("b")));
-    for (let made = 0; made < 19; made += 1) {
-      const { id } = await account.make(["entity:read"]);
-      expect((await integ("adopt", "oauth-client", id, "--name", `old-${made}`)).code).toBe(0);
-    }
-    const planned = await integ("plan");
-    expect(planned.code).toBe(5);
-    expect(planned.stderr).toContain(`${service.us.service_account_id}: 19 used, 2 more needed, 20 of 20 allowed`);
-    expect(await apply()).toMatchObject({ code: 5, stdout: "" });
-    expect((await account.live()).length).toBe(19);
-  });
 });
 
 describe("integ apply", () => {
@@ -139,18 +126,6 @@ describe("integ apply", () => {
     expect(await apply("--finish", "a")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("gives a client other scopes by another client, and says so", async () => {
-    write(policy(item("a")));
-    await apply();
-    write(policy(item("a").replace("[entity:read]", "[entity:read, organization:read]")));
-    const planned = rowsOf(await integ("plan", "--json"));
-    expect(planned).toMatchObject([{ action: "change_scopes", reason: "other scopes: +organization:read" }]);
-    expect(resultsOf(await apply())).toEqual({ a: "done" });
-    expect((await account.live()).map(({ scopes }) => [...scopes].sort())).toEqual([
-      ["entity:read", "organization:read"],
-    ]);
-  });
-
   it("goes on after an item that fails, and the next run finishes it", async () => {
     write(policy(item("a"), item("b"), item("c")));
     await service.fault("POST /v1/oauth_clients times=1 drop=after");
@@ -191,35 +166,6 @@ describe("integ apply", () => {
     expect(await account.opens(one!.client_id!, secretOf("a"))).toBe(true);
   });
 
-  it("leaves an item alone that failed too often, until it is named", async () => {
-    write(
-      policy(item("a", undefined, "{ file: missing/a.secret }")).replace(
-        "version: 1",
-        "version: 1\ndefaults: { max_failures: 2 }",
-      ),
-    );
-    expect((await apply()).code).toBe(2);
-    expect((await apply()).code).toBe(2);
-    const stalled = await apply();
-    expect({ code: stalled.code, results: resultsOf(stalled) }).toEqual({ code: 10, results: { a: "stalled" } });
-    expect((await integ("plan", "--exit-code")).code).toBe(10);
-    expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "failed" });
-    write(policy(item("a")));
-    expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "done" });
-    expect(resultsOf(await apply())).toEqual({ a: "none" });
-  });
-
-  it("begins nothing outside the window, exit 0, and says when it opens", async () => {
-    const hour = new Date().getUTCHours();
-    const [from, to] = [(hour + 2) % 24, (hour + 3) % 24].map((one) => String(one).padStart(2, "0"));
-    write(policy(item("a")).replace("version: 1", `version: 1\ndefaults: { window: "${from}:00-${to}:00 UTC" }`));
-    const ended = await apply();
-    expect({ code: ended.code, results: resultsOf(ended) }).toEqual({ code: 0, results: { a: "postponed" } });
-    expect(ended.stderr).toContain("The window is closed: no change starts before");
-    expect(await account.creations()).toEqual([]);
-    expect((await integ("plan", "--exit-code")).code).toBe(10);
-  });
-
   it("asks, and off a terminal wants --yes", async () => {
     write(policy(item("a")));
     expect(await integ("apply")).toMatchObject({ code: 2, stdout: "" });
@@ -238,28 +184,6 @@ describe("integ apply", () => {
     expect(secretOf("deploy")).not.toBe(first);
     const entries = rowsOf(await integ("journal", "list", "--all", "--json")) as unknown as { policy_name?: string }[];
     expect(entries.every(({ policy_name }) => policy_name === "deploy")).toBe(true);
-  });
-
-  it("creates a key whose request never arrived, in the run that finds that out", async () => {
-    write(key("{ before_expiry: 5d }"));
-    await service.fault("POST /api/v1/access-keys drop=before times=1");
-    expect((await apply()).code).toBe(7);
-    await service.settle();
-    const ended = await apply();
-    expect(ended.code, ended.stderr).toBe(0);
-    const [row] = rowsOf(ended);
-    expect(row).toMatchObject({ result: "done", resource_id: expect.stringMatching(/^ak_/) as string });
-    expect(rowsOf(await apply())).toMatchObject([{ action: "none", resource_id: row!.resource_id }]);
-    expect(secretOf("deploy")).not.toBe("");
-  });
-
-  it("never lets a run lock its own profile out", async () => {
-    const own = service.us.access_key_id;
-    write(key("{ every: 1ms, overlap: 0s }", "").replace('["push-ingest:*"]', '["*"]'));
-    expect((await integ("adopt", "access-key", own, "--name", "deploy")).code).toBe(0);
-    const left = await apply();
-    expect({ code: left.code, results: resultsOf(left) }).toEqual({ code: 10, results: { deploy: "left" } });
-    expect(left.stderr).toContain("authenticate");
   });
 });
 

@@ -1,6 +1,5 @@
 // Who acts, and where a credential may go: profiles, the environment, both regions, both shapes of HTTP Basic.
 import { execFileSync, spawnSync } from "node:child_process";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import {
   chmodSync,
   chownSync,
@@ -11,7 +10,6 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended, program } from "../support/program.ts";
@@ -86,16 +84,6 @@ describe("profiles", () => {
     expect((await at.integ(["profiles", "show", "prod"])).stdout).toContain(service.us.token_endpoint);
   });
 
-  it.each(["/v1", "/api/v1", "/v1/"])(
-    "refuses INTEG_BASE_URL with %s behind the host, and says what it is without",
-    async (prefix) => {
-      const at = home({ INTEG_REGION: "us", INTEG_API_KEY: "k", INTEG_BASE_URL: service.us.base_url + prefix });
-      const { code, stderr } = await at.integ(["entities", "list"]);
-      expect(code).toBe(2);
-      expect(stderr).toContain(`Write INTEG_BASE_URL=${service.us.base_url}.\n`);
-    },
-  );
-
   it("changes one thing of a credential, and the rest stays", async () => {
     const home = new Home();
     const integ = async (words: string[], input = ""): Promise<Record<string, unknown>> => {
@@ -163,29 +151,6 @@ describe("profiles", () => {
     expect((await at.integ(["profiles", "list"])).stderr).toContain("it must be one JSON object");
   });
 
-  it("drops the credential when the address moves to another origin, and says so", async () => {
-    const at = home();
-    await add(at, "prod");
-    const edited = await at.integ(["profiles", "edit", "prod", "--base-url", service.eu.base_url]);
-    expect(edited.code).toBe(0);
-    expect(edited.stderr).toMatch(/credential/);
-    expect((await at.integ(["entities", "list"])).code).toBe(3);
-  });
-
-  it.each([
-    ["a new client secret", ["--client-secret-stdin"], "--client-id is missing"],
-    ["the client and its secret", ["--client-id", "c2", "--client-secret-stdin"], "--token-endpoint is missing"],
-    ["an audience", ["--audience", "a"], "--audience needs --token-endpoint"],
-  ])("at another base URL %s alone is not for the old host's token endpoint", async (_what, words, told) => {
-    const at = home();
-    const client = ["--client-id", "c", "--client-secret-stdin", "--token-endpoint", "https://id.example.com/token"];
-    const address = ["--region", "us", "--base-url", "https://api.example.com"];
-    await at.integ(["profiles", "add", "c", ...address, ...client], { input: "one\n" });
-    const moved = ["profiles", "edit", "c", "--base-url", "https://api.example.net", ...words];
-    const { code, stderr } = await at.integ(moved, { input: "two\n" });
-    expect([code, stderr.includes(told)], stderr).toEqual([2, true]);
-  });
-
   it("keeps the audience of a token endpoint that stays at its origin, and of no other", async () => {
     const at = home();
     const exchange = ["--token-endpoint", "https://id.example.com/token", "--audience", "api"];
@@ -208,19 +173,6 @@ describe("profiles", () => {
       expect(readFileSync(file, "utf8")).not.toContain(service.us.api_key);
     writeFileSync(at.path("key"), "");
     expect((await at.integ(["entities", "list"])).code).toBe(3);
-  });
-
-  it("eight at once: none loses another's profile", async () => {
-    const at = home();
-    const names = Array.from({ length: 8 }, (_, i) => `p${i}`);
-    const ends = await Promise.all(names.map((name) => add(at, name)));
-    expect(ends.map(({ code }) => code)).toEqual(names.map(() => 0));
-    const { stdout } = await at.integ(["profiles", "list", "--json"]);
-    expect((JSON.parse(stdout) as { data: { name: string }[] }).data.map(({ name }) => name).sort()).toEqual([
-      ...names,
-      "sandbox",
-      "sandbox-eu",
-    ]);
   });
 });
 
@@ -285,37 +237,6 @@ describe("the environment instead of a profile", () => {
     expect((await home(crossed).integ(["entities", "list"])).code).toBe(3);
   });
 
-  it.each([
-    ["a credential without an address", { INTEG_API_KEY: "k" }, 2, "INTEG_BASE_URL"],
-    [
-      "an address without a credential",
-      { INTEG_REGION: "us", INTEG_BASE_URL: "https://a.example" },
-      2,
-      "INTEG_API_KEY",
-    ],
-    [
-      "two credentials",
-      {
-        INTEG_REGION: "us",
-        INTEG_BASE_URL: "https://a.example",
-        INTEG_API_KEY: "k",
-        INTEG_CLIENT_ID: "c",
-        INTEG_CLIENT_SECRET: "s",
-      },
-      2,
-      "INTEG_CLIENT_ID",
-    ],
-    ["no region", { INTEG_BASE_URL: "https://a.example", INTEG_API_KEY: "k" }, 2, "INTEG_REGION"],
-    ["nothing at all", {}, 3, "--profile sandbox"],
-    ["a profile that is none", { INTEG_PROFILE: "nobody" }, 2, "nobody"],
-  ])("%s: never a silent choice", async (_what, env, exit, word) => {
-    const { code, stderr, stdout } = await home(env).integ(["entities", "list"]);
-    expect(code).toBe(exit);
-    expect(stdout).toBe("");
-    expect(stderr).toContain(word);
-    if (exit === 3) expect(stderr).toContain("integ profiles add");
-  });
-
   it("-p wins over it, and a note says so", async () => {
     const { code, stderr } = await home(service.env).integ(["entities", "list", "-p", "sandbox"]);
     expect(code).toBe(0);
@@ -366,18 +287,6 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     expect([code, stderr.includes('Profile "p" already exists')], stderr).toEqual([2, true]);
   });
 
-  it("a broken profile file: where it is broken, and nothing touched", async () => {
-    const at = home();
-    mkdirSync(at.path("config"), { mode: 0o700 });
-    const broken = '{"version":1,\n "default": nope}';
-    writeFileSync(at.path("config", "profiles.json"), broken, { mode: 0o600 });
-    const { code, stderr } = await at.integ(["entities", "list"]);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/line 2/);
-    expect((await add(at, "p")).code).toBe(2);
-    expect(readFileSync(at.path("config", "profiles.json"), "utf8")).toBe(broken);
-  });
-
   it.each([
     ["broken JSON", "{"],
     ["no object", "[]"],
@@ -393,53 +302,6 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
       expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("profiles.json is broken at line")]);
     }
     expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
-  });
-});
-
-describe("where a credential may go", () => {
-  let server: Server;
-  let seen: IncomingHttpHeaders[] = [];
-  let answer: { status: number; headers: Record<string, string> };
-
-  beforeAll(async () => {
-    server = createServer((request, response) => {
-      seen.push(request.headers);
-      response.writeHead(answer.status, answer.headers).end("{}");
-    });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  });
-
-  afterAll(() => void server.close());
-
-  function env(): Record<string, string> {
-    const { port } = server.address() as AddressInfo;
-    return { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${port}`, INTEG_API_KEY: "sekrit-key" };
-  }
-
-  it("follows no redirect, wherever it leads", async () => {
-    seen = [];
-    answer = { status: 302, headers: { location: `${service.us.base_url}/v1/entities` } };
-    const { code } = await home(env()).integ(["entities", "list", "--retry-for", "0"]);
-    expect(code).toBe(11);
-    expect(seen).toHaveLength(1);
-  });
-
-  it("sends both shapes of HTTP Basic as §5.1 has them, and the pinned version", async () => {
-    answer = { status: 401, headers: { "content-type": "application/json" } };
-    for (const [style, pair] of [
-      ["apikey-user", "apikey:sekrit-key"],
-      ["key-as-user", "sekrit-key:"],
-    ] as const) {
-      seen = [];
-      const at = home();
-      const words = ["profiles", "add", "p", "--region", "us", "--base-url", env().INTEG_BASE_URL!, "--api-key-stdin"];
-      await at.integ([...words, "--basic-style", style], { input: "sekrit-key\n" });
-      expect((await at.integ(["entities", "list"])).code).toBe(3);
-      expect(seen[0]).toMatchObject({
-        authorization: `Basic ${Buffer.from(pair).toString("base64")}`,
-        "service-version": "2026-07-01",
-      });
-    }
   });
 });
 
@@ -564,20 +426,6 @@ describe("a profiles.json that another user could have written", () => {
       expect([code, stderr]).toEqual([2, expect.stringContaining("it belongs to another user")]);
     }
     expect(existsSync(at.path("ran"))).toBe(false);
-  });
-
-  it.each(["620", "602"])("is refused with mode %s", async (mode) => {
-    const at = home();
-    await add(at, "p");
-    chmodSync(at.path("config", "profiles.json"), Number.parseInt(mode, 8));
-    for (const words of [
-      ["entities", "list"],
-      ["profiles", "list"],
-      ["journal", "list"],
-    ]) {
-      const { code, stderr } = await at.integ(words);
-      expect([code, stderr]).toEqual([2, expect.stringContaining("can be changed by other users")]);
-    }
   });
 
   it("is refused, not waited for, if it is a pipe", async () => {

@@ -64,34 +64,6 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
     expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
     expect(await unsettled(at)).toEqual([]);
   });
-
-  it("of an access key leaves the old one alone until the command is named again", { timeout: 60_000 }, async () => {
-    const { at } = await desk.withProfile();
-    const old = await desk.makeKey({ name: "deploy" });
-    await desk.service.fault("POST /api/v1/access-keys drop=after times=1");
-    const words = ["keys", "rotate", old.id, "--by-replacement", "--secret-command", store, ...lostAnswer];
-    expect((await at.integ(words)).code).toBe(7);
-    await desk.service.calm();
-    const refused = await at.integ(["journal", "recover", "--replace-lost-secret"]);
-    expect([7, 9]).toContain(refused.code);
-    expect(refused.stdout).not.toContain("sbx_us_aks_");
-    expect(refused.stderr).toContain("is not stored");
-    expect(await desk.opens(old.secret)).toBe(true);
-    expect((await at.integ(nextIn(refused.stderr))).code).toBe(0);
-    expect(await desk.live("deploy")).toHaveLength(1);
-    expect(await desk.opens(readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
-  });
-
-  it("is finished by the same command typed again", async () => {
-    const at = oauthHome();
-    const old = await account.make(["entity:read"]);
-    await desk.service.fault("POST /v1/oauth_clients drop=before times=1");
-    const words = ["oauth-clients", "rotate", old.id, "--secret-command", store];
-    expect((await at.integ([...words, ...lostAnswer])).code).toBe(7);
-    expect((await at.integ(words)).code).toBe(0);
-    expect(existsSync(at.path("store"))).toBe(true);
-  });
 });
 
 describe("a rotation that was killed in its overlap, its secret given to a command", () => {

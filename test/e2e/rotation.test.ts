@@ -204,12 +204,6 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(successor);
   });
 
-  it("waits for a short overlap", async () => {
-    const { at, id } = await begun();
-    expect((await rotate(at, id, "--overlap", "500ms", "--secret-file", "new.secret")).code).toBe(0);
-    expect(await live()).toHaveLength(1);
-  });
-
   it("never revokes the old client where the new one cannot be proven", async () => {
     const { at, id } = await begun();
     await service.fault("POST /oauth/token status=401");
@@ -235,48 +229,6 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(id);
     expect(existsSync(at.path("new.secret"))).toBe(true);
-  });
-
-  it("an unknown revocation is finished by recover", async () => {
-    const { at, id } = await begun();
-    await service.fault("DELETE /v1/oauth_clients/* status=503");
-    const { code } = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
-    expect([7, 8]).toContain(code);
-    await service.calm();
-    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
-    expect(await live()).toHaveLength(1);
-    expect(await live()).not.toContain(id);
-  });
-
-  it("never revokes the old client for a new one that was revoked meanwhile", async () => {
-    const { at, id } = await begun();
-    await service.fault("DELETE /v1/oauth_clients/* status=503");
-    await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
-    await service.calm();
-    const fresh = (await live()).find((other) => other !== id);
-    await service.control("POST", `/oauth_clients/${fresh}`, { status: "revoked" });
-    const { code, stdout, stderr } = await integHere(at, ["journal", "recover", "--json"]);
-    expect(code, stderr).toBe(13);
-    expect(stderr).toContain(`integ oauth-clients rotate ${id}`);
-    expect(JSON.parse(stdout).data).toMatchObject([{ state: "unusable", resource_id: fresh }]);
-    expect(await live()).toEqual([id]);
-    expect((await rotate(at, id, "--secret-file", "newer.secret")).code).toBe(0);
-    expect(await unsettled(at)).toEqual([]);
-  });
-
-  it("interrupted in its overlap says that neither was revoked", async () => {
-    const { at, id } = await begun();
-    const child = at.start(["oauth-clients", "rotate", id, "--overlap", "10m", "--secret-file", "new.secret"]);
-    let stderr = "";
-    child.stderr!.setEncoding("utf8").on("data", (text: string) => {
-      stderr += text;
-      if (text.includes("The old client is revoked when")) child.kill("SIGINT");
-    });
-    const code = await new Promise((resolve) => child.on("close", resolve));
-    expect(code, stderr).toBe(130);
-    expect(stderr).toMatch(/Interrupted\.\n {2}Neither client was revoked\.\n {2}Next: integ journal recover/);
-    expect(stderr).toContain("profile p (us)");
-    expect(await live()).toHaveLength(2);
   });
 
   it("a client that cannot be proven any more names the command that goes on without a proof", async () => {
