@@ -30,14 +30,12 @@ const longest = [
   "kill-twice",
   "network-proxy",
   "kill-stores",
-  "team-stopped",
   "policy-apply",
   "kill-keys",
   "cut-stores",
   "waiting",
   "interruption",
   "kill-creation",
-  "policy-year",
   "hostile-text",
   "canary",
   "journal-faults",
@@ -96,7 +94,7 @@ const withTools = [
     "{team,team-*}",
     "{hosted-ci,policy,secret-stores}-doc",
     "{stores,stores-*,canary-stores,keychain,recipes}",
-    "{bench,executable,lists-ahead,network-proxy,package-bytes}",
+    "{bench,executable,lists-ahead,network-proxy,package-bytes,recover-words}",
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];
 

@@ -1,6 +1,6 @@
 // Many processes on one journal: nothing is lost, nothing is driven twice, the dead block nobody, the living are named.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
@@ -83,36 +83,6 @@ test.each(modes)("a driver that is killed blocks nobody, %s: its intent is resum
   expect(again).toMatchObject({ kind: "resumed", sent: sent?.sent, key: sent?.key, body: sent?.body });
   expect(leftBeside(path)).toEqual([]);
 });
-
-test.each(modes)("a driver that is stopped is alive, %s: it is waited for, then named", async (_, native) => {
-  const path = join(folder(), "journal.ndjson");
-  const stopped = start(driver, task(path, native, { work: "hold", key: "by-hand" }));
-  const sent = await stopped.next();
-  stopped.child.kill("SIGSTOP");
-  const [named] = await runToEnd(driver, task(path, native, { key: "by-hand", waitMs: 300 }));
-  expect(named).toMatchObject({ failed: "failed", exitCode: 1, meaning: "Nothing was sent and nothing changed." });
-  expect(named?.message).toContain(`entry ${sent?.sent} is in use by process ${stopped.child.pid}; integ waited 0.3 s`);
-  const [other] = await runToEnd(driver, task(path, native));
-  expect(other).toMatchObject({ kind: "new" });
-  expect(other?.key).not.toBe(sent?.key);
-});
-
-test.each(modes)(
-  "who holds the journal itself is named while it lives and forgotten when it is dead, %s",
-  async (_, native) => {
-    const path = join(folder(), "journal.ndjson");
-    const holder = start(driver, task(path, native, { work: "hold-file" }));
-    expect(await holder.next()).toEqual({ held: true });
-    holder.child.kill("SIGSTOP");
-    const [named] = await runToEnd(driver, task(path, native, { waitMs: 300 }));
-    expect(named?.message).toBe(`The journal is in use by process ${holder.child.pid}; integ waited 0.3 s.`);
-    expect(existsSync(path)).toBe(false);
-    holder.child.kill("SIGKILL");
-    await holder.ended;
-    expect((await runToEnd(driver, task(path, native, { waitMs: 300 })))[0]).toMatchObject({ kind: "new" });
-    expect(leftBeside(path)).toEqual([]);
-  },
-);
 
 test.each(modes)("processes that are killed at random lose no key and keep no lock, %s", async (_, native) => {
   const path = join(folder(), "journal.ndjson");

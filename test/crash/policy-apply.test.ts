@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
+import { stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import {
@@ -109,45 +109,6 @@ describe("thirty items, of which five are rotated,", () => {
       recordFigure("faults among thirty items", counted, `five rotations, ${fault}`);
     },
   );
-});
-
-describe("eight runs at once", () => {
-  const names = many(5);
-  const race = (home: Home): Promise<Ended[]> =>
-    Promise.all(
-      Array.from({ length: 8 }, () => home.spawned([...words, "--retry-for", "10s"], { timeoutMs: 120_000 })),
-    );
-
-  it("create and rotate each item once", { timeout: 300_000 }, async () => {
-    await account.clear();
-    const home = homeWith(service, { names });
-    try {
-      const creations = (await account.creations()).length;
-      const created = await race(home);
-      expect(created.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
-        created.map(() => ({ code: 0, stderr: "" })),
-      );
-      expect((await account.creations()).length - creations).toBe(names.length);
-      expect(await wrongsOf(account, home, names)).toEqual([]);
-      writeFileSync(home.path("integ.yaml"), policyText(service, { names, scopes: widerScopes }));
-      const rotated = await race(home);
-      expect(rotated.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
-        rotated.map(() => ({ code: 0, stderr: "" })),
-      );
-      expect((await account.creations()).length - creations).toBe(2 * names.length);
-      expect(await wrongsOf(account, home, names)).toEqual([]);
-      const results = rotated.flatMap(resultsIn);
-      expect(results.filter((result) => result === "done").length).toBe(names.length);
-      expect(new Set(results)).toEqual(new Set(["done", "elsewhere", "none"].filter((one) => results.includes(one))));
-      recordFigure(
-        "eight applies",
-        { runs: 16, items: names.length, "driven twice": 0, wrong: 0 },
-        "a journal in a file",
-      );
-    } finally {
-      home.remove();
-    }
-  });
 });
 
 describe("apply and recover at once", () => {

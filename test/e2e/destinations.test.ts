@@ -1,5 +1,5 @@
 // Where a secret goes: byte for byte, proven, and to several places at once, before the old credential is revoked.
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -230,46 +230,6 @@ describe("journal show", () => {
 });
 
 describe("a file that had the secret and has lost it", () => {
-  const ways: readonly [string, (path: string) => void][] = [
-    ["removed", (path) => rmSync(path)],
-    ["changed in place", (path) => writeFileSync(path, "x".repeat(statSync(path).size))],
-    [
-      "replaced",
-      (path) => {
-        writeFileSync(`${path}.new`, "other");
-        renameSync(`${path}.new`, path);
-      },
-    ],
-  ];
-
-  it.each(ways)("is not said to have it after it was %s", async (what, lose) => {
-    const at = await home();
-    const id = await old(at);
-    const file = at.path("a.secret");
-    const gone = `The secret was delivered to ${file}, and the file is missing now.`;
-    const is = `The secret is in ${file}`;
-    const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
-    expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
-    lose(file);
-    const { parent } = creationIn(at);
-    const claimed = await integHere(at, ["journal", "claim", parent!, "--secret-command", "cat > b.secret"]);
-    expect(claimed.code, claimed.stderr).toBe(0);
-    expect(claimed.stderr).toContain(gone);
-    expect(claimed.stderr).not.toContain(is);
-    const recovered = await integHere(at, ["journal", "recover", "--accept-unproven"]);
-    expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringContaining("was delivered to")]);
-    expect(recovered.stderr).not.toContain(is);
-    const key = ["--idempotency-key", `key-${crypto.randomUUID()}`, "--secret-file", "c.secret"];
-    const created = await create(at, ...key);
-    expect(created.stderr).toContain(`The secret is in ${at.path("c.secret")}`);
-    lose(at.path("c.secret"));
-    const again = await create(at, ...key);
-    // Another content in its place is not replaced.
-    if (what !== "removed") expect(again.code).toBe(2);
-    else expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("was delivered to")]);
-    expect(again.stderr).not.toContain("The secret is in");
-  });
-
   it("gets it again from a claim that names it", async () => {
     const at = await home();
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
@@ -292,17 +252,6 @@ describe("a file that had the secret and has lost it", () => {
 });
 
 describe("several", () => {
-  const toAll = ["--secret-file", "a.secret", "--secret-command", "cat > b.secret", "--secret-profile", "target"];
-
-  it("all get the secret, and then the old client is revoked", async () => {
-    const at = await home();
-    const id = await old(at);
-    const { code, stderr } = await integHere(at, ["oauth-clients", "rotate", id, ...toAll]);
-    expect([code, stderr]).toEqual([0, expect.stringContaining(`The old client ${id} is revoked`)]);
-    await inAll(at);
-    expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
-  });
-
   it("one fails: the others have it, the old client stays, a claim delivers to the missing one alone", async () => {
     const at = await home();
     const id = await old(at);
@@ -330,16 +279,6 @@ describe("several", () => {
     expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
   });
 
-  it("none is reached: nothing is lost, and a claim to another place takes the place of all", async () => {
-    const at = await home();
-    const words = ["--secret-command", "exit 3", "--secret-command", "exit 4"];
-    expect((await create(at, ...words)).code).toBe(12);
-    expect(states(at)).toEqual(["failed", "failed"]);
-    const claimed = await integHere(at, ["journal", "claim", creationIn(at).id, "--secret-file", "elsewhere"]);
-    expect([claimed.code, text(at, "elsewhere")]).toEqual([0, expect.stringMatching(secret)]);
-    expect(creationIn(at).state).toBe("done");
-  });
-
   it("one that cannot take a secret stops all before anything is sent", async () => {
     const at = await home();
     const before = (await clients()).length;
@@ -354,13 +293,5 @@ describe("several", () => {
     }
     expect((await clients()).length).toBe(before);
     expect(text(at, "taken")).toBe("mine");
-  });
-
-  it("the lost secret of several is replaced to all of them", async () => {
-    const at = await home();
-    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
-    expect((await create(at, ...toAll, "--replace-lost-secret")).code).toBe(0);
-    await inAll(at);
-    expect((await live()).length).toBe(1);
   });
 });

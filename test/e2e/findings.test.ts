@@ -31,50 +31,12 @@ function create(...more: string[]): string[] {
   return ["oauth-clients", "create", ...whose, ...more];
 }
 
-describe("a list", () => {
-  it("whose last page has a token all the same is refused, and that token is never sent", async () => {
-    await service.fault("GET /v1/entities envelope=token-at-end times=1");
-    const { code } = await home().integ(["entities", "list", "--all", "--limit", "5"]);
-    expect([code, (await requests()).length]).toEqual([11, 1]);
-  });
-});
-
-describe("a read that the service refuses with 429", () => {
-  it("is repeated after Retry-After, also where the error says retryable: false (§8)", async () => {
-    await service.fault("GET /v1/entities status=429 retry-after=0 retryable=false times=1");
-    const { code } = await home().integ(["entities", "list", "--retry-for", "10s"]);
-    expect([code, (await requests()).length]).toEqual([0, 2]);
-  });
-});
-
 describe("a wait that is too long to be allowed", () => {
   it("is no reason to suggest a --retry-for that would be refused", async () => {
     await service.fault("GET /v1/entities status=429 retry-after=99999999 times=1");
     const { code, stderr } = await home().integ(["entities", "list", "--retry-for", "1s"]);
     expect(code).toBe(6);
     expect(stderr).not.toContain("--retry-for");
-  });
-});
-
-describe("a change", () => {
-  it("by integ api is sent again after 429 for as long as --retry-for says", async () => {
-    await service.fault("DELETE /v1/oauth_clients/* status=429 retry-after=0 times=1");
-    await home().integ(["api", "/v1/oauth_clients/oac_none", "-X", "DELETE", "--retry-for", "10s"]);
-    expect((await requests()).map(({ method }) => method)).toEqual(["DELETE", "DELETE"]);
-    const once = home().integ(["api", "/v1/oauth_clients/oac_none", "-X", "DELETE", "--retry-for", "0"]);
-    expect((await once).code).toBe(4);
-    expect(await requests()).toHaveLength(3);
-  });
-
-  it("that was sent three times in vain is not said to be sent once, nor never again", async () => {
-    const at = home();
-    const { id } = JSON.parse((await at.integ([...create("--secret-file", "s"), "--json"])).stdout) as { id: string };
-    await service.fault("DELETE /v1/oauth_clients/* status=503 retry-after=0 times=3");
-    await service.fault("DELETE /v1/oauth_clients/* status=403");
-    const { code, stderr } = await at.integ(["oauth-clients", "revoke", id, "--yes"]);
-    expect(code).toBe(7);
-    expect(stderr).toContain("sent 4 times; it is safe to send it again");
-    expect(stderr).not.toContain("not sent again");
   });
 });
 

@@ -1,4 +1,4 @@
-// Input that no one listed: responses, the journal's bytes, profiles, policies, words and variables that follow from a seed,
+// Input that no one listed: responses, the journal's bytes, profiles, words and variables that follow from a seed,
 // most of them near to what is valid. Whatever they are, the program ends with a code of its table, shows no stack trace and
 // no credential, and with --json its error is alone on the last line. INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -46,24 +46,6 @@ function goodAnswer(method: string, path: string): unknown {
   if (path.includes("access-keys")) return method === "GET" ? [key] : { ...key, secret: "s3cr3t-2" };
   return list([{ object: "entity", id: "ent_1", name: "One", created_at: when }]);
 }
-
-const goodPolicy = `version: 1
-id: pol_of_this_test
-defaults: { overlap: 24h }
-oauth_clients:
-  reporting:
-    service_account: sa_1
-    scopes: [entity:read]
-    rotate: { every: 60d }
-    secret: { file: reporting.json, format: json }
-access_keys:
-  ci:
-    type: user_bound
-    scopes: ["push-ingest:*"]
-    expires_in: 90d
-    rotate: { every: 60d }
-    secret: { file: ci.secret }
-`;
 
 const strange = fc.oneof(
   fc.constantFrom<unknown>(
@@ -283,89 +265,6 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
         home.remove();
       },
     );
-  });
-
-  it("profiles", async () => {
-    const first = newHome();
-    const added = await first.integ(
-      ["profiles", "add", "one", "--region", "us", "--base-url", base, "--no-verify", "--api-key-stdin"],
-      { input: canary },
-    );
-    expect(added.code, added.stderr).toBe(0);
-    const whole = JSON.parse(readFileSync(first.path("config", "profiles.json"), "utf8")) as unknown;
-    const commands = [
-      ["profiles", "list", "--json"],
-      ["profiles", "show", "one"],
-      ["entities", "list", "-p", "one", "--json"],
-      ["doctor", "-p", "one"],
-    ] as const;
-    await all(
-      "profiles",
-      fc.tuple(fc.array(change, { minLength: 1, maxLength: 3 }), cutAt, fc.constantFrom(...commands)),
-      async ([changes, cut, words]) => {
-        const text = JSON.stringify(changed(whole, changes)) ?? "";
-        writeFileSync(first.path("config", "profiles.json"), text.slice(0, Math.ceil((text.length * cut) / 1000)));
-        await judged(first, words);
-      },
-    );
-  });
-
-  it("policies", async () => {
-    const home = newHome();
-    const lines = goodPolicy.split("\n");
-    const check = ["policy", "check", "--offline", "--json"] as const;
-    writeFileSync(home.path("integ.yaml"), goodPolicy);
-    const good = await judged(home, check);
-    expect([0, 10], good.stderr).toContain(good.code);
-    let valid = 0;
-    const value = fc.oneof(
-      fc.constantFrom(
-        "24h",
-        "0d",
-        "-1",
-        "1e9",
-        "[]",
-        "{}",
-        "null",
-        "true",
-        "user_bound",
-        "[entity:read, x]",
-        "&a 1",
-        "*a",
-      ),
-      fc.constantFrom(
-        '"../../x"',
-        "{ file: a, force: true }",
-        "{ command: 'cat >a' }",
-        "vault:a/b#c",
-        "!!js/function x",
-      ),
-      fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)),
-      fc.string({ maxLength: 20 }),
-    );
-    const line = fc.constantFrom(...lines, "# nothing", "- &a [*a]", "<<: *x", "  : :", "? a", "\t- b", "version: 99");
-    type Edit = readonly [at: number, how: "value" | "line" | "remove" | "insert", by: string, other: string];
-    const edit: fc.Arbitrary<Edit> = fc.tuple(
-      fc.nat({ max: lines.length - 1 }),
-      fc.constantFrom("value", "value", "value", "line", "remove", "insert"),
-      value,
-      line,
-    );
-    await all(
-      "policies",
-      fc.tuple(fc.array(edit, { minLength: 1, maxLength: 3 }), fc.constantFrom("check", "plan")),
-      async ([edits, verb]) => {
-        const text = [...lines];
-        for (const [at, how, by, other] of edits) {
-          if (how === "value") text[at] = (text[at] ?? "").replace(/(?<=: ).*/, () => by);
-          else text.splice(at, how === "insert" ? 0 : 1, ...(how === "remove" ? [] : [other]));
-        }
-        writeFileSync(home.path("integ.yaml"), text.join("\n"));
-        const { code } = await judged(home, verb === "check" ? check : ["plan", "--json"]);
-        if (code !== 2) valid += 1;
-      },
-    );
-    expect(valid, "policies that can be read").toBeGreaterThan(perGrammar / 50);
   });
 
   it("arguments", async () => {

@@ -2,9 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
-import { integHere } from "../support/program-here.ts";
 import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
-import { envelope, startListServer } from "./list-server.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -86,18 +84,6 @@ describe("keys audit", () => {
     expect((await audit(at, "--fail-on", "high")).code).toBe(10);
   });
 
-  it.each([
-    ["is missing", undefined],
-    ["is no JSON", "{"],
-    ["names an unknown rule", '{"waivers":[{"rule":"x","key":"k","until":"2027-01-01"}]}'],
-  ])("a waiver file that %s is exit 2, before anything is asked", async (_name, text) => {
-    const at = desk.withToken();
-    if (text !== undefined) writeFileSync(at.path("waivers.json"), text);
-    const { code, stdout } = await audit(at, "--waivers", "waivers.json");
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(await desk.sent("GET", /./)).toBe(0);
-  });
-
   it("a list of findings in the other formats, one line each where lines count", async () => {
     const at = desk.withToken();
     const { stdout } = await at.integ(["keys", "audit", "--ndjson"]);
@@ -108,27 +94,6 @@ describe("keys audit", () => {
     expect(lines.every(({ object, id }) => object === "finding" && typeof id === "string")).toBe(true);
     const table = await at.integ(["keys", "audit"]);
     expect(table.stdout.split("\n")[0]).toContain("WHAT TO DO");
-  });
-
-  it.each([
-    ["Active", 'status "Active" is not documented'],
-    ["suspended", 'status "suspended" is not documented'],
-    [7, "its status is invalid"],
-  ])("says of a key with the status %j that it could not be judged", async (status, why) => {
-    const row = { id: "ak_1", name: "ci", status, scopes: ["*"], expiresAt: null };
-    const server = await startListServer(() => envelope([JSON.stringify(row)], null));
-    const legacy = { INTEG_ORGANIZATION_ID: "11111111-1111-4111-8111-111111111111", INTEG_ACCESS_TOKEN: "t" };
-    const at = new Home({ ...server.env, ...legacy });
-    const { code, stderr } = await integHere(at, ["keys", "audit"]);
-    const strict = await integHere(at, ["keys", "audit", "--strict"]);
-    await server.stop();
-    at.remove();
-    expect([code, strict.code]).toEqual([0, 10]);
-    expect(stderr.split("\n")).toEqual([
-      "Note: No findings. 0 of 1 keys judged; revoked ones are left out.",
-      `Warning: ak_1: the key could not be judged: ${why}.`,
-      "",
-    ]);
   });
 
   it("hostile text from the service can do nothing", async () => {

@@ -69,17 +69,6 @@ describe("in place", () => {
     },
   );
 
-  it("a second rotation that is refused leaves the first unknown", async () => {
-    const at = desk.withToken();
-    const old = await desk.makeKey({ name: "in-place" });
-    await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
-    await rotate(at, old.id, "--secret-file", "new.secret");
-    await desk.service.fault("POST /api/v1/access-keys/*/rotate status=403 times=1");
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
-    expect(await unsettled(at)).toMatchObject([{ state: "unknown" }]);
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
-  });
-
   it("429 is waited for, and a key that is gone is exit 4 or 5 with nothing left open", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
@@ -98,17 +87,6 @@ describe("in place", () => {
     for (const flag of [["--scope", "*"], ["--expires-in", "1d"], ["--overlap", "1h"], ["--name-marker"]])
       expect((await rotate(at, "ak_us_idle", ...flag)).code).toBe(2);
     expect(await desk.sent("POST", /./)).toBe(0);
-  });
-
-  it("a secret that cannot be delivered is kept for claim", async () => {
-    const at = desk.withToken();
-    const old = await desk.makeKey({ name: "in-place" });
-    const kept = await rotate(at, old.id, "--secret-command", "exit 1");
-    expect(kept.code).toBe(12);
-    expect(kept.stderr).toMatch(/request id req_us_\w+/);
-    const [entry] = await unsettled(at);
-    const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
-    expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);
   });
 });
 
@@ -217,44 +195,5 @@ describe("the key that the profile lives on", () => {
     expect(recovered.stderr).toContain(
       "Fix: Rotate the key with --secret-profile p, as a profile that may administer keys (-p).",
     );
-  });
-
-  it("a lost answer that changed nothing: the old secret is kept and still works, and it rotates again when asked", async () => {
-    const { at, id } = await knownOwn();
-    await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=before times=1");
-    expect((await rotate(at, id, "--update-profile")).code).toBe(7);
-    const looked = await integHere(at, ["journal", "recover"]);
-    expect(looked.code).toBe(7);
-    expect(looked.stderr).toContain("profile's secret was accepted just now");
-    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
-    expect((await at.integ(["keys", "list"])).code).toBe(0);
-  });
-
-  it("a new secret that is plainly not accepted does not take the old one's place: kept, exit 12", async () => {
-    const { at, own } = await desk.withProfile();
-    await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
-    const { code, stderr } = await rotate(at, own.id, "--update-profile");
-    expect(code, stderr).toBe(12);
-    expect((await at.integ(["keys", "list"])).code).toBe(3);
-    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
-    expect((await at.integ(["keys", "list"])).code).toBe(0);
-  });
-
-  it("a proof that nobody can make for a moment does not lock the profile out", async () => {
-    const { at, own } = await desk.withProfile();
-    await desk.service.fault("POST /api/v1/access-tokens status=503 after=1 times=100");
-    const { code, stderr } = await at.integ([
-      "keys",
-      "rotate",
-      own.id,
-      "--update-profile",
-      "--retry-for",
-      "0",
-      "--yes",
-    ]);
-    expect(code, stderr).toBe(0);
-    expect(stderr).toContain("could not be proven");
-    await desk.service.calm();
-    expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 });

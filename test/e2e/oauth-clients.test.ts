@@ -261,44 +261,6 @@ describe("create", () => {
   });
 });
 
-describe("bad input is refused before anything is sent", () => {
-  const many = Array.from({ length: 101 }, (_, i) => ["--scope", `s:${i}`]).flat();
-  it.each([
-    ["101 scopes", many],
-    ["a wildcard", ["--scope", "entity:*"]],
-    ["two scopes in one word", ["--scope", "entity:read,organization:read"]],
-    ["two scopes with a space", ["--scope", "entity:read organization:read"]],
-    ["an empty scope", ["--scope", ""]],
-    ["4,097 characters of scopes", ["--scope", "x".repeat(4097)]],
-    ["a key with a space", ["--idempotency-key", "a b"]],
-    ["a key of 256 characters", ["--idempotency-key", "k".repeat(256)]],
-    ["an empty key", ["--idempotency-key", ""]],
-    ["a wait that is none", ["--wait", "soon"]],
-    ["one file twice", ["--secret-file", "a", "--secret-command", "cat", "--secret-file", "./a"]],
-    ["a template without the secret", ["--secret-file", "a", "--secret-format", "template:{client_id}"]],
-    ["a format before all of several", ["--secret-format", "json", "--secret-file", "a", "--secret-command", "cat"]],
-    ["a format behind a store", ["--secret-file", "a", "--secret-to", "keychain:s/a", "--secret-format", "json"]],
-    ["two formats of one file", ["--secret-file", "a", "--secret-format", "json", "--secret-env", "A=secret"]],
-    ["names without the secret", ["--secret-command", "cat", "--secret-env", "ID=client_id"]],
-    ["a check behind a file", ["--secret-file", "a", "--secret-check-command", "cat a"]],
-    ["a check of nothing", ["--secret-check-command", "cat a"]],
-    ["a way to check without a check", ["--secret-command", "cat", "--secret-check", "exit"]],
-    ["a store that nobody knows", ["--secret-to", "valut:secret/ci#token"]],
-    ["an address that is none", ["--secret-to", "keychain:service"]],
-    ["a limit that is none", ["--secret-command", "cat", "--secret-command-timeout", "soon"]],
-    ["an unknown flag", ["--scopes", "a"]],
-  ])("%s: exit 2", async (_what, words) => {
-    const at = home();
-    const before = await clientCount();
-    const { code, stdout, stderr } = await create(at, ...words);
-    expect(code).toBe(2);
-    expect(stdout).toBe("");
-    expect(stderr).toMatch(/^Error: /m);
-    expect(await clientCount()).toBe(before);
-    expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
-  });
-});
-
 describe("get and revoke", () => {
   it("shows a client without its secret, revokes it, and may be repeated", async () => {
     const at = home();

@@ -62,46 +62,6 @@ async function opens(file = "a.json"): Promise<boolean> {
   return account.opens(held.client_id, held.client_secret);
 }
 
-describe.each(Object.entries(destinations))("a destination (%s) that has a secret", (_kind, to) => {
-  beforeEach(async () => {
-    write(to);
-    expect((await apply()).code).toBe(0);
-  });
-
-  /** What else would go there, and how its row ends. */
-  const others: Readonly<Record<string, { readonly words: string[]; readonly action: string; make(): void }>> = {
-    "of an item that was renamed": { words: [], action: "adopt", make: () => write(to, { name: "renamed" }) },
-    "of an item of the same policy in another file": {
-      words: ["-f", "other.yaml"],
-      action: "adopt",
-      make: () => write(to, { name: "other", file: "other.yaml" }),
-    },
-    "of an item that is replaced by a new one with other scopes": {
-      words: [],
-      action: "adopt",
-      make: () => write(to, { name: "new", scopes: "organization:read" }),
-    },
-  };
-
-  it.each(Object.entries(others))("%s keeps it", async (_what, { words, action, make }) => {
-    make();
-    const before = readFileSync(home.path("a.json"), "utf8");
-    const ended = await apply(...words);
-    expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action, result: "left" })]);
-    expect(ended.stderr).toContain("integ adopt oauth-client");
-    expect([readFileSync(home.path("a.json"), "utf8"), await opens(), (await account.live()).length]).toEqual([
-      before,
-      true,
-      1,
-    ]);
-    // As it says: the client comes under its new name, and nothing is created.
-    const { next_command: step } = (JSON.parse(ended.stderr) as { error: { next_command: string } }).error;
-    expect((await integ(...step.split(" ").slice(1), "--yes")).code).toBe(0);
-    expect((await apply(...words)).code).toBe(0);
-    expect([await opens(), (await account.live()).length]).toEqual([true, 1]);
-  });
-});
-
 describe("a file with the secret of a client", () => {
   beforeEach(async () => {
     write(destinations["file"]!);

@@ -72,39 +72,6 @@ describe("integ policy check", () => {
     };
     expect(await integHere(home, ["policy", "check", "--offline"], { env })).toMatchObject({ code: 0 });
   });
-
-  it.each([
-    ["a file that does not exist", undefined, ["-f", "none.yaml"], "none.yaml cannot be read: it does not exist"],
-    [
-      "a defect",
-      "version: 1\nid: pol_of_this_test\nlimits: { changes_per_run: 0 }\n",
-      [],
-      "integ.yaml:3:28: limits.changes_per_run is 0. Allowed: a whole number from 1 to 1000.",
-    ],
-    [
-      "another profile",
-      "version: 1\nid: pol_of_this_test\nprofile: prod\n",
-      ["-p", "sandbox"],
-      "belongs to profile prod, and profile sandbox was chosen",
-    ],
-    ["a file of 10 MB", `version: 1\nid: pol_of_this_test\n#${"x".repeat(10_000_000)}\n`, [], "too large"],
-    ["a file that is no text", "\xff\xfe", [], "it is not UTF-8"],
-    ["a folder", undefined, ["-f", "."], "it is a folder"],
-    ["a device without an end", undefined, ["-f", "/dev/zero"], "it is not a regular file"],
-    [
-      "a key with a letter too few",
-      "version: 1\nid: pol_of_this_test\ndefalts: {}\n",
-      [],
-      'integ.yaml:3:1: unknown key "defalts" in the file. Did you mean "defaults"? Allowed: ',
-    ],
-  ])("refuses %s with exit 2, and sends nothing", async (_what, text, words, told) => {
-    if (text !== undefined) writeFileSync(home.path("integ.yaml"), text, "latin1");
-    await service.calm();
-    const { code, stdout, stderr } = await integ("policy", "check", ...words);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(told);
-    expect(await new Account(service).requests()).toEqual([]);
-  });
 });
 
 it("a pipe in place of a policy or a plan is refused, and not waited for", async () => {

@@ -1,7 +1,6 @@
 // Recovery in another place: whatever the environment, the flags and the profiles say by then, an entry is finished as it
 // was begun, or the command refuses and says why.
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -65,12 +64,6 @@ async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { next_command: string } }).error.next_command
     .split(" ")
     .at(-1)!;
-}
-
-/** The variables of a process whose clock is wrong by so many milliseconds. */
-function shifted(ms: number): Record<string, string> {
-  const script = join(import.meta.dirname, "../support/shifted-clock.cjs");
-  return { NODE_OPTIONS: `--require=${script}`, INTEG_TEST_SHIFT: String(ms) };
 }
 
 describe("one place takes one secret", () => {
@@ -153,47 +146,6 @@ describe("a profile with unfinished work", () => {
       const ended = await at.integ(["profiles", "remove", "p", ...words]);
       expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(`integ journal recover ${id}`)]);
     }
-  });
-});
-
-describe("a clock that is three days ahead", () => {
-  it("changes nothing of when an overlap is said to end", async () => {
-    const at = await withProfile();
-    const env = shifted(3 * 86_400_000);
-    const created = await at.integ([...made(), "--secret-file", "old", "--json"]);
-    const { id } = JSON.parse(created.stdout) as { id: string };
-    const rotate = ["oauth-clients", "rotate", id, "--overlap", "36h", "--secret-file", "new"];
-    for (const words of [rotate, ["journal", "recover"]])
-      expect((await at.spawned(words, { env })).stderr).toContain(`revokes ${id} in 36 hours`);
-  });
-
-  it("condemns no key that works: an audit and the look for the own key compare times of the service with its clock", async () => {
-    const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
-    homes.push(at);
-    const create = ["keys", "create", "--name", "short", "--expires-in", "2d", "--scope", "*", "--json"];
-    const { id } = JSON.parse((await at.integ(create)).stdout) as { id: string };
-    const { stdout } = await at.spawned(["keys", "audit", "--json"], { env: shifted(3 * 86_400_000) });
-    const { data } = JSON.parse(stdout) as { data: { key_id: string; rule: string }[] };
-    const rules = data.filter(({ key_id }) => key_id === id).map(({ rule }) => rule);
-    expect(rules).toContain("expiring");
-    expect(rules).not.toContain("expired_active");
-  });
-});
-
-describe("a key that was used before, on a disk that is gone", () => {
-  it("revokes nothing for --yes alone, and says that the secret was may be in use", async () => {
-    const words = [...made(), "--idempotency-key", "nightly-1", "--secret-file", "s", "--yes"];
-    expect((await (await withProfile()).integ(words)).code).toBe(0);
-    const before = await live();
-    const fresh = await withProfile();
-    for (const again of [words, ["journal", "recover", "--yes"], words]) {
-      const { code, stderr } = await fresh.integ(again);
-      expect(code).toBe(9);
-      expect(stderr).toContain("may be in use");
-      expect(await live()).toEqual(before);
-    }
-    expect((await fresh.integ([...words, "--replace-lost-secret"])).code).toBe(0);
-    expect(await live()).not.toEqual(before);
   });
 });
 

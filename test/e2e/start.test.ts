@@ -1,30 +1,16 @@
 // A start loads only what its command needs, works without a home that it can write to, and outlives the program's files.
 import { spawn } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import nodeModule from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { rolldown, type OutputChunk } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import config from "../../scripts/rolldown.config.mts";
 import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
-import { startService } from "../support/service.ts";
 import { pagesOf, startListServer } from "./list-server.ts";
-
-/** Packages that a person who asks for help or presses Tab does not wait for. */
-const heavy = ["zod", "undici", "conf", "ora", "@clack/prompts", "oauth4webapi", "yaml", "pg"];
 
 const folder = mkdtempSync(join(tmpdir(), "integ-start-"));
 const home = new Home();
@@ -60,62 +46,9 @@ function run(
   return ended(child);
 }
 
-/** @returns the files of the bundle that a command line loads */
-async function filesLoadedBy(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string[]> {
-  const told = join(folder, "loaded.json");
-  const { code, stderr } = await run(words, { ...env, LOADED: told }, ["--require", join(folder, "list.cjs")]);
-  if (code !== 0) throw new Error(`integ ${words.join(" ")} ended with ${code}: ${stderr}`);
-  const files = JSON.parse(readFileSync(told, "utf8")) as string[];
-  return files.filter((one) => one.startsWith(join(folder, "dist"))).map((one) => basename(one));
-}
-
-async function heavyLoadedBy(words: readonly string[]): Promise<string[]> {
-  const modules = (await filesLoadedBy(words)).flatMap((file) => modulesIn.get(file)!);
-  return heavy.filter((name) => modules.some((module) => module.includes(`/node_modules/${name}/`)));
-}
-
 const isElse = isOtherBinary("which of the package's files a command loads");
 
 describe.skipIf(isElse)("a start", () => {
-  it.each(["--version", "-V"])("is one small file for %s", async (word) => {
-    expect(await filesLoadedBy([word])).toEqual(["main.cjs"]);
-  });
-
-  it("would be seen loading a package", async () => {
-    expect(await heavyLoadedBy(["profiles", "list"])).toContain("zod");
-    expect(await heavyLoadedBy(["entities", "list", "--profile", "sandbox"])).toContain("undici");
-  });
-
-  it.each([
-    "--help",
-    "help states",
-    "keys create --help",
-    "apply --help",
-    "completion bash",
-    "__complete oauth-clients create :--",
-    "__complete profiles show :",
-  ])("loads no schema, no HTTP client and no prompt for %s", async (line) => {
-    expect(await heavyLoadedBy(line.split(" "))).toEqual([]);
-  });
-
-  it("prints how many files of src/ a list and a creation load", async () => {
-    const server = await startListServer(pagesOf([3]));
-    const service = await startService();
-    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-    const rest = ["--scope", "entity:read", "--secret-file", home.path("secret")];
-    for (const [line, env] of [
-      [["entities", "list", "--json"], server.env],
-      [[...words, ...rest], service.env],
-    ] as const) {
-      const modules = (await filesLoadedBy(line, env)).flatMap((file) => modulesIn.get(file)!);
-      const ours = modules.filter((module) => module.startsWith(join(root, "src")));
-      expect(ours.length).toBeGreaterThan(20);
-      console.log(`integ ${line.slice(0, 2).join(" ")} loads ${ours.length} files of src/`);
-    }
-    await service.stop();
-    await server.stop();
-  });
-
   it("says what to do in a clone that has not been built", async () => {
     renameSync(join(folder, "dist"), join(folder, "dist.old"));
     const { code, stdout, stderr } = await run(["--help"]);
@@ -149,7 +82,6 @@ describe.skipIf(isElse)("a start", () => {
 });
 
 describe.skipIf(isElse)("compiled code", () => {
-  const list = ["profiles", "list", "--json"];
   const cached = home.path("cache", "integ");
 
   it.skipIf(!("enableCompileCache" in nodeModule))(
@@ -171,17 +103,4 @@ describe.skipIf(isElse)("compiled code", () => {
       }
     },
   );
-
-  it("is not needed: two starts under a home that cannot be written to print the same", async () => {
-    const nowhere = { HOME: "/dev/null", XDG_CACHE_HOME: "/dev/null/cache" };
-    const ends = [await run(list, nowhere), await run(list, nowhere)];
-    for (const end of ends) expect(end).toMatchObject({ code: 0, stderr: "" });
-    expect(ends[0]).toEqual(ends[1]);
-  });
-
-  it("is kept nowhere for --version", async () => {
-    const unused = home.path("unused");
-    await run(["--version"], { XDG_CACHE_HOME: unused });
-    expect(existsSync(unused)).toBe(false);
-  });
 });

@@ -1,7 +1,3 @@
-// What decides where a store is and how it answers, with the built program: certificates, namespaces, tokens in files, other
-// hosts, redirects, limits; and every command that yields a secret, to stores, a profile beside them.
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -103,82 +99,6 @@ describe.skipIf(isMissing("openssl"))("over TLS with an authority of one's own",
       await front.close();
     }
   });
-});
-
-describe("a redirect", () => {
-  let other: Server;
-  const met: string[] = [];
-  beforeAll(async () => {
-    other = createServer(({ url, headers }, response) => {
-      met.push(`${url} ${JSON.stringify(headers)}`);
-      response.end("{}");
-    });
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  });
-  afterAll(() => new Promise<void>((resolve) => void other.close(() => resolve())));
-
-  it.each([301, 302, 303, 307, 308])(
-    "%s: no request goes there, before and after the request to the API",
-    async (status) => {
-      const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/v1/x`;
-      const answer = { status, headers: { location } };
-      for (const [to, server, first, write] of [
-        [toVault, vault, /^GET .*mounts/, /^(?:POST|PATCH) .*\/data\//],
-        [toGitHub, github, /^GET .*my-repo$/, /^PUT /],
-      ] as const) {
-        const at = home();
-        server.plan(first, answer);
-        const before = await integHere(at, creation("--force", ...to));
-        expect([before.code, before.stderr]).toEqual([2, expect.stringContaining("redirect")]);
-        server.calm();
-        expect(await account.creations()).toHaveLength(0);
-        server.plan(write, answer, 9);
-        const after = await integHere(at, creation("--force", ...to));
-        expect(after.code, after.stderr).toBe(12);
-        server.calm();
-        const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
-        expect((await integHere(at, ["journal", "claim", id])).code).toBe(0);
-        await account.clear();
-      }
-      expect(met).toEqual([]);
-    },
-  );
-});
-
-describe.skipIf(isMissing("libsodium"))("a limit of GitHub", () => {
-  const limited = (seconds: number, status = 403) => ({
-    status,
-    headers: {
-      "x-ratelimit-remaining": "0",
-      "x-ratelimit-reset": String(Math.floor(Date.now() / 1000) + seconds),
-    },
-  });
-
-  it.each([403, 429])(
-    "of %s: waited for if it ends soon; else exit 6 before the request, exit 12 after it",
-    async (status) => {
-      const at = home();
-      github.plan(/public-key$/, limited(1, status));
-      github.plan(/^PUT /, { status, headers: { "retry-after": "1" } });
-      const waited = await integHere(at, creation(...toGitHub));
-      expect(waited.code, waited.stderr).toBe(0);
-      await expectOpens(github.secret("CLIENT_SECRET"));
-      await account.clear();
-      const before = (await account.creations()).length;
-      github.plan(/public-key$/, limited(3600, status));
-      const early = await integHere(at, creation("--new", "--force", ...toGitHub));
-      expect([early.code, early.stderr]).toEqual([6, expect.stringMatching(/limits the rate[^]*Wait until 20/)]);
-      expect(await account.creations()).toHaveLength(before);
-      github.calm();
-      github.plan(/^PUT /, limited(3600, status));
-      const late = await integHere(at, creation("--force", ...toGitHub));
-      expect(late.code).toBe(12);
-      github.calm();
-      const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
-      expect((await integHere(at, ["journal", "claim", id])).code).toBe(0);
-      await expectOpens(github.secret("CLIENT_SECRET"));
-    },
-  );
 });
 
 it("apply: items that are made at once share one secret in Vault, a field each", async () => {

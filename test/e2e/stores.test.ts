@@ -143,52 +143,6 @@ describe("Vault", () => {
     await expectOpens(vault.current(path)?.client_secret);
     expect(vault.secrets.get(path)?.length).toBe(3);
   });
-
-  it("two fields of one secret: both have it, also if another writes a third between them", async () => {
-    const at = home();
-    const two = ["--secret-to", "vault:secret/two#a", "--secret-to", "vault:secret/two#b"];
-    const held = (): unknown[] => ["a", "b"].map((name) => vault.current("secret/two")?.[name]);
-    const created = await run(at, [...creation(), ...two]);
-    expect([created.code, vault.secrets.get("secret/two")?.length], created.stderr).toEqual([0, 2]);
-    for (const field of held()) await expectOpens(field);
-    const [first] = await live();
-    vault.plan(/^POST .*\/data\/two/, () => vault.put("secret/two", { ...vault.current("secret/two"), c: "theirs" }));
-    vault.plan(/^POST .*\/data\/two/, () => {});
-    const rotated = await run(at, ["oauth-clients", "rotate", first!, "--yes", "--accept-unproven", ...two]);
-    expect([rotated.code, held()[0] === held()[1]], rotated.stderr).toEqual([0, true]);
-    expect(await live()).not.toContain(first);
-    for (const field of held()) await expectOpens(field);
-    expect([await live(), vault.current("secret/two")?.c]).toEqual([[creationIn(at).resource_id], "theirs"]);
-  });
-
-  it("sealed before its turn: exit 12, kept here, and delivered by a claim once it is unsealed", async () => {
-    const at = home();
-    const id = await old();
-    vault.plan(/^POST .*\/data\//, () => (vault.isSealed = true));
-    const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", "--accept-unproven", ...to]);
-    expect([rotated.code, rotated.stderr]).toEqual([12, expect.stringContaining("the server is sealed")]);
-    expect(await live()).toContain(id);
-    vault.isSealed = false;
-    expect((await run(at, ["journal", "recover", "--yes", "--accept-unproven"])).code).toBe(12);
-    expect((await run(at, ["journal", "claim", creationIn(at).id])).code).toBe(0);
-    expect((await run(at, ["journal", "recover", "--yes", "--accept-unproven"])).code).toBe(0);
-    expect(await live()).not.toContain(id);
-    await expectOpens(vault.current(path)?.client_secret);
-    expect(vault.secrets.get(path)?.length).toBe(1);
-  });
-
-  it("what is not possible is found out before anything is sent to the API", async () => {
-    const at = home();
-    const before = (await account.creations()).length;
-    for (const [words, env, code] of [
-      [["--secret-to", "vault:secret"], {}, 2],
-      [to, { VAULT_TOKEN: "nothing" }, 3],
-      [to, { VAULT_TOKEN: vault.token("read") }, 3],
-      [[...to, ...to], {}, 2],
-    ] as const)
-      expect((await run(at, [...creation(), ...words], env)).code).toBe(code);
-    expect((await account.creations()).length).toBe(before);
-  });
 });
 
 describe.skipIf(isMissing("libsodium"))("GitHub", () => {

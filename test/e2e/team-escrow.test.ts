@@ -80,15 +80,4 @@ describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () =>
       expect([dry.code, dry.stdout + dry.stderr]).toEqual([0, expect.stringContaining(`kept for ${id}`)]);
     }
   });
-
-  it("an SSH key is refused before anything is sent, wherever it is given", async () => {
-    const ada = await (await Team.of(server, service)).administrator();
-    const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    const option = await ada.integ(create("--escrow", key));
-    const variable = await ada.integ(create(), { env: { INTEG_ESCROW: key } });
-    const profile = await ada.integ(["profiles", "edit", "prod", "--escrow", key]);
-    for (const { code, stderr } of [option, variable, profile])
-      expect([code, stderr]).toEqual([2, expect.stringContaining("age1…")]);
-    expect(JSON.parse((await ada.integ(["journal", "list", "--all", "--json"])).stdout)).toMatchObject({ data: [] });
-  });
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { Failure } from "../../src/errors.ts";
 import { readAddress } from "../../src/journal/postgres/address.ts";
 import { connect, type Server } from "../../src/journal/postgres/connect.ts";
-import { LostConnection, serverErrorOf } from "../../src/journal/postgres/failures.ts";
+import { serverErrorOf } from "../../src/journal/postgres/failures.ts";
 import { Session } from "../../src/journal/postgres/session.ts";
 import { freePort, PostgresServer, role } from "../support/postgres.ts";
 import { folder } from "../unit/journal/intent.ts";
@@ -106,17 +106,6 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await serverAt(here())).toMatchObject({ isReadOnly: true });
     });
 
-    it("if nobody answers: each host is named, one alone is not", async () => {
-      const refused = "no server accepts connections there (connection refused)";
-      expect((await refusalOf(at(`127.0.0.1:${nobody}`))).message).toBe(refused);
-      expect((await refusalOf(at(`127.0.0.1:${nobody},localhost:${nobody}`))).message).toBe(
-        `127.0.0.1:${nobody}: ${refused}; localhost:${nobody}: ${refused} (none is read-write)`,
-      );
-      expect((await refusalOf(at(`127.0.0.1:${nobody},localhost:${nobody}`, "target_session_attrs=any"))).message).toBe(
-        `127.0.0.1:${nobody}: ${refused}; localhost:${nobody}: ${refused}`,
-      );
-    });
-
     it("with a wrong password or database: the server's own refusal, and the next host is not asked", async () => {
       const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`), {
         env: { PGPASSWORD: "wrong" },
@@ -124,19 +113,6 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(serverErrorOf(wrong)?.code).toBe("28P01");
       const unknown = await refusalOf(`postgresql://${role.name}@127.0.0.1:${server.port}/no_such_database`);
       expect(serverErrorOf(unknown)?.code).toBe("3D000");
-    });
-
-    it("without a password, and says where one is looked for", async () => {
-      const none = await refusalOf(here(), { env: {} });
-      expect(none).toBeInstanceOf(Failure);
-      expect((none as Failure).kind).toBe("usage");
-      expect(none.message).toBe(
-        `The journal's server requires a password for the role ${role.name}, and none was found.`,
-      );
-      expect((none as Failure).details).toEqual({
-        meaning: "Nothing was sent and nothing changed.",
-        hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
-      });
     });
 
     it.each(["require", "verify-ca", "verify-full"])("without TLS if %s asks for it", async (mode) => {
@@ -211,28 +187,6 @@ describe.skipIf(isSkipped)("a server", () => {
       open.close();
       expect(await open.read("SELECT 5 AS five")).toEqual([{ five: 5 }]);
       expect(checks).toHaveLength(3);
-    });
-
-    it("is not used if its check fails, and is checked again", async () => {
-      let isFine = false;
-      const open = session(() => {
-        if (!isFine) throw new Failure("usage", "not this one");
-      });
-      await expect(open.read("SELECT 1")).rejects.toThrow("not this one");
-      isFine = true;
-      expect(await open.read("SELECT 1 AS one")).toEqual([{ one: 1 }]);
-      expect(checks).toHaveLength(2);
-    });
-
-    it("repeats a read that was cut, and no statement that is wrong", async () => {
-      const open = session();
-      await firstCall(open);
-      const reading = open.read(slow);
-      await endSlow();
-      expect(await reading).toEqual([{ slept: "" }]);
-      const wrong: unknown = await open.read("SELECT nothing").catch((error: unknown) => error);
-      expect(serverErrorOf(wrong)?.code).toBe("42703");
-      expect(checks).toHaveLength(2);
     });
 
     it("asks what became of a write whose answer was lost, and repeats it only if it took no effect", async () => {
@@ -319,24 +273,5 @@ describe.skipIf(isSkipped)("a server", () => {
         { idle: "0" },
       ]);
     });
-
-    it("does one thing after the other", async () => {
-      const open = session();
-      const order: number[] = [];
-      const one = open.read("SELECT pg_sleep(0.1)").then(() => order.push(1));
-      const two = open.transaction(async () => void order.push(2));
-      const three = open.read("SELECT 1").then(() => order.push(3));
-      await Promise.all([one, two, three]);
-      expect(order).toEqual([1, 2, 3]);
-    });
-  });
-
-  it("that was never reached is not waited for", async () => {
-    const open = new Session({
-      address: readAddress(at(`127.0.0.1:${nobody}`), { env: right }),
-      user: "nobody",
-      check: async () => {},
-    });
-    await expect(open.read("SELECT 1")).rejects.toBeInstanceOf(LostConnection);
   });
 });

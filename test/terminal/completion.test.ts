@@ -13,7 +13,6 @@ import {
   type CompletingShell,
   type ShellName,
 } from "./completing-shells.ts";
-import { recordFigure } from "../support/figures.mjs";
 import { isFull } from "../support/sample.ts";
 
 /** A line, and what Tab offers at its end. */
@@ -210,23 +209,5 @@ describe.each(shellNames)("Tab in %s", (name) => {
     expect(await found('"some.s')).toEqual(["some.secret"]);
     expect(await found("~/in-ho")).toEqual(["~/in-home.secret"]);
     expect(await found("$HOME/in-ho")).toEqual(["$HOME/in-home.secret"]);
-  });
-
-  it.skipIf(absent)("offers every command and every flag of the tree", async () => {
-    const tree = await programTree();
-    const nodes = [...nodesBelow(tree.root)];
-    let tried = 0;
-    // What is offered is the program's own answer, which is compared whole above; a shell's script passes it on.
-    for (const node of isFull ? nodes : nodes.filter((_, index) => index % 6 === shellNames.indexOf(name))) {
-      const line = ["integ", ...node.path].join(" ");
-      expect({ line, offered: await shell.offered(`${line} --`) }).toEqual({ line, offered: longFlags(tree, node) });
-      const children = childrenOf(node);
-      if (node.nodes.length > 0)
-        expect({ line, offered: await shell.offered(`${line} `) }).toEqual({ line, offered: children });
-      for (const alias of node.aliases)
-        expect(await shell.offered(`${["integ", ...node.path.slice(0, -1), alias].join(" ")} `)).toEqual(children);
-      tried += 1;
-    }
-    recordFigure("completion", { commands: nodes.length, tried, wrong: 0 }, name);
   });
 });

@@ -35,18 +35,6 @@ describe("questions", () => {
     expect(await second.ended).toBe(130);
   });
 
-  it("asks again after Enter on an empty answer, and after scopes that are none", async () => {
-    const asked = session(["oauth-clients", "create", "--new", "--secret-file", "insisted.secret"], {
-      INTEG_STATE_DIR: at.path("nothing-known"),
-    });
-    await asked.answer(/Service account/, "\r");
-    await asked.answer(/An answer is required/, `${service.us.service_account_id}\r`);
-    await asked.answer(/Scopes/, "\r");
-    await asked.answer(/An answer is required/, " ,\r");
-    await asked.answer(/At least one scope/, "\u007f\u007fentity:read\r");
-    expect(await asked.ended).toBe(0);
-  });
-
   it("says what will be made, as whom and where, before it is made", async () => {
     const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
     const client = session(["oauth-clients", "create", ...flags, "--secret-file", "planned.secret"]);
@@ -91,19 +79,6 @@ describe("questions", () => {
     await again.answer(/Name of the profile/, "mine\r");
     await again.answer(/Profile "mine" already exists/, "\u0003");
     expect(await again.ended).toBe(130);
-  });
-
-  it("says at once that a scope or a name cannot be", async () => {
-    const flags = ["--service-account", "sa_unseen", "--new"];
-    const env = { INTEG_STATE_DIR: at.path("nothing-seen") };
-    const client = session(["oauth-clients", "create", ...flags], env);
-    await client.answer(/Scopes/, "entity:*\r");
-    await client.answer(/Invalid scope "[^"]*": it has a wildcard/, "\u0003");
-    expect(await client.ended).toBe(130);
-    const key = session(["keys", "create"], { ...env, INTEG_ACCESS_TOKEN: service.us.access_token });
-    await key.answer(/Name of the key/, `${"x".repeat(256)}\r`);
-    await key.answer(/it has 256 characters; 1 to 255 are allowed/, "\u0003");
-    expect(await key.ended).toBe(130);
   });
 
   it.each([

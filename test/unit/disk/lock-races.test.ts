@@ -7,7 +7,7 @@ import { describe, expect, it, test } from "vitest";
 import { errorCode } from "../../../src/disk/error-words.ts";
 import type { KernelLock } from "../../../src/disk/kernel-lock.ts";
 import { identify, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
-import { type LockMeans, pauseMs, sweepLocks, takeOver, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
+import { type LockMeans, sweepLocks, takeOver, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
 import { temporaryFolder as folder } from "../../support/bundle-driver.ts";
 import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 
@@ -190,20 +190,6 @@ describe("sweeping", () => {
       "other.lock",
     ]);
   });
-});
-
-test.each([
-  [0, 1],
-  [1, 2],
-  [3, 8],
-  [5, 32],
-  [6, 40],
-  [40, 40],
-])("the pause before round %i is at most %i ms and at least half of it", (round, most) => {
-  const pauses = Array.from({ length: 200 }, () => pauseMs(round));
-  expect(Math.max(...pauses)).toBeLessThanOrEqual(most);
-  expect(Math.min(...pauses)).toBeGreaterThanOrEqual(most / 2);
-  expect(new Set(pauses).size).toBeGreaterThan(100);
 });
 
 test("a file system without hard links is refused, and no file is left there", async () => {

@@ -80,42 +80,14 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   });
 
   it.each<[string, () => void, string]>([
-    ["no response, nothing was done", () => vault.plan(write, "lost before"), "delivered"],
     ["no response, and it was done", () => vault.plan(write, "lost after"), "delivered"],
-    [
-      "no response twice, the second was done",
-      () => {
-        vault.plan(write, "lost after");
-        vault.plan(write, "lost before");
-      },
-      "delivered",
-    ],
-    ["an error of the server", () => vault.plan(write, { status: 500, body: { errors: ["oops"] } }), "delivered"],
     ["a rate limit", () => vault.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
-    [
-      "a rate limit for an hour",
-      () => vault.plan(write, { status: 429, headers: { "retry-after": "3600" } }),
-      "undelivered",
-    ],
-    [
-      "a redirect",
-      () => vault.plan(write, { status: 307, headers: { location: "http://127.0.0.1:1/" } }),
-      "undelivered",
-    ],
     [
       "the secret in the words of an error",
       () => vault.plan(write, { status: 400, body: { errors: [canary] } }),
       "undelivered",
     ],
-    [
-      "a permission taken away",
-      () => vault.plan(write, { status: 403, body: { errors: ["permission denied"] } }),
-      "undelivered",
-    ],
-    ["a seal", () => vault.plan(write, () => (vault.isSealed = true)), "undelivered"],
     ["no server any more", () => vault.plan(/data/, "lost before", 99), "undelivered"],
-    ["a read back that is never JSON", () => vault.plan(read, { status: 200, text: "text" }, 99), "undelivered"],
-    ["a read back that is lost", () => vault.plan(read, "lost after"), "delivered"],
     ["a read back that is no JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
   ])("meets %s", async (_what, arrangeFault, expected) => {
     const { at: here, before, finish } = await begin();
@@ -179,101 +151,6 @@ describe("before anything is sent to the API", () => {
     const here = desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root, HOME: "/no/such/home", ...env });
     expect(await end(here)).toMatch(expected);
     expect(vault.log).toEqual([]);
-  });
-
-  it.each<[string, () => StoreDesk, string, RegExp]>([
-    ["a token that is none", () => at("nothing"), to, no("the token is not accepted", "auth")],
-    [
-      "a token that was revoked",
-      () => {
-        const token = vault.token(...all);
-        vault.revoke(token);
-        return at(token);
-      },
-      to,
-      no("the token is not accepted", "auth"),
-    ],
-    ["a token for nothing here", () => at(vault.token()), to, no("permission denied", "auth")],
-    ["a token that may only read", () => at(vault.token("read")), to, no("may not write", "auth")],
-    ["a token that may only write", () => at(vault.token("create", "update", "patch")), to, no("may not read", "auth")],
-    [
-      "a token that may create and not update",
-      () => {
-        vault.put(path, { client_secret: "old" });
-        return at(vault.token("create", "read"));
-      },
-      to,
-      no("may not write", "auth"),
-    ],
-    [
-      "another namespace",
-      () => at(vault.root, { VAULT_NAMESPACE: "else" }),
-      to,
-      no("the token is not accepted", "auth"),
-    ],
-    [
-      "a seal",
-      () => {
-        vault.isSealed = true;
-        return at();
-      },
-      to,
-      no("is sealed"),
-    ],
-    ["an engine of version 1", () => at(), "vault:old/a#f", no("old/ is not a KV engine of version 2")],
-    ["another engine", () => at(), "vault:pki/a#f", no("pki/ is not a KV engine")],
-    ["a mount and no path", () => at(), "vault:team/apps#f", no("names the mount and no secret")],
-    [
-      "a field that is an object",
-      () => {
-        vault.put(path, { client_secret: { a: 1 } });
-        return at();
-      },
-      to,
-      no("is not a string"),
-    ],
-    [
-      "a field that is a number",
-      () => {
-        vault.put(path, { client_secret: 7 });
-        return at();
-      },
-      to,
-      no("is not a string"),
-    ],
-    [
-      "a number elsewhere that a rewrite would change",
-      () => {
-        vault.plan(read, {
-          status: 200,
-          text: '{"data":{"data":{"n":12345678901234567890},"metadata":{"version":1}}}',
-        });
-        return at(vault.token("read", "update", "create"));
-      },
-      to,
-      no("contains a number that a rewrite could change"),
-    ],
-    [
-      "a redirect",
-      () => {
-        vault.plan(/mounts/, { status: 307, headers: { location: "http://127.0.0.1:1/" } });
-        return at();
-      },
-      to,
-      no("responded with a redirect"),
-    ],
-    [
-      "a rate limit",
-      () => {
-        vault.plan(/mounts/, { status: 429, headers: { "retry-after": "3600" } });
-        return at();
-      },
-      to,
-      no("limits the rate", "rate_limited"),
-    ],
-  ])("%s", async (_what, arrange, address, expected) => {
-    expect(await end(arrange(), address)).toMatch(expected);
-    expect(vault.log.filter((line) => write.test(line))).toEqual([]);
   });
 
   it("a seal is reported without waiting, and a server that is only busy is waited for", async () => {
