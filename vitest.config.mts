@@ -17,30 +17,36 @@ delete process.env.NODE_EXTRA_CA_CERTS;
 const longest = [
   "cut-connections",
   "policy-killed",
+  "errno",
+  "recipes",
+  "canary",
+  "examples",
+  "guides",
   "concurrency",
-  "keys-lost-answers",
+  "team",
   "kubernetes-store",
   "completion",
-  "team",
-  "errno",
-  "put-off",
-  "package-bytes",
+  "keys-ci-doc",
   "team-kill",
+  "lists-hostile",
+  "recover-words",
   "out-resume",
   "kill-twice",
   "network-proxy",
   "kill-stores",
-  "policy-apply",
+  "package-bytes",
   "kill-keys",
-  "cut-stores",
-  "waiting",
   "interruption",
+  "keys-lost-answers",
+  "rotation",
+  "cut-stores",
+  "ending",
   "kill-creation",
   "hostile-text",
-  "canary",
   "journal-faults",
-  "lists-hostile",
   "postgres-journal",
+  "policy-apply",
+  "errors",
   "output",
   "shell-command",
 ].map((name) => `/${name}.test.ts`);
@@ -83,10 +89,7 @@ const withProcesses = [
   "secrets/{command,failing-disk,refusals,registry,secret-format,stdout,vault-fields,vault-store}",
 ].map((names) => `test/unit/${names}.test.ts`);
 
-/**
- * What `npm test` leaves to `npm run test:all`: a tool of test/support/tools.json or a pseudo-terminal does most of it, or it
- * takes longer than the rest together.
- */
+/** What a tool of test/support/tools.json or a pseudo-terminal does most of, or what takes longer than the rest together. */
 const withTools = [
   "test/{crash,integration,terminal}/**/*.test.ts",
   "test/unit/secrets/{kubernetes-store,github-store}.test.ts",
@@ -97,6 +100,20 @@ const withTools = [
     "{bench,executable,lists-ahead,network-proxy,package-bytes,recover-words}",
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];
+
+/** Commands of the documents, peaks and streams of processes, and what the built program shows again of a test in memory. */
+const fuller = [
+  "test/contract/{answers,redocly}.test.ts",
+  ...[
+    "{examples,guides,keys-ci-doc,sandbox-document,document-commands}",
+    "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,sandbox-start,start}",
+    "{bad-destinations,cut-secrets,kept-copy,keys-shapes,missing-account,put-off,recover-command,recover-credential}",
+    "policy-{adopt,destinations,edits}",
+  ].map((names) => `test/e2e/${names}.test.ts`),
+];
+
+/** What `npm test` leaves to `npm run test:all`. */
+const leftToAll = [...withTools, ...fuller];
 
 const ofPrograms = ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"];
 
@@ -115,7 +132,7 @@ export default defineConfig({
           ...shared,
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/*.test.ts"],
-          exclude: [...withProcesses, ...withTools],
+          exclude: [...withProcesses, ...leftToAll],
           globalSetup: ["test/support/recorded-answers.ts"],
         },
       },
@@ -124,12 +141,12 @@ export default defineConfig({
           ...shared,
           name: "program",
           include: ["test/{contract,e2e,model}/**/*.test.ts", ...withProcesses],
-          exclude: withTools,
+          exclude: leftToAll,
           globalSetup: ofPrograms,
         },
       },
       {
-        test: { ...shared, name: "tools", include: withTools, globalSetup: ofPrograms },
+        test: { ...shared, name: "tools", include: leftToAll, globalSetup: ofPrograms },
       },
       {
         test: {

@@ -7,7 +7,9 @@ export default function sayWhatIsNotRun({ vitest }: TestProject): () => void {
   const played = vitest.projects.map(({ name }) => name);
   const left = played.includes("tools")
     ? []
-    : ["tests of crashes, terminals, a team's journal, stores and other real tools (npm run test:all)"];
+    : [
+        "crashes, terminals, a team's journal, stores and other real tools, commands of the documents (npm run test:all)",
+      ];
   const missing = missingTools();
   if (missing.length > 0) left.push(`what needs ${missing.join(", ")}, missing here`);
   return () => {

@@ -9,6 +9,7 @@ import type { AWorld } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 import { recordFigure } from "../../support/figures.mjs";
+import { isFull } from "../../support/sample.ts";
 
 const day = 24 * 60 * 60_000;
 
@@ -164,7 +165,9 @@ describe.each(Object.entries(operations))("%s, ended at every step, recovered", 
 
   it.each(Object.entries(dimensions))("with %s", async (what, dimension) => {
     const wrong: string[] = [];
-    for (const [end, usual] of plain) {
+    // A sample plays every fourth end, another fourth in the next dimension.
+    const quarter = Object.keys(dimensions).indexOf(what) % 4;
+    for (const [end, usual] of [...plain].filter((_cell, at) => isFull || at % 4 === quarter)) {
       cells += 1;
       const faults = faultsOf((await cell(operation, end, dimension))!, usual, dimension);
       if (faults.length > 0) wrong.push(`${name}, ended at ${JSON.stringify(end)}, ${what}: ${faults.join("; ")}`);
@@ -176,5 +179,5 @@ describe.each(Object.entries(operations))("%s, ended at every step, recovered", 
 
 it("is all of it", () => {
   recordFigure("recovery table", { cells, wrong: faulty }, "in memory");
-  expect(cells).toBeGreaterThan(3000);
+  expect(cells).toBeGreaterThan(isFull ? 3000 : 750);
 });

@@ -1,3 +1,4 @@
+import { sampled } from "../../support/sample.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkBaseUrl, checkEndpoint, checkRegionOfHost, isLoopback, originOf } from "../../../src/profiles/address.ts";
@@ -88,6 +89,7 @@ describe("checkBaseUrl", () => {
           expect([url.username, url.password, url.search, url.hash]).toEqual(["", "", "", ""]);
         },
       ),
+      { numRuns: sampled(200) },
     );
   });
 });
