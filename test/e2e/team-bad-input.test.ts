@@ -65,7 +65,6 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
     if (next !== undefined) expect(error.next_command ?? error.hint).toBe(next);
     expect(error.next_command ?? error.hint).toMatch(/.{6}/);
     expect(ended.stderr).not.toMatch(/canary|\n\s+at /);
-    expect(error.message).toContain("Nothing was sent and nothing changed.");
     // The search for a server ends after 5 s; the rest is the start of a process on a busy machine.
     expect(performance.now() - started).toBeLessThan(20_000);
   }
@@ -173,7 +172,6 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
       journal: () => server.address("newer"),
       code: 2,
       says: "tables of version 99",
-      next: "Upgrade integ, then run the command again.",
     },
     {
       what: "missing privileges",

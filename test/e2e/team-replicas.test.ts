@@ -70,7 +70,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const before = await requests();
     const refused = await ada.integ(create("--secret-file", "b"), alone);
     expect([refused.code, refused.stderr]).toEqual([11, expect.stringContaining("is read-only")]);
-    expect(refused.stderr).toContain("Nothing was sent and nothing changed.");
     expect(await requests()).toBe(before);
     const list = await ada.integ(["journal", "list", "--all", "--json"], alone);
     expect((JSON.parse(list.stdout) as { data: unknown[] }).data).toHaveLength(1);

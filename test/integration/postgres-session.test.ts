@@ -137,9 +137,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await serverAt(here(), { env: {} })).toMatchObject({ name: role.name });
       const path = fileWith(line, 0o640);
       const failure = await refusalOf(here(), { env: {} });
-      expect((failure as Failure).details.meaning).toBe(
-        `Nothing was sent and nothing changed. The password file "${path}" has group or world access; permissions should be u=rw (0600) or less.`,
-      );
+      expect((failure as Failure).details.meaning).toContain(`"${path}" has group or world access`);
     });
   });
 

@@ -31,7 +31,7 @@ describe("integ apply at a terminal", () => {
     const asked = new Session(["apply"], { home: homeOf(names) });
     await asked.answer(/apply 3 changes of integ\.yaml\?/, "n");
     expect(await asked.ended).toBe(2);
-    expect(asked.written).toContain("item-2: create (it does not exist yet)");
+    expect(asked.written).toContain("item-2: create (");
     expect(await account.creations()).toEqual([]);
   });
 

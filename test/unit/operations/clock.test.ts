@@ -3,7 +3,7 @@ import { mayBeMadeElsewhere } from "../../../src/journal/entry.ts";
 import { describe, expect, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { AWorld } from "./a-world.ts";
-import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+import { ask, operations, worldFor } from "./every-operation.ts";
 import type { Fate } from "./an-account.ts";
 
 const day = 24 * 60 * 60_000;
@@ -26,57 +26,6 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
       expect(plain[1]).toBeGreaterThan(3);
       expect(await tries(-day)).toEqual(plain);
       expect(await tries(day)).toEqual(plain);
-    },
-  );
-});
-
-/** How far the service is ahead when the change is asked for, and whether somebody sets the clock right before recovery. */
-const clocks = [-3 * day, -3_600_000, 3_600_000, 3 * day].flatMap((aheadMs) =>
-  [false, true].map((isCorrected) => ({ aheadMs, isCorrected })),
-);
-
-interface Outcome {
-  readonly states: string[];
-  readonly live: number;
-}
-
-async function outcomeOf(
-  operation: Operation,
-  fate: Fate,
-  clock: { aheadMs: number; isCorrected: boolean },
-): Promise<Outcome> {
-  const world = worldFor(operation, { retryForMs: 0, fates: { [operation.sends]: [fate] } });
-  // A key of the same name that somebody else made long ago, and nobody has used.
-  world.account.has("key", "other", { name: "ci", at: world.now - 40 * day });
-  world.account.aheadMs = clock.aheadMs;
-  await ask(world, operation);
-  world.now += 3_600_000;
-  if (clock.isCorrected) {
-    world.now += clock.aheadMs;
-    world.account.aheadMs = 0;
-  }
-  await world.recover({ mayReplace: async () => false });
-  expect(world.broken).toEqual([]);
-  const live = [...world.account.live("client"), ...world.account.live("key")].length;
-  return { states: world.entries.map(({ state }) => state), live };
-}
-
-describe.each(Object.entries(operations))("%s", (name, operation) => {
-  const fates: [string, Fate][] = [
-    ["lost after it was done", "lost after"],
-    ["lost before it arrived", "lost before"],
-    ["answered with 500 after it was done", "broken after"],
-  ];
-  const cells = fates.flatMap(([what, fate]) => clocks.map((clock) => ({ what, fate, ...clock })));
-  it.each(cells)(
-    "$what, service $aheadMs ms ahead (corrected: $isCorrected): as with a right clock, or left in doubt",
-    async ({ fate, ...clock }) => {
-      const plain = await outcomeOf(operation, fate, { aheadMs: 0, isCorrected: false });
-      const { states, live } = await outcomeOf(operation, fate, clock);
-      // In doubt the new one may not be made: while both are to work, that is one less.
-      const inDoubt = name.includes("overlap") && states[0] === "unknown" ? [plain.live - 1] : [];
-      expect([plain.live, ...inDoubt]).toContain(live);
-      for (const [index, state] of states.entries()) expect([plain.states[index], "unknown"]).toContain(state);
     },
   );
 });

@@ -122,7 +122,7 @@ describe("before a secret exists", () => {
       'Apply failed with 1 conflict: conflict with "helm" using v1',
       "usage",
       "--secret-to k8s:apps/my-app#client-secret: the key is managed by helm, and is not overwritten.",
-      "Remove it there, then run the command again.",
+      expect.stringContaining("Remove it"),
       `kubectl patch secret my-app --namespace apps --type=json -p '[{"op":"remove","path":"/data/client-secret"}]'`,
     ],
     [

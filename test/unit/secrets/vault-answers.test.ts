@@ -55,7 +55,7 @@ describe("a read that Vault refuses", () => {
     vault.plan(/mounts/, { status: 403, body: { errors: ["permission denied"] } });
     const denied = await failureOf();
     expect(denied).toMatchObject({ kind: "auth", details: { problem: { status: 403 } } });
-    expect(denied.message).toContain(": permission denied: it cannot ");
+    expect(denied.message).toContain("permission denied");
     expect(denied.details.hint).toContain("vault token capabilities");
     vault.plan(/mounts/, { status: 403, body: { errors: ["permission denied"] } });
     vault.plan(/lookup-self/, { status: 403, body: { errors: ["bad token"] } });
@@ -78,7 +78,7 @@ describe("a read that Vault refuses", () => {
     expect(await failureOf()).toMatchObject({
       kind: "usage",
       message: `${name}: the server is sealed.`,
-      details: { hint: "Unlock it (vault operator unseal), then run the command again." },
+      details: { hint: expect.stringContaining("vault operator unseal") },
     });
   });
 
