@@ -104,11 +104,12 @@ const withTools = [
 /** Commands of the documents, peaks and streams of processes, and what the built program shows again of a test in memory. */
 const fuller = [
   "test/contract/{answers,redocly}.test.ts",
+  "test/unit/{sandbox/fuzz,secrets/vault-fields}.test.ts",
   ...[
-    "{examples,guides,keys-ci-doc,sandbox-document,document-commands}",
-    "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,sandbox-start,start}",
+    "{document-commands,documents,examples,guides,keys-ci-doc,sandbox-document,tour}",
+    "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,report,sandbox-start,sbom,start}",
     "{bad-destinations,cut-secrets,kept-copy,keys-shapes,missing-account,put-off,recover-command,recover-credential}",
-    "policy-{adopt,destinations,edits}",
+    "policy-{adopt,destinations,edits,identity,own}",
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];
 

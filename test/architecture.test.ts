@@ -20,19 +20,7 @@ interface Room {
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
-const everyRoom = [
-  "disk",
-  "commands",
-  "operations",
-  "api",
-  "journal",
-  "secrets",
-  "profiles",
-  "output",
-  "completion",
-  "policy",
-  "sandbox",
-];
+const everyRoom = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
 /** Pure rules of other rooms that anybody may use: no I/O, nothing heavy. */
 const pureRules = [

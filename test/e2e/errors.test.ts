@@ -131,16 +131,7 @@ function wrongs(): readonly Wrong[] {
     },
     {
       what: "an unknown service account",
-      words: [
-        "oauth-clients",
-        "create",
-        "--service-account",
-        "sa_nobody",
-        "--scope",
-        "entity:read",
-        "--secret-file",
-        "x2",
-      ],
+      words: "oauth-clients create --service-account sa_nobody --scope entity:read --secret-file x2".split(" "),
     },
     {
       what: "a lost connection",

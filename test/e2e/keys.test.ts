@@ -38,16 +38,7 @@ describe("keys create", () => {
 
   it("sends type, scopes and expiry, and puts the secret in a file of its owner's alone", async () => {
     const at = desk.withToken();
-    const flags = [
-      "--type",
-      "service_account",
-      "--scope",
-      "push-ingest:*",
-      "--expires-in",
-      "90d",
-      "--secret-file",
-      "key.secret",
-    ];
+    const flags = "--type service_account --scope push-ingest:* --expires-in 90d --secret-file key.secret".split(" ");
     const { code, stdout } = await at.integ(["keys", "create", "--name", "typed", "--json", ...flags]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ secret: null, keyType: "service_account", scopes: ["push-ingest:*"] });
@@ -70,15 +61,7 @@ describe("keys create", () => {
 
   it("--dry-run sends nothing and writes nothing down", async () => {
     const at = desk.withToken();
-    const { code, stdout } = await at.integ([
-      "keys",
-      "create",
-      "--name",
-      "dry",
-      "--no-name-marker",
-      "--dry-run",
-      "--json",
-    ]);
+    const { code, stdout } = await at.integ("keys create --name dry --no-name-marker --dry-run --json".split(" "));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { name: "dry" } });
     expect(await desk.sent("POST", /./)).toBe(0);

@@ -52,12 +52,13 @@ describe("entities list", () => {
   });
 
   it("walks to the end with --all, in every format the same rows", async () => {
-    const ids = shell("integ entities list --all --json | jq -r '.data[].id'").stdout.trim().split("\n");
+    const all = (...more: string[]) => at.integ(["entities", "list", "--all", ...more]);
+    const whole = JSON.parse((await all("--json")).stdout) as { data: { id: string }[] };
+    const ids = whole.data.map(({ id }) => id);
     expect(new Set(ids).size).toBe(1234);
     expect(shell("integ entities list --all --ndjson | jq -r .id").stdout.trim().split("\n")).toEqual(ids);
-    const table = shell("integ entities list --all | tail -n +2 | awk '{print $1}'").stdout.trim().split("\n");
-    expect(table).toEqual(ids);
-    const whole = JSON.parse(shell("integ entities list --all --json").stdout);
+    const [, ...rows] = (await all("-o", "table")).stdout.trim().split("\n");
+    expect(rows.map((row) => row.split(" ")[0])).toEqual(ids);
     expect(whole).toMatchObject({ object: "list", next_page_token: null, has_more: false });
   });
 

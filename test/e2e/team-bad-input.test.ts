@@ -31,16 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const creation = [
-  "oauth-clients",
-  "create",
-  "--service-account",
-  "sa_1",
-  "--scope",
-  "entity:read",
-  "--secret-file",
-  "s",
-];
+const creation = "oauth-clients create --service-account sa_1 --scope entity:read --secret-file s".split(" ");
 
 interface Case {
   readonly what: string;
