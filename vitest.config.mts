@@ -78,15 +78,16 @@ const onEveryEngine = [
   "policy-apply",
 ];
 
-/** Units that start processes, or send a message with a cut at each byte: too slow for the inner loop. */
+/** Units that start processes, answer on a socket, or play each step of each operation in each world: too slow for the inner loop. */
 const withProcesses = [
-  "api/{http/{responses,transport-breaks,transport-tls},call/salvage}",
+  "api/{http/{redaction,responses,transport,transport-breaks,transport-tls},call/{caller,salvage}}",
   "completion/scripts",
   "disk/{lock-races,process-lock}",
-  "journal/{file/{failing-disk,lock-waits},postgres/tls}",
+  "journal/{file/{archive,failing-disk,lock-waits},postgres/tls}",
+  "operations/recover-dimensions",
   "profiles/{credentials,shell-command,store}",
-  "sandbox/{faults,fuzz,store}",
-  "secrets/{command,failing-disk,refusals,registry,secret-format,stdout,vault-fields,vault-store}",
+  "sandbox/{control,faults,fuzz,neighbours,server,store}",
+  "secrets/{command,failing-disk,github-answers,kubernetes-answers,refusals,registry,secret-format,stdout,vault-answers,vault-fields,vault-store}",
 ].map((names) => `test/unit/${names}.test.ts`);
 
 /** What a tool of test/support/tools.json or a pseudo-terminal does most of, or what takes longer than the rest together. */

@@ -126,10 +126,7 @@ describe("a creation", () => {
       response.end(body);
     });
     const { oauthClients } = serviceAt(peer.origin);
-    const statuses = [
-      200, 202, 203, 204, 206, 299, 300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 408, 409, 410, 415, 422, 429,
-      431, 499, 500, 501, 502, 503, 504, 599,
-    ];
+    const statuses = [200, 202, 204, 299, 300, 302, 308, 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 503, 599];
     for (status of statuses)
       for (body of bodies) {
         const place = `${status} ${body}`;
