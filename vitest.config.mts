@@ -86,7 +86,7 @@ const withProcesses = [
   "journal/{file/{archive,failing-disk,lock-waits},postgres/tls}",
   "operations/recover-dimensions",
   "profiles/{credentials,shell-command,store}",
-  "sandbox/{control,faults,fuzz,neighbours,server,store}",
+  "sandbox/{control,fuzz,neighbours,server,store}",
   "secrets/{command,failing-disk,github-answers,kubernetes-answers,refusals,registry,secret-format,stdout,vault-answers,vault-fields,vault-store}",
 ].map((names) => `test/unit/${names}.test.ts`);
 
@@ -107,7 +107,7 @@ const fuller = [
   "test/contract/{answers,redocly}.test.ts",
   "test/unit/{sandbox/fuzz,secrets/vault-fields}.test.ts",
   ...[
-    "{document-commands,documents,examples,guides,keys-ci-doc,sandbox-document,tour}",
+    "{document-commands,documents,examples,guides,keys-ci-doc,tour}",
     "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,report,sandbox-start,sbom,start}",
     "{bad-destinations,cut-secrets,kept-copy,keys-shapes,missing-account,put-off,recover-command,recover-credential}",
     "policy-{adopt,destinations,edits,identity,own}",

@@ -1,11 +1,6 @@
-// That every sandbox of the run is recorded, wherever it lives, and that a wrong answer among them is seen.
-import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Home, isOtherBinary, root } from "../support/program.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Home, isOtherBinary } from "../support/program.ts";
 import { answersIn } from "../support/recorded-answers.ts";
 import { startService } from "../support/service.ts";
 import { AnswersCheck, type RecordedAnswer } from "./answers-check.ts";
@@ -116,37 +111,5 @@ describe("a recorded answer", () => {
       expect(wrongOf({ ...broken, faults: [fault] }), fault).toEqual([]);
     for (const fault of ["times", "latency", "slow", "token", "pending", "secret", "cleanup", "text", "rate"])
       expect(wrongOf({ ...broken, faults: [fault] }), fault).toHaveLength(1);
-  });
-});
-
-describe("a run of tests that all pass", () => {
-  /** Runs vitest over one test that leaves this answer behind. */
-  function runWith(answer: RecordedAnswer): { status: number | null; told: string } {
-    const folder = mkdtempSync(join(tmpdir(), "integ-run-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const setup = join(root, "test/support/recorded-answers.ts");
-    const test = { globals: true, include: ["*.test.mjs"], globalSetup: [setup], teardownTimeout: 60_000 };
-    writeFileSync(join(folder, "vitest.config.mjs"), `export default ${JSON.stringify({ test })};`);
-    const line = JSON.stringify(`${JSON.stringify(answer)}\n`);
-    const keep = `process.env.INTEG_TEST_ANSWERS + "/one.ndjson", ${line}`;
-    const text = `import { writeFileSync } from "node:fs"; test("one", () => writeFileSync(${keep}));`;
-    writeFileSync(join(folder, "one.test.mjs"), text);
-    const vitest = join(root, "node_modules/vitest/vitest.mjs");
-    // A run of its own, with a folder of its own for the answers.
-    const { INTEG_TEST_ANSWERS: _outer, ...env } = process.env;
-    const run = spawnSync(process.execPath, [vitest, "run", "--root", folder], { encoding: "utf8", env });
-    return { status: run.status, told: run.stdout + run.stderr };
-  }
-
-  it("ends well with right answers, and tells how many there were", () => {
-    const { status, told } = runWith(page);
-    expect(told).toContain("sandbox: 1 answers of 1 kinds checked, 0 wrong");
-    expect(status, told).toBe(0);
-  });
-
-  it("fails where one answer is wrong", () => {
-    const { status, told } = runWith({ ...page, status: 206 });
-    expect(told).toContain("GET /v1/cohorts/{id}/members 206: the document knows no such status");
-    expect(status, told).toBe(1);
   });
 });

@@ -3,13 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";
-import {
-  type ConnectProxy,
-  startClosingServer,
-  startConnectProxy,
-  startTlsFront,
-  type TlsFront,
-} from "../support/connect-proxy.ts";
+import { type ConnectProxy, startConnectProxy, startTlsFront, type TlsFront } from "../support/connect-proxy.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -209,40 +203,5 @@ describe.skipIf(isMissing("openssl"))("a private certificate authority", () => {
   it("a file that is not there is said", async () => {
     const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: at.path("nowhere.pem") });
     expect(stderr).toContain("nowhere.pem");
-  });
-});
-
-describe.skipIf(isMissing("openssl"))("a certificate that does not fit", () => {
-  it.each([
-    ["is of another name", ["DNS:api.example.com"], false, /localhost[\s\S]*api\.example\.com/],
-    ["has expired", ["DNS:localhost"], true, /expired/],
-  ] as const)("%s: nothing was sent, and no authority is asked for", async (_what, names, isExpired, words) => {
-    const wrong = await startTlsFront(portOf(service.us.base_url), authority.sign(names, { isExpired }));
-    try {
-      for (const env of [trusting, through()]) {
-        at.remove();
-        at = new Home();
-        const stderr = await nothingSent({ ...env, INTEG_BASE_URL: `https://localhost:${wrong.port}` });
-        expect(stderr).toMatch(words);
-        expect(stderr).not.toContain("NODE_EXTRA_CA_CERTS");
-      }
-    } finally {
-      await wrong.close();
-    }
-  });
-
-  it("a server that ends the connection before the handshake got nothing", async () => {
-    const closing = await startClosingServer();
-    try {
-      await nothingSent({ ...trusting, INTEG_BASE_URL: `https://localhost:${closing.port}` });
-    } finally {
-      await closing.close();
-    }
-  });
-
-  it("plain http where TLS is spoken, and TLS where http is", async () => {
-    const plain = new URL(service.us.base_url).port;
-    const stderr = await nothingSent({ ...trusting, INTEG_BASE_URL: `https://localhost:${plain}` });
-    expect(stderr).toMatch(/the TLS handshake failed: wrong version number\.[\s\S]*the server may not speak TLS/);
   });
 });

@@ -1,13 +1,7 @@
 // A real HTTP CONNECT proxy, which does what a test wants it to do, and a front that speaks TLS before a plain service.
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type Server as TcpServer,
-  type Socket,
-} from "node:net";
+import { type AddressInfo, connect, type Server as TcpServer, type Socket } from "node:net";
 import { createServer as createTlsFront, type TlsOptions } from "node:tls";
 import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
@@ -103,13 +97,6 @@ export async function startTlsFront(target: number, options: TlsOptions): Promis
   });
   const open = trackOpen(server);
   return { port: await listen(server), handshakes: () => handshakes, close: () => end(server, open) };
-}
-
-/** A server that ends every connection before a handshake. */
-export async function startClosingServer(): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const server = createTcpServer((socket) => void socket.on("error", () => {}).once("data", () => socket.destroy()));
-  const open = trackOpen(server);
-  return { port: await listen(server), close: () => end(server, open) };
 }
 
 function trackOpen(server: TcpServer): Set<Socket> {

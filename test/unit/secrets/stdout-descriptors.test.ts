@@ -102,38 +102,3 @@ describe.runIf(process.platform === "linux")("standard output", () => {
     await expect(checkMask(fd)).resolves.toBeUndefined();
   });
 });
-
-describe("a secret that is printed", () => {
-  const secret = { secret: "a%b", kind: "access_key", id: "k", receipt: '{"secret":"a%b"}\n' } as const;
-  const delivery = {
-    origin: { entry: "e", profile: "p", region: "eu" },
-    may: async () => {},
-    record: async () => {},
-  } as const;
-
-  it("comes after its mask, and is masked under GitHub Actions alone", async () => {
-    for (const [env, expected] of [
-      [{}, ["print"]],
-      [{ GITHUB_ACTIONS: "true" }, ["mask ::add-mask::a%25b", "print"]],
-    ] as const) {
-      const order: string[] = [];
-      const place = destination(1, {
-        env,
-        onStderr: (chunk) => void order.push(`mask ${Buffer.from(chunk).toString().trim()}`),
-        print: async (receipt) => void order.push(receipt === secret.receipt ? "print" : receipt),
-      });
-      await place.deliver(secret, delivery);
-      await place.release();
-      expect(order).toEqual(expected);
-      expect(place).toMatchObject({ isStdout: true, record: { kind: "stdout" } });
-    }
-  });
-
-  it("and not taken is undelivered", async () => {
-    const cause = new Error("EPIPE");
-    const failure = await refusalOf(destination(1, { print: () => Promise.reject(cause) }).deliver(secret, delivery));
-    expect(failure.kind).toBe("undelivered");
-    expect(failure.message).toBe("Standard output did not take the secret.");
-    expect(failure.cause).toBe(cause);
-  });
-});

@@ -93,32 +93,6 @@ describe("a creation", () => {
 describe("recovery of a key that may have been made", () => {
   const lost: Setting = { fates: { create: ["lost after"] } };
 
-  it("leaves it where nobody agrees, with its id", async () => {
-    const world = worldWithOwn(lost);
-    await create(world, true);
-    const { value } = await world.recover({ mayReplace: async () => false });
-    expect(value![0]!.failure?.kind).toBe("secret_lost");
-    expect(world.entries[0]).toMatchObject({
-      state: "secret_lost",
-      resource_id: "ak_2",
-      detail: { orphan_certain: true },
-    });
-    expect(world.account.live("key")).toHaveLength(2);
-  });
-
-  it("that somebody revoked meanwhile makes no other in its place", async () => {
-    for (const isListed of [true, false]) {
-      const world = worldWithOwn(lost);
-      await create(world, true);
-      await world.recover({ mayReplace: async () => false });
-      if (isListed) world.account.keys[1]!.status = "revoked";
-      else world.account.keys.pop();
-      const { value } = await world.recover();
-      expect([value![0]!.failure?.kind, world.entries.map(({ state }) => state)]).toEqual(["unusable", ["unusable"]]);
-      expect(world.account.live("key")).toHaveLength(1);
-    }
-  });
-
   it("revokes nothing for a destination that can take no secret", async () => {
     const world = worldWithOwn(lost);
     await create(world, true);
@@ -132,28 +106,6 @@ describe("recovery of a key that may have been made", () => {
     expect(world.account.requests).not.toContain("revoke ak_2");
     await world.recover();
     expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "refused", "done"]);
-  });
-
-  it("never revokes one that was used, before or after it was found", async () => {
-    const used = worldWithOwn(lost);
-    await create(used);
-    used.account.keys[1]!.lastUsedAt = "2026-11-21T02:00:01Z";
-    expect((await used.recover()).value![0]!.failure?.kind).toBe("outcome_unknown");
-    const later = worldWithOwn(lost);
-    await create(later);
-    await later.recover({ mayReplace: async () => false });
-    later.account.keys[1]!.lastUsedAt = "2026-11-21T02:00:01Z";
-    expect((await later.recover()).value![0]!.failure?.kind).toBe("secret_lost");
-    for (const { account } of [used, later]) expect(account.live("key")).toHaveLength(2);
-  });
-
-  it("takes no key of another entry, and doubts a list without its own key", async () => {
-    const world = worldWithOwn({ fates: { create: ["lost before"] } });
-    world.account.keys[0]!.status = "revoked";
-    await create(world);
-    world.account.keys.length = 0;
-    expect((await world.recover()).value![0]!.failure?.message).toContain("the list is empty");
-    expect(world.entries[0]!.state).toBe("unknown");
   });
 });
 
@@ -199,25 +151,6 @@ describe("two creations of one name, one of them elsewhere", () => {
     return world;
   }
 
-  it("leave the key alone where the secret is not", async () => {
-    const world = await twoUnfinished();
-    const kept = new Map(world.kept);
-    world.kept.clear();
-    world.place = "here:/state";
-    const { value } = await world.recover({ mayReplace: async ({ id }) => id === world.entries[0]!.id });
-    const { failure, entry } = value![0]!;
-    expect([failure?.kind, entry.state, entry.resource_id]).toEqual(["outcome_unknown", "unknown", null]);
-    expect(failure?.message).toContain(`may be of ${world.entries[1]!.id} instead`);
-    expect(failure?.details).toMatchObject({ hint: "Run integ journal recover there.", nextCommand: undefined });
-    expect(failure?.details.meaning).toContain("there:/state");
-    expect(world.account.requests.some((request) => request.startsWith("revoke"))).toBe(false);
-    world.place = "there:/state";
-    for (const [id, secret] of kept) world.kept.set(id, secret);
-    await world.recover();
-    expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_2"]);
-    expect(world.entries.map(({ state }) => state)).toEqual(["refused", "done"]);
-  });
-
   it.each([
     ["of another name", { request_text: '{"name":"other"}' }],
     ["at another address", { base_url: "https://other.example" }],
@@ -234,47 +167,5 @@ describe("two creations of one name, one of them elsewhere", () => {
     world.entries.splice(0, 2, first!, { ...second!, ...about } as never);
     const { value } = await world.recover({ mayReplace: async () => false });
     expect(value!.find(({ entry }) => entry.id === first!.id)!.entry.state).toBe("secret_lost");
-  });
-
-  describe("of which one runs, and its response with the only key is on its way", () => {
-    async function oneRuns(): Promise<AWorld> {
-      const world = await twoUnfinished();
-      world.kept.clear();
-      world.place = "here:/state";
-      const second = world.entries[1]!;
-      world.entries[1] = { ...second, detail: { ...second.detail, attempted_at: ["here:/state"] } };
-      world.running.add(second.id);
-      return world;
-    }
-
-    it.each([false, true])("leave the key to that one; the journal is a team's: %s", async (isTeam) => {
-      const world = await oneRuns();
-      world.isTeam = isTeam;
-      const { value } = await world.recover();
-      const { failure, entry } = value![0]!;
-      expect([failure?.kind, entry.state, entry.resource_id]).toEqual(["outcome_unknown", "unknown", null]);
-      expect(failure?.details).toMatchObject({
-        meaning: `Nothing was revoked: a running process works on ${world.entries[1]!.id}.`,
-        hint: "Run the command again when that has ended.",
-      });
-      expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_2"]);
-    });
-
-    it.each([
-      ["of the same service", {}, "outcome_unknown"],
-      ["of another service", { base_url: "https://other.example" }, undefined],
-      ["that made something else", { operation: "access_key.rotate" }, undefined],
-    ] as const)("leave it to one %s that ends meanwhile", async (_what, about, kind) => {
-      const world = await oneRuns();
-      const second = world.entries[1]!;
-      world.onTryLease = () => {
-        world.entries[1] = { ...second, state: "done", resource_id: "ak_2", ...about };
-        world.running.clear();
-      };
-      const { value } = await world.recover({ mayReplace: async () => false });
-      const { failure } = value!.find(({ entry }) => entry.id === world.entries[0]!.id)!;
-      expect(failure?.kind).toBe(kind ?? "secret_lost");
-      if (kind) expect(failure?.details.meaning).toBe(`Nothing was revoked: ${second.id} has finished meanwhile.`);
-    });
   });
 });
