@@ -19,10 +19,15 @@ export class Source {
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
   }
 
+  /** All of it, if it is ASCII; else nothing. */
+  get text(): string {
+    return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
+  }
+
   /** The text may keep all of the body in memory: what outlives the page is read by {@link JsonText.value}. */
   cut(start: number, end: number): string {
-    this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "";
-    return this.#text === "" ? this.bytes.toString("utf8", start, end) : this.#text.slice(start, end);
+    const { text } = this;
+    return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
   /** The string that is there. @param start of its quotes */
@@ -200,21 +205,27 @@ export class JsonText {
 export class Parts {
   readonly names: readonly string[];
   readonly #object: JsonText;
+  /** Begin and end of each value, as they came. */
   readonly #places: readonly number[];
   /** For each name where its value is in the places. */
   readonly #values: ReadonlyMap<string, number>;
+  #heads: readonly string[] | undefined;
 
   constructor(object: JsonText, like?: Parts) {
     this.#object = object;
-    this.#places = object.places();
-    if (like !== undefined && this.#hasNamesOf(like)) {
-      [this.names, this.#values] = [like.names, like.#values];
+    const alike = like === undefined ? undefined : like.#placesIn(object);
+    if (like !== undefined && alike !== undefined) {
+      [this.names, this.#values, this.#places, this.#heads] = [like.names, like.#values, alike, like.#heads];
       return;
     }
+    const places = object.places();
     const values = new Map<string, number>();
-    for (let at = 0; at < this.#places.length; at += 4)
-      values.set(object.source.string(this.#places[at]!, this.#places[at + 1]!), at + 2);
-    [this.names, this.#values] = [[...values.keys()], values];
+    const own: number[] = [];
+    for (let at = 0; at < places.length; at += 4) {
+      values.set(object.source.string(places[at]!, places[at + 1]!), own.length);
+      own.push(places[at + 2]!, places[at + 3]!);
+    }
+    [this.names, this.#values, this.#places] = [[...values.keys()], values, own];
   }
 
   get(name: string): JsonText | undefined {
@@ -224,18 +235,27 @@ export class Parts {
     return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
   }
 
-  /** The same names as they came, in the same order. */
-  #hasNamesOf(other: Parts): boolean {
-    const [ours, theirs] = [this.#places, other.#places];
-    if (ours.length !== theirs.length) return false;
-    const [bytes, otherBytes] = [this.#object.source.bytes, other.#object.source.bytes];
-    for (let at = 0; at < ours.length; at += 4) {
-      const [start, end] = [ours[at]!, ours[at + 1]!];
-      const shift = theirs[at]! - start;
-      if (theirs[at + 1]! !== end + shift) return false;
-      for (let index = start; index < end; index++) if (bytes[index] !== otherBytes[index + shift]) return false;
+  /** Where the values of another object are, if it has the same names in the same order and can be compared as text. */
+  #placesIn({ source, start, end, isCompact }: JsonText): number[] | undefined {
+    if (!isCompact || !source.isPlain) return undefined;
+    const { text, bytes } = source;
+    const places: number[] = [];
+    let at = start;
+    for (const head of (this.#heads ??= this.#headsOf())) {
+      if (!text.startsWith(head, at)) return undefined;
+      const value = at + head.length;
+      // A plain text has no escapes.
+      at = bytes[value] === quote ? text.indexOf('"', value + 1) + 1 : new Scanner(bytes).value(value, 1);
+      places.push(value, at);
     }
-    return true;
+    return bytes[at] === closeBrace && at + 1 === end ? places : undefined;
+  }
+
+  /** What is before each value: a brace or comma, the name and the colon. */
+  #headsOf(): string[] {
+    const { source, start } = this.#object;
+    const places = this.#places;
+    return places.flatMap((place, at) => (at % 2 === 0 ? [source.cut(at === 0 ? start : places[at - 1]!, place)] : []));
   }
 }
 

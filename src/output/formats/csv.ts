@@ -8,6 +8,8 @@ import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 /** Begins a formula in a spreadsheet, also if a field starts with a tab, a line end or a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
+/** Neither: most cells. */
+const plain = /^[\w][^",\r\n]*$/;
 /** Limits of the names of undocumented fields: how many are remembered, how long a note of them is. */
 const mostExtras = 1000;
 const longestNote = 400;
@@ -33,6 +35,7 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
   if (cell === null || cell === undefined) return "";
   const came = typeof cell === "string" ? cell : cell.compact();
   const shown = isTerminal ? visibleText(came) : came;
+  if (plain.test(shown)) return shown;
   const text = typeof cell === "string" && !isExact && formula.test(shown) ? `'${shown}` : shown;
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

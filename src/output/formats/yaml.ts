@@ -24,7 +24,12 @@ function yamlList(
   const chosen = new ChosenFields(fields);
   const opening = receiptsBefore ? "" : "object: list\n";
   let isFirst = rowsBefore === 0;
-  let parts: Parts | undefined;
+  let known: Known = {};
+  const knownOf = (row: JsonText): Known => {
+    const parts = row.parts(known.parts);
+    const isAlike = parts.names === known.parts?.names;
+    return (known = { parts, keys: isAlike ? known.keys! : parts.names.map((name) => scalar(name)) });
+  };
   return {
     async page(page) {
       if (page.length === 0) return;
@@ -32,7 +37,7 @@ function yamlList(
       isFirst = false;
       for (const row of page) {
         const shown = fields === undefined ? row : JsonText.of(chosen.of(row));
-        text += `  - ${block(shown, rowMargin, (parts = shown.parts(parts)))}\n`;
+        text += `  - ${block(shown, rowMargin, knownOf(shown))}\n`;
       }
       await sink.write(text);
     },
@@ -45,17 +50,23 @@ function yamlList(
   };
 }
 
+/** Of an object: its members, and their names as YAML, which most rows have alike. */
+interface Known {
+  readonly parts?: Parts;
+  readonly keys?: readonly string[];
+}
+
 /** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
-function block(value: JsonText, margin = "", parts?: Parts): string {
+function block(value: JsonText, margin = "", { parts, keys }: Known = {}): string {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
   const inner = `${margin}  `;
   const members = parts ?? value.parts();
   const lines = value.isArray
     ? value.items().map((item) => `- ${block(item, inner)}`)
-    : members.names.map((name) => {
+    : members.names.map((name, index) => {
         const part = members.get(name)!;
-        return `${scalar(name)}:${part.hasParts ? `\n${inner}` : " "}${block(part, inner)}`;
+        return `${keys?.[index] ?? scalar(name)}:${part.hasParts ? `\n${inner}` : " "}${block(part, inner)}`;
       });
   return lines.join(`\n${margin}`);
 }
