@@ -34,7 +34,7 @@ export const flags = {
   keepOld: "--keep-old",
   limit: "--limit",
   name: "--name",
-  nameMarker: "--name-marker",
+  marker: "--marker",
   new: "--new",
   noInput: "--no-input",
   noVerify: "--no-verify",
@@ -49,6 +49,7 @@ export const flags = {
   region: "--region",
   replaceLostSecret: "--replace-lost-secret",
   resume: "--resume",
+  revoke: "--revoke",
   retryFor: "--retry-for",
   scope: "--scope",
   secretCheckCommand: "--secret-check-command",
@@ -70,7 +71,7 @@ export const flags = {
 } as const;
 
 /** Their short forms. */
-export const shortFlags = { file: "-f", output: "-o", profile: "-p" } as const;
+export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" } as const;
 
 /** A command line for a shell: every word that came from elsewhere is quoted. Only `shell` makes one. */
 export type NextCommand = string & { readonly [quoted]: true };
@@ -168,7 +169,8 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
     if (next.of !== undefined && !typed.includes(next.of)) return undefined;
     const words = sameWords(typed, next);
     // The flag to leave out was not typed: the same command would fail again.
-    const isNoOther = next.without !== undefined && words.join("\0") === typed.join("\0");
+    const isTyped = (flag: string): boolean => typed.some((word) => word.split("=", 1)[0] === flag.replace(/ .*/, ""));
+    const isNoOther = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
     return isNoOther ? undefined : shell`integ ${words}`;
   }
   return keptFlags.reduce((step, flag) => {
@@ -188,9 +190,21 @@ function typedValue(typed: readonly string[], { short, long }: Kept): string | u
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
+/** What a person agreed to for the command that was typed: the next one asks again, unless it is about exactly that. */
+const consents = [
+  flags.new,
+  flags.force,
+  flags.yes,
+  shortFlags.yes,
+  flags.acceptUnproven,
+  flags.replaceLostSecret,
+  `${flags.revoke} <id>`,
+] as const;
+
 /** The words of a command line with the changes that the next step asks for. */
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
-  const takesValue = new Map(without.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
+  const left = [...consents, ...without];
+  const takesValue = new Map(left.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
     // An added flag replaces the typed one.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);

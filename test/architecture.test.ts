@@ -302,7 +302,7 @@ describe("the house", () => {
       files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
     const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
     expect(revoking).toEqual(["operations/acts/send.ts"]);
-    const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds\);/;
+    const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds, /;
     expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
     // What waits or limits a time has the clock that no one can set: these read what a response says in a date, or both clocks.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];

@@ -103,8 +103,13 @@ export function detailOf<O extends keyof NeededDetail>(
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
+/** The key of an entry was found by its name and time alone: it may be another's, until a person names it. */
+export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
+  return detail.orphan_certain === false;
+}
+
 /** The command that a person types next, or null if nothing is left to do. */
-export function nextStep(entry: Pick<Entry, "id" | "state">): NextCommand | null {
+export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "detail">): NextCommand | null {
   switch (entry.state) {
     case "open":
     case "unknown":
@@ -112,7 +117,9 @@ export function nextStep(entry: Pick<Entry, "id" | "state">): NextCommand | null
     case "waiting":
       return shell`integ journal recover ${entry.id}`;
     case "secret_lost":
-      return shell`integ journal recover ${entry.id} ${flags.replaceLostSecret}`;
+      return isGuess(entry)
+        ? shell`integ journal recover ${entry.id} ${flags.revoke} ${entry.resource_id ?? ""}`
+        : shell`integ journal recover ${entry.id} ${flags.replaceLostSecret}`;
     case "undelivered":
       return shell`integ journal claim ${entry.id}`;
     default:

@@ -2,7 +2,7 @@
 // what it made looked for, and a lost secret replaced if that is agreed to (§4.2: "revoke the client, confirm, create a
 // replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
 import { Failure } from "../errors.ts";
-import { type Entry, isSettled, revokedFirst } from "../journal/entry.ts";
+import { type Entry, isGuess, isSettled, revokedFirst } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { begunReplacement, cameToNothing, reserveBeforeRevocation, settleReplaced } from "./delivery-recovery.ts";
@@ -16,6 +16,8 @@ export interface CreationOptions {
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** `--revoke <id>`: a person named what is revoked. */
+  readonly revokes?: string | undefined;
   /** How long a pending client, or a list that may be too early, is waited for, milliseconds; 0: not at all. */
   readonly waitMs: number;
   /** Proves the secret before it is delivered: for one that replaces a credential in use. */
@@ -25,7 +27,9 @@ export interface CreationOptions {
 }
 
 /** A creation under way. */
-export interface CreationWork extends SecretDelivery, Omit<CreationOptions, "destinationOf" | "mayReplace"> {}
+export interface CreationWork
+  extends SecretDelivery,
+    Omit<CreationOptions, "destinationOf" | "mayReplace" | "revokes"> {}
 
 /** How a creation ended. */
 export interface Made {
@@ -96,7 +100,7 @@ export async function finishCreation(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   options: CreationOptions,
 ): Promise<Made> {
-  const { destinationOf, mayReplace: _, ...about } = options;
+  const { destinationOf, mayReplace: _, revokes: __, ...about } = options;
   const wasSent = lease.entry.attempts > 0;
   const begun = wasSent ? await begunReplacement(bench.journal, lease.entry) : undefined;
   const work = { bench, lease, destination: await destinationOf(begun ?? lease.entry), ...about };
@@ -142,7 +146,10 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   const { bench, lease } = work;
   if (begun === undefined) {
     if (wasLost || contract.noun === "key") await contract.assertNotRevoked(bench, lease);
-    if (!(await options.mayReplace(lease.entry)))
+    const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
+    if (isNamed && isGuess(lease.entry))
+      await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
+    if (isGuess(lease.entry) || !(isNamed || (await options.mayReplace(lease.entry))))
       throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
   }
   const { id, resource_id } = lease.entry;

@@ -93,7 +93,7 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
     ...(expiry === undefined
       ? []
       : [{ flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) }]),
-    { flag: flags.nameMarker, begun: String(marked === true), typed: String(creation.marked) },
+    { flag: flags.marker, begun: String(marked === true), typed: String(creation.marked) },
     { flag: flags.updateProfile, begun: String(update_profile === true), typed: String(updateProfile) },
   ];
 }

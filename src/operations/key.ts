@@ -66,7 +66,7 @@ export interface KeyCreation {
   readonly request: AccessKeyRequest;
   /** Normal form of the expiry as it was asked for (`in 90d` is the same intent tomorrow); absent: the request's. */
   readonly expiry?: string;
-  /** `--name-marker`: add a mark to the name that makes an orphan certain. */
+  /** `--marker`: add a mark to the name that makes an orphan certain. */
   readonly marked: boolean;
 }
 
@@ -76,7 +76,7 @@ export interface KeyCreationOptions extends Partial<Pick<CreationOptions, "waitM
   readonly fresh?: boolean;
 }
 
-/** Appended to a name by `--name-marker`: unguessable, so that no one else's key has it. */
+/** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
 const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 /** Whether a name leaves space for its mark. */
@@ -95,7 +95,7 @@ export function markedName(name: string, mark: string): string {
     "usage",
     `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`,
     {
-      hint: `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.nameMarker} out.`,
+      hint: `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`,
     },
   );
 }

@@ -23,6 +23,8 @@ export interface RecoveryOptions {
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** `--revoke <id>`: a person named what is revoked. */
+  readonly revokes?: string | undefined;
   /** Asked before a rotation revokes the old client though the new one cannot be proven any more. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
   readonly waitMs: number;

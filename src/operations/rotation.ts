@@ -13,11 +13,13 @@ import {
   missingPlaces,
   namesOf,
   type OneTimeSecret,
+  placesOf,
   WatchedDestination,
 } from "../secrets/destination.ts";
 import { type CreationContract, type CreationOptions, finishCreation } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { isProofRefused, next, type Proof, proofIn, refusedProof } from "./next.ts";
+import { seenAt } from "./acts/overwrite.ts";
 import type { Successor } from "./acts/revoke.ts";
 import { assertProfileHasIt } from "./revocation.ts";
 import { assertAsAsked, releaseReserved } from "./secret-delivery.ts";
@@ -43,7 +45,7 @@ export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
 
-export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace"> {
+export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes"> {
   readonly destination: Destination;
   /** Asked before the old one is revoked although the new one was not proven. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
@@ -290,6 +292,8 @@ async function untilOver(
       } else {
         await show();
         const by = await successorOf(work, contract, made);
+        // A person who knew that no one needs it has revoked the old one.
+        if (by.gone.length > 0 && (await contract.statusOf(contract.oldId)) === "revoked") return undefined;
         // From here on the old one may be revoked, whatever the response is.
         if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
         await contract.revokeOld(by);
@@ -309,7 +313,7 @@ async function makeNewOne(
   destination: Destination,
 ) {
   const { creation, proveFirst: prove } = contract;
-  const { waitMs, mayReplace } = options;
+  const { waitMs, mayReplace, revokes } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
     if (found?.state === "done") return { entry: found, receipt: await creation.receiptNow(bench, found) };
@@ -322,7 +326,7 @@ async function makeNewOne(
       const made = await finishCreation(
         creation,
         { bench, lease: child },
-        { destinationOf, waitMs, mayReplace, prove },
+        { destinationOf, waitMs, mayReplace, revokes, prove },
       );
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made") return { entry, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
@@ -469,8 +473,22 @@ async function successorOf(work: RotationWork, contract: RotationContract, made:
   const { detail } = work.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isJustMade = secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
-  if (!isJustMade) await assertWorks(work, contract, id);
-  return { id, proof: proofIn(detail), seen: isJustMade ? "just made" : "looked at", missing };
+  if (isJustMade) return { id, proof: proofIn(detail), seen: "just made", missing, gone: [] };
+  await assertWorks(work, contract, id);
+  return { id, proof: proofIn(detail), seen: "looked at", missing, gone: await goneFrom(work, contract, child) };
+}
+
+/** The destinations that the new one's secret was delivered to and that have not got it now. */
+async function goneFrom({ bench }: RotationWork, contract: RotationContract, child: Entry): Promise<string[]> {
+  const { noun } = contract.creation;
+  const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
+  for (const place of child.destination ? placesOf(child.destination) : [])
+    names[await seenAt(bench, child, place)].push(describeDestination(place).name);
+  if (names.unverified.length > 0)
+    bench.tell.note(
+      `Unverified: the secret of the new ${noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
+    );
+  return names.gone;
 }
 
 /** @throws Failure `unusable` if the service says that the new one does not work */
@@ -504,7 +522,7 @@ async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<En
 /** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
 async function unfinished(
   { bench, lease }: RotationWork,
-  { creation: { noun } }: RotationContract,
+  { creation: { noun }, revokes }: RotationContract,
   { error, isDelivered: isKnown }: { readonly error: Failure; readonly isDelivered: boolean },
 ): Promise<Failure> {
   const childState = await stateOfChild(bench, lease.entry);
@@ -517,7 +535,7 @@ async function unfinished(
   // What a step of it says of itself leads to the step; the rotation is resumed by its own id. What has to be looked at in the
   // list of keys comes first.
   const isNamed =
-    recovers === entry.id || isProofRefused(entry.detail) || (noun === "key" && (hint ?? nextCommand) !== undefined);
+    recovers === entry.id || nextCommand === revokes || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const own = isSettled(state) || isNamed ? null : nextStep(entry);
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
   const step =

@@ -4,8 +4,9 @@
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isGuess, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
+import { guessed } from "./acts/revoke.ts";
 import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
 import { AtDestination, isAt, originOf, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
 import {
@@ -324,6 +325,7 @@ export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
+  if (isGuess(entry)) return withRequestId(guessed(entry), requestId);
   if (mayBeMadeElsewhere(entry)) return withRequestId(notLostHere(entry), requestId);
   const others = here === undefined ? [] : otherPlaces(entry, here);
   if (others.length > 0) return withRequestId(perhapsKept(entry, others), requestId);

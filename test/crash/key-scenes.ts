@@ -105,7 +105,7 @@ export const recover: KeyWork = {
   async arrange(desk, name) {
     const at = desk.withToken();
     await desk.service.fault("POST /api/v1/access-keys drop=after times=1");
-    const words = ["keys", "create", "--name", name, "--name-marker", "--secret-file", secretName, "--retry-for", "0"];
+    const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
     if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
     // A request is not asked about before its time limit is over.

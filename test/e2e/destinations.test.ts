@@ -1,5 +1,5 @@
 // Where a secret goes: byte for byte, proven, and to several places at once, before the old credential is revoked.
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { statSync, chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -230,6 +230,24 @@ describe("journal show", () => {
 });
 
 describe("a file that had the secret and has lost it", () => {
+  it("keeps the old client until a person revokes it by name", async () => {
+    const at = await home();
+    const id = await old(at);
+    const file = at.path("a.secret");
+    const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
+    expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
+    writeFileSync(file, "x".repeat(statSync(file).size));
+    const claimed = await integHere(at, ["journal", "claim", creationIn(at).id, "--secret-command", "cat > b.secret"]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const recovered = await integHere(at, ["journal", "recover", "--accept-unproven"]);
+    expect([recovered.code, recovered.stderr]).toEqual([8, expect.stringContaining(`was delivered to ${file}`)]);
+    expect(await live()).toContain(id);
+    const [, next] = /^ {2}Next: integ (.+)$/m.exec(recovered.stderr)!;
+    expect(next).toBe(`oauth-clients revoke ${id}`);
+    expect((await integHere(at, [...next!.split(" "), "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+  });
+
   it("gets it again from a claim that names it", async () => {
     const at = await home();
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];

@@ -207,7 +207,7 @@ describe("--dry-run", () => {
     ["oauth-clients rotate", []],
     ["oauth-clients revoke", ["--yes"]],
     ["keys rotate", ["--yes"]],
-    ["keys rotate", ["--by-replacement", "--expires-in", "30d", "--name-marker", "--yes"]],
+    ["keys rotate", ["--by-replacement", "--expires-in", "30d", "--marker", "--yes"]],
     ["keys revoke", ["--yes"]],
     ["journal recover", []],
     ["apply", ["--yes"]],

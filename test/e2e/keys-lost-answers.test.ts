@@ -109,8 +109,24 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
   });
 
-  it("with --name-marker is found by its mark, whatever else has the same name", async () => {
-    const { at, name } = await loseAnswer("drop=after times=1", "--name-marker");
+  it("with --no-marker is revoked by its id alone: it may be another person's", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1", "--no-marker");
+    const [orphan] = await desk.live(name);
+    for (const consent of ["--yes", "--replace-lost-secret"]) {
+      const guessed = await integHere(at, ["journal", "recover", consent]);
+      expect([guessed.code, guessed.stderr]).toEqual([9, expect.stringContaining("can look the same")]);
+      expect(await desk.live(name)).toHaveLength(1);
+    }
+    const [entry] = await unsettled(at);
+    expect(entry!.next_step).toBe(`integ journal recover ${entry!.id} --revoke ${orphan!.id}`);
+    expect((await integHere(at, ["journal", "recover", "--revoke", orphan!.id])).code).toBe(2);
+    expect((await integHere(at, entry!.next_step!.split(" ").slice(1))).code).toBe(0);
+    expect((await desk.key(orphan!.id)).status).toBe("revoked");
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+  });
+
+  it("without a terminal is found by its mark, whatever else has the same name", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
     await desk.makeKey({ name });
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code, recovered.stderr).toBe(0);
@@ -165,7 +181,7 @@ describe("a secret that came and could not be delivered", () => {
   it("in an answer cut right after it is kept all the same", async () => {
     const whole = JSON.stringify(await desk.makeKey({ name: "lost-99-" })).length;
     number = 98;
-    const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`);
+    const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`, "--no-marker");
     expect(ended.code, ended.stderr).toBe(12);
     const [entry] = await unsettled(at);
     const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);

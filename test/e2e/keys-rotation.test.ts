@@ -84,7 +84,7 @@ describe("in place", () => {
 
   it("flags of a new key make no sense there: exit 2, nothing sent", async () => {
     const at = desk.withToken();
-    for (const flag of [["--scope", "*"], ["--expires-in", "1d"], ["--overlap", "1h"], ["--name-marker"]])
+    for (const flag of [["--scope", "*"], ["--expires-in", "1d"], ["--overlap", "1h"], ["--marker"]])
       expect((await rotate(at, "ak_us_idle", ...flag)).code).toBe(2);
     expect(await desk.sent("POST", /./)).toBe(0);
   });

@@ -11,7 +11,7 @@ deskOfTests((opened) => (desk = opened));
 describe("keys create", () => {
   it("gives the full response with the secret on standard output, once, and settles the entry", async () => {
     const at = desk.withToken();
-    const made = await at.integ(["keys", "create", "--name", "plain", "--no-name-marker", "--json"]);
+    const made = await at.integ(["keys", "create", "--name", "plain", "--no-marker", "--json"]);
     expect(made.code).toBe(0);
     const key = JSON.parse(made.stdout);
     expect(key).toMatchObject({
@@ -48,12 +48,12 @@ describe("keys create", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("--name-marker adds a mark within 255 characters, and refuses where there is no room for it", async () => {
+  it("--marker adds a mark within 255 characters, and refuses where there is no room for it", async () => {
     const at = desk.withToken();
-    const made = await at.integ(["keys", "create", "--name", "marked", "--name-marker", "--json"]);
+    const made = await at.integ(["keys", "create", "--name", "marked", "--marker", "--json"]);
     expect(JSON.parse(made.stdout).name).toMatch(/^marked-[0-9a-f]{12}$/);
     const before = await desk.sent("POST", creation);
-    const long = await at.integ(["keys", "create", "--name", "x".repeat(243), "--name-marker"]);
+    const long = await at.integ(["keys", "create", "--name", "x".repeat(243), "--marker"]);
     expect(long.code).toBe(2);
     expect(long.stderr).toContain("242 characters");
     expect(await desk.sent("POST", creation)).toBe(before);
@@ -61,7 +61,7 @@ describe("keys create", () => {
 
   it("--dry-run sends nothing and writes nothing down", async () => {
     const at = desk.withToken();
-    const { code, stdout } = await at.integ("keys create --name dry --no-name-marker --dry-run --json".split(" "));
+    const { code, stdout } = await at.integ("keys create --name dry --no-marker --dry-run --json".split(" "));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { name: "dry" } });
     expect(await desk.sent("POST", /./)).toBe(0);

@@ -1,5 +1,5 @@
 // Rotation without downtime: create, deliver, prove, overlap, revoke; at every moment one of the two works.
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -234,9 +234,9 @@ describe("oauth-clients rotate", () => {
   it("a client that cannot be proven any more names the command that goes on without a proof", async () => {
     const { at, id } = await begun();
     await service.fault("POST /oauth/token status=500");
-    await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
+    // What a command got cannot be read again for a proof.
+    await rotate(at, id, "--retry-for", "0", "--secret-command", "cat > new.secret");
     await service.calm();
-    rmSync(at.path("new.secret"));
     const { code, stderr } = await integHere(at, ["journal", "recover"]);
     expect(code, stderr).toBe(8);
     const next = /Next: integ (journal recover \S+ --accept-unproven)/.exec(stderr)?.[1];

@@ -189,7 +189,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       return (JSON.parse(stdout) as { name: string }).name;
     };
     expect(await name("--name", "a")).toMatch(/^a-[0-9a-f]{12}$/);
-    expect(await name("--name", "b", "--no-name-marker")).toBe("b");
+    expect(await name("--name", "b", "--no-marker")).toBe("b");
     expect(await name("--name", "c".repeat(250))).toBe("c".repeat(250));
   });
 

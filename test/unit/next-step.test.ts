@@ -21,6 +21,14 @@ describe("a next step", () => {
     expect(commandAfter(next, words)).toBe(expected);
   });
 
+  it.each([
+    ["create --new --scope a --force", { add: ["--retry-for", "9m"] }, "create --scope a --retry-for 9m"],
+    ["rotate 1 -y --accept-unproven", { add: ["--force"] }, "rotate 1 --force"],
+    ["recover 1 --revoke ak_1 --replace-lost-secret", { add: ["--yes"] }, "recover 1 --yes"],
+  ])("of integ %s repeats no consent", (typed, next, expected) => {
+    expect(commandAfter(next, typed.split(" "))).toBe(`integ ${expected}`);
+  });
+
   it("of a command that the typed one is not does not stand", () => {
     const another = { add: ["--new"], of: "create" };
     expect(commandAfter(another, ["oauth-clients", "create", "--scope", "a"])).toBe(

@@ -41,6 +41,10 @@ export const command = defineVerb({
           "--replace-lost-secret",
           "If a secret is lost, revoke the client or key and create another, or rotate again",
         )
+        .option(
+          "--revoke <id>",
+          "Revoke this client or key, whose secret is lost, and create another; needed for a key that only its name and time identify",
+        )
         .option("--accept-unproven", "Revoke the old client or key even if integ cannot prove that the new one works")
         .option("--now", "End the overlap of the named rotations: revoke the old client or key immediately")
         .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
@@ -64,6 +68,12 @@ export const command = defineVerb({
     if (options.now) refuseNothingToEnd(entries, ids);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
+    const { revoke: revokes } = options;
+    if (revokes !== undefined && ids.length !== 1)
+      throw new Failure("usage", "--revoke is for one entry that is named.", {
+        meaning: "Nothing was sent.",
+        nextCommand: shell`integ journal list`,
+      });
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseOneForAll(entries, asked);
     await refuseNoStore(context, asked.options);
@@ -73,7 +83,8 @@ export const command = defineVerb({
         import("../running/dry-changes.ts"),
       ]);
       const secrets = await context.secrets.undelivered();
-      const choice = { isEnded: options.now === true, replaces, nowMs: context.clock.now(), secrets };
+      const isAgreed = replaces || revokes !== undefined;
+      const choice = { isEnded: options.now === true, replaces: isAgreed, nowMs: context.clock.now(), secrets };
       const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
       const steps = [];
       for (const entry of oldestFirst) steps.push(...(await recoverySteps(journal, entry, choice)));
@@ -93,6 +104,7 @@ export const command = defineVerb({
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
+      revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
       // Credentials of another shell's environment are not expected everywhere.

@@ -36,7 +36,7 @@ export const command = defineVerb({
       does: "the secret goes to a command's standard input, and to no log",
     },
     {
-      line: "integ keys create --name ci --expires-in 30d --name-marker --json | jq -r .secret",
+      line: "integ keys create --name ci --expires-in 30d --marker --json | jq -r .secret",
       does: "the secret is on standard output, once",
     },
   ],
@@ -88,7 +88,7 @@ async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreatio
       scopes: flags.scope,
     },
     expiry: expiry?.fingerprint,
-    marked: await isMarked(context, { nameMarker: flags.nameMarker, name }),
+    marked: await isMarked(context, { marker: flags.marker, name }),
   };
 }
 

@@ -16,23 +16,24 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--scope <scope...>", "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *)")
     .option(
-      "--name-marker",
-      "Add a short random mark to the name, which identifies a lost key with certainty (default: with a team's journal)",
+      "--marker",
+      "Add a short random mark to the name, which identifies a lost key with certainty (default: without a terminal, and with a team's journal)",
     )
-    .option("--no-name-marker", "Send the name as given"),
+    .option("--no-marker", "Send the name as given"),
 );
 /** Each command says itself what its `--name` is. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * Whether the name gets a mark. With a team's journal it does unless it is asked not to: who finishes a lost creation there
- * may be someone else, elsewhere.
+ * Whether the name gets a mark. Without a terminal it does unless it is asked not to, since no one is there to say which of two keys
+ * of one name is whose; and with a team's journal, where someone else may finish a lost creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
-  { nameMarker, name }: { readonly nameMarker?: boolean | undefined; readonly name: string },
+  { marker, name }: { readonly marker?: boolean | undefined; readonly name: string },
 ): Promise<boolean> {
-  if (nameMarker !== undefined || !(await journal()).isShared) return nameMarker === true;
+  if (marker !== undefined) return marker;
+  if (output.interactive && !(await journal()).isShared) return false;
   const { leavesSpaceForMark } = await import("../../operations/key.ts");
   if (leavesSpaceForMark(name)) return true;
   output.note("The name is too long for a random mark, and is sent as given.");

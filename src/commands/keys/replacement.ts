@@ -114,8 +114,8 @@ export async function requestOf(
   const now = timeFor(bench);
   const asked = replacementOf(old, options, now);
   refuseShortLife(asked.request, now + overlapMs);
-  const { nameMarker } = options;
-  const creation = { ...asked, marked: await isMarked(context, { nameMarker, name: asked.request.name }) };
+  const { marker } = options;
+  const creation = { ...asked, marked: await isMarked(context, { marker, name: asked.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
   return {
     oldId: id,
@@ -187,7 +187,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
     });
   const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, expiresAt: expiresAt || undefined };
   checkAccessKey(request, nowMs);
-  return { request, expiry: expiry?.fingerprint, marked: flags.nameMarker === true };
+  return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
 /** null: never; nothing if the row does not say, or says a time that no new key can have. */

@@ -107,7 +107,7 @@ const replacementFlags = [
   "scope",
   "expiresAt",
   "expiresIn",
-  "nameMarker",
+  "marker",
   "overlap",
 ] as const;
 

@@ -27,7 +27,7 @@ import { renderSecret } from "../../secrets/secret-format.ts";
 
 export interface Overwriting {
   readonly journal: Pick<Journal, "digests" | "select" | "unsettled" | "untrusted">;
-  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed" | "isKept" | "readKept">;
+  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed" | "isKept" | "readKept" | "reread">;
 }
 
 /** A secret was accepted by each of its destinations in this process, or was seen there now: evidence for `destroy`. */
@@ -69,7 +69,39 @@ export function overwrite(
  */
 export async function isAt(bench: Overwriting, lease: EntryLease, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
-  return bench.secrets.completeDelivery(await provable(bench, lease.entry, record), permission(bench, lease));
+  return hasDelivered(bench, lease, await provable(bench, lease.entry, record));
+}
+
+function hasDelivered(bench: Overwriting, lease: Pick<EntryLease, "entry">, record: SingleRecord): Promise<boolean> {
+  return bench.secrets.completeDelivery(record, permission(bench, lease));
+}
+
+/** What a place shows of a secret that was delivered there. `unverified`: it cannot be looked at from here, or not at all. */
+export type Seen = "there" | "gone" | "unverified";
+
+/**
+ * Looks at a place where a secret was delivered. What a later entry of the same item put there since is as good: who relies on
+ * the place has that one.
+ * @throws Failure if the place cannot be reached now
+ */
+export async function seenAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<Seen> {
+  const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
+  if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
+  const known = await provable(bench, entry, record);
+  const proof = proofOf(known);
+  if (proof === undefined || isWeak(proof)) return "unverified";
+  if (await hasDelivered(bench, { entry }, known)) return "there";
+  for (const later of await entriesOfItem(bench.journal, entry)) {
+    if (later.id <= entry.id || later.destination === null) continue;
+    for (const place of placesOf(later.destination).filter((one) => isSameHere(one, record)))
+      if ((await bench.secrets.reread(place)) !== undefined) return "there";
+  }
+  return "gone";
+}
+
+/** GitHub did not show its time of change after the write: it says nothing of what is there. */
+function isWeak(proof: string): boolean {
+  return proof.startsWith("after ");
 }
 
 /** Where the journal could not take the digest of what was delivered, the copy that is kept until it can says what that is. */
@@ -193,7 +225,7 @@ function mayDeliver({ state, destination, operation }: Entry): boolean {
 }
 
 /** Decides about what is found at a place. What was permitted stays so in this process: a retry asks no journal again. */
-export function permission(bench: Overwriting, lease: EntryLease): MayReplace {
+export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">): MayReplace {
   const permitted = new Set<string>();
   return async (at, found) => {
     if (found.is === "absent") return;
@@ -250,7 +282,7 @@ function proofOf(place: SingleRecord): string | undefined {
 /** What cannot be read, and was changed since this entry began to write it: weaker evidence, and the only one there is. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   const proof = proofOf(place);
-  return found.is === "hidden" && proof?.startsWith("after ") === true && proof !== `after ${found.version}`;
+  return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
 /**

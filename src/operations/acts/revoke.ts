@@ -6,10 +6,12 @@ import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
+import { type Entry, isGuess, nextStep } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
+import { type NextCommand, shell } from "../../next-step.ts";
 import type { Proof } from "../next.ts";
 import { delayBeforeNext, untilDue, wait } from "../sending.ts";
-import { recordAfterwards, type Workbench } from "../workbench.ts";
+import { detailsOf, recordAfterwards, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
 /** Why a client or key may be revoked. */
@@ -29,6 +31,8 @@ export interface Successor {
   readonly seen: "just made" | "looked at";
   /** Destinations that have not got its secret. */
   readonly missing: readonly string[];
+  /** Destinations that had its secret, and have not now. */
+  readonly gone: readonly string[];
 }
 
 /** Reported before each request, and after every attempt that may have arrived. */
@@ -66,7 +70,7 @@ export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease, mark }: Revocation<C, R>,
 ): Promise<R> {
-  assertGrounds(grounds);
+  assertGrounds(grounds, { entry: lease.entry, typed: revokes(change, id) });
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (let attempt = 1; ; attempt++) {
@@ -86,10 +90,18 @@ export async function revoke<C extends keyof Revoked, R>(
   }
 }
 
+function revokes(change: keyof Revoked, id: string): NextCommand {
+  return change === "revoke key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
+}
+
 /** @throws Failure if there are no grounds: what works stays */
-function assertGrounds(grounds: RevocationGrounds): void {
+function assertGrounds(
+  grounds: RevocationGrounds,
+  { entry, typed }: { readonly entry: Entry; readonly typed: NextCommand },
+): void {
+  if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
   if (grounds.kind !== "replaced") return;
-  const { id, proof, missing } = grounds.by;
+  const { id, proof, missing, gone } = grounds.by;
   if (proof === undefined)
     throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
   if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
@@ -97,4 +109,20 @@ function assertGrounds(grounds: RevocationGrounds): void {
     throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
       meaning: "The old one is not revoked before every destination has the new one.",
     });
+  if (gone.length > 0)
+    throw new Failure("pending", `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now.`, {
+      meaning: "The old one is not revoked: what relies on that destination may still need it.",
+      hint: "Put the secret of the new one back, or revoke the old one if nothing uses it any more.",
+      nextCommand: typed,
+    });
+}
+
+/** The failure of a key that was found by its name and time: a person names it, or nothing is revoked. */
+export function guessed(entry: Entry): Failure {
+  return new Failure("secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
+    ...detailsOf(entry),
+    meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",
+    hint: "Look at it with integ keys list. Revoke and replace it only if its secret is nowhere in use.",
+    nextCommand: nextStep(entry) ?? undefined,
+  });
 }

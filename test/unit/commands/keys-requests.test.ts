@@ -37,7 +37,7 @@ describe("a replacement", () => {
       type: "user_bound" as const,
       scope: ["push-ingest:*"],
       expiresIn: "1d",
-      nameMarker: true as const,
+      marker: true as const,
     };
     expect(replacementOf(old, flags, now)).toEqual({
       request: { name: "m", keyType: "user_bound", scopes: ["push-ingest:*"], expiresAt: "2026-11-22T00:00:00.000Z" },

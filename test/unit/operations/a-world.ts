@@ -4,7 +4,7 @@ import { recover, type Recovered, type RecoveryOptions } from "../../../src/oper
 import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
-import { type Entry, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
+import { type Entry, isGuess, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
 import type { Destination, SingleDestinationPlace } from "../../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../../src/secrets/several.ts";
 import { InMemory, isDelivered, isKept, newMachine, type Outside } from "../../model/in-memory.ts";
@@ -106,10 +106,21 @@ export class AWorld {
     }
   }
 
-  /** `journal recover` of everything, by somebody who agrees to all. */
+  /** `journal recover` of everything, by somebody who agrees to all, and names the key. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
+  ): Promise<Ended<Recovered[]>> {
+    const ended = await this.#recoverOnce(answers, onBegin);
+    const guess = ended.value?.find(({ entry }) => entry.state === "secret_lost" && isGuess(entry));
+    const isAgreed = !("mayReplace" in answers) && !("revokes" in answers) && !this.#isDead;
+    if (guess === undefined || !isAgreed) return ended;
+    return this.#recoverOnce({ ...answers, revokes: guess.entry.resource_id! }, onBegin);
+  }
+
+  async #recoverOnce(
+    answers: Partial<RecoveryOptions>,
+    onBegin: (bench: Workbench) => void,
   ): Promise<Ended<Recovered[]>> {
     const unsettled = this.unsettled().filter(({ id }) => !this.running.has(id));
     const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));

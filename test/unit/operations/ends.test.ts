@@ -1,6 +1,7 @@
 // How every operation ends, whatever becomes of its requests, its destination and its journal: the exit's kind, what the account has
 // and where each secret is; then the same after `journal recover` without and with a yes, and of the command typed again. A
 // line for each in ends.txt; `npm run docs` prints them again.
+import { isGuess } from "../../../src/journal/entry.ts";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { AWorld, DestinationKind, Setting } from "./a-world.ts";
@@ -105,7 +106,9 @@ async function recovered(world: AWorld): Promise<string[]> {
     if (world.unsettled().length === 0) break;
     world.now += 3_600_000;
     const agrees = async (): Promise<boolean> => isYes;
-    const { value = [] } = await world.recover({ mayReplace: agrees, mayRevokeUnproven: agrees });
+    const revokes = isYes ? world.unsettled().find(isGuess)?.resource_id : undefined;
+    const answers = { mayReplace: agrees, mayRevokeUnproven: agrees, revokes: revokes ?? undefined };
+    const { value = [] } = await world.recover(answers);
     ends.push(value.map(({ failure }) => failure?.kind ?? "done").join(" and "));
   }
   return ends;

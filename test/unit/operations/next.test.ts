@@ -112,7 +112,7 @@ const everyKind: readonly (readonly [Operation, Entry["detail"]])[] = [
 describe.each(everyKind)("%s %j", (operation, detail) => {
   it.each(settledStates)("that is %s has nothing left to do, and is never given up", (state) => {
     for (const isOverrun of [true, false]) expect(next(entry(operation, { state, detail }), { isOverrun })).toBe("end");
-    expect(nextStep({ id: "e1", state })).toBeNull();
+    expect(nextStep(entry(operation, { state, detail }))).toBeNull();
   });
 
   it.each(unsettledStates)("that is %s gives way to work that has taken its place", (state) => {

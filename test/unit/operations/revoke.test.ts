@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds } from "../../../src/operations/acts/revoke.ts";
 import type { FailureKind } from "../../../src/errors.ts";
-import type { EntryState } from "../../../src/journal/entry.ts";
+import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
@@ -119,10 +119,10 @@ const revocation = {
 } as const;
 
 describe("the gate", () => {
-  const through = (grounds: RevocationGrounds): Promise<Ended<string>> =>
+  const through = (grounds: RevocationGrounds, its: Entry["detail"] = {}): Promise<Ended<string>> =>
     new AWorld().run(async (bench) => {
       const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation });
-      await lease.record({ attempts: 1 });
+      await lease.record({ attempts: 1, detail: its });
       return revoke(bench, {
         grounds,
         lease,
@@ -133,18 +133,38 @@ describe("the gate", () => {
     });
 
   it("lets through what has grounds", async () => {
-    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [] } as const;
+    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).value).toBe("gone");
     expect((await through({ kind: "named" })).value).toBe("gone");
   });
 
+  it.each([
+    [undefined, "done"],
+    [true, "done"],
+    [false, "secret_lost"],
+  ] as const)("stops what may be another's (certain: %s)", async (orphan_certain, kind) => {
+    expect((await through({ kind: "secret_lost", entry: "e1" }, { orphan_certain })).kind).toBe(kind);
+  });
+
+  it("stops one whose secret is no longer where it was delivered", async () => {
+    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [], gone: ["/b"] } as const;
+    const { kind, failure } = await through({ kind: "replaced", by });
+    expect([kind, failure?.details.nextCommand]).toEqual(["pending", "integ oauth-clients revoke old"]);
+  });
+
   it("stops a successor that nobody can name", async () => {
-    const by = { id: "", proof: "token exchange", seen: "just made", missing: [] } as const;
+    const by = { id: "", proof: "token exchange", seen: "just made", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).kind).toBe("failed");
   });
 
   it("stops one whose secret has not reached every destination, and names those", async () => {
-    const by = { id: "oc_2", proof: "token exchange", seen: "just made", missing: ["vault:a", "/b"] } as const;
+    const by = {
+      id: "oc_2",
+      proof: "token exchange",
+      seen: "just made",
+      missing: ["vault:a", "/b"],
+      gone: [],
+    } as const;
     const { kind, failure } = await through({ kind: "replaced", by });
     expect([kind, failure?.message]).toEqual(["undelivered", expect.stringContaining("vault:a, /b")]);
   });

@@ -25,6 +25,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   const journal = { unsettled: async () => [], digests: plainDigests } as unknown as Journal;
   const secrets = {
     machine,
+    reread: async () => undefined,
     completeDelivery: async () => false,
     isKept: () => false,
     readKept: () => Promise.reject(new Error("nothing is kept")),

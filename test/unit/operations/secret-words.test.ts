@@ -188,7 +188,7 @@ describe("a key", () => {
         expect.objectContaining({
           kind: "usage",
           message: `With its mark the name has ${length + 13} characters: at most 255 are allowed.`,
-          details: { hint: "Shorten the name to 242 characters, or leave --name-marker out." },
+          details: { hint: "Shorten the name to 242 characters, or leave --marker out." },
         }),
       );
   });

@@ -60,7 +60,9 @@ async function recovered(row: Row): Promise<{ world: AWorld; lost: Entry; end: E
   row.before?.(world, lost!, world.account.keys[1]);
   world.account.requests.length = 0;
   world.told.length = 0;
-  const end = await world.recover(row.answers, () => row.meanwhile?.(world, lost!));
+  // Who agrees to all types the id that is shown.
+  const answers = row.answers?.mayReplace === undefined ? { revokes: "ak_2", ...row.answers } : row.answers;
+  const end = await world.recover(answers, () => row.meanwhile?.(world, lost!));
   return { world, lost: world.entries.find(({ id }) => id === lost!.id)!, end };
 }
 
@@ -387,6 +389,28 @@ const rows: Record<string, Row> = {
   },
 };
 
+describe("a key that only its name and time identify", () => {
+  it.each([undefined, "ak_9"])("is not revoked by any consent but its id (typed: %s)", async (revokes) => {
+    const world = new AWorld({ destination: "file", fates: { create: ["lost after"] } });
+    world.account.has("key", "ak_own");
+    await world.run((bench) =>
+      createAccessKey(bench, { request: { name: "ci" }, marked: false }, { destination: world.destination() }),
+    );
+    for (let round = 0; round < 2; round++) {
+      world.now += 3_600_000;
+      const { value } = await world.recover({ revokes, mayReplace: async () => true });
+      expect(value?.[0]?.failure).toMatchObject({
+        kind: "secret_lost",
+        details: { nextCommand: "integ journal recover 1000000001 --revoke ak_2" },
+      });
+      expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_2"]);
+    }
+    await world.recover({ revokes: "ak_2", mayReplace: async () => false });
+    expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", "ak_3"]);
+    expect(world.unsettled()).toEqual([]);
+  });
+});
+
 describe("a lost creation of a key is recovered:", () => {
   it.each(Object.entries(rows))("%s", async (_name, row) => {
     const { world, lost, end } = await recovered(row);
@@ -396,7 +420,7 @@ describe("a lost creation of a key is recovered:", () => {
     expect(world.account.requests).toEqual(row.sends);
     expect(lost.state).toBe(row.state);
     if (lost.state === "replaced" && row.fate === undefined)
-      expect(lost.detail).toMatchObject({ in_flight: false, orphan_certain: row.marked === true });
+      expect(lost.detail).toMatchObject({ in_flight: false, orphan_certain: true });
     for (const words of row.says ?? [])
       expect(world.told.join("\n")).toMatch(typeof words === "string" ? escaped(words) : words);
     expect(world.broken).toEqual([]);

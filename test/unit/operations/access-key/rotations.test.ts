@@ -137,7 +137,7 @@ describe("by replacement", () => {
     [{ updateProfile: true }, "--update-profile was false, and is true now"],
     [{ name: "other" }, "--name was new, and is other now"],
     [{ keyType: "service_account" }, "--type was user_bound, and is service_account now"],
-    [{ marked: false }, "--name-marker was true, and is false now"],
+    [{ marked: false }, "--marker was true, and is false now"],
   ] as const)("typed again with %j is refused with both values", async (typed, message) => {
     const world = worldWithKeys();
     const begun: How = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };
