@@ -197,3 +197,44 @@ describe("the key that the profile lives on", () => {
     );
   });
 });
+
+describe("a key or client that another profile of this machine uses", () => {
+  const named = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
+  /** @param credential its options; the secret on standard input is not looked at */
+  const nightly = (at: Home, ...credential: string[]): Promise<Ended> =>
+    integHere(
+      at,
+      [
+        "profiles",
+        "add",
+        "nightly",
+        "--region",
+        "us",
+        "--base-url",
+        desk.service.us.base_url,
+        "--no-verify",
+        ...credential,
+      ],
+      { input: "a-secret-of-some-length" },
+    );
+
+  it.each([
+    ["rotated in place", ["keys", "rotate"], ["--secret-file", "s"]],
+    ["replaced", ["keys", "rotate"], ["--by-replacement", "--accept-unproven", "--secret-file", "s"]],
+    ["revoked", ["keys", "revoke"], []],
+  ])("%s: the profile is named", async (_what, verb, flags) => {
+    const at = desk.withToken();
+    const { id } = await desk.makeKey({ name: "shared" });
+    expect((await nightly(at, "--api-key-stdin", "--api-key-id", id)).code).toBe(0);
+    const { code, stderr } = await integHere(at, [...verb, id, "--yes", ...flags]);
+    expect([code, named.exec(stderr)?.[1]], stderr).toEqual([0, id]);
+  });
+
+  it("is not named where it gets the new secret", async () => {
+    const at = desk.withToken();
+    const { id } = await desk.makeKey({ name: "shared" });
+    await nightly(at, "--api-key-stdin", "--api-key-id", id);
+    const { stderr } = await integHere(at, ["keys", "rotate", id, "--yes", "--force", "--secret-profile", "nightly"]);
+    expect(stderr).not.toMatch(named);
+  });
+});

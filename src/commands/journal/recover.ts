@@ -69,27 +69,15 @@ export const command = defineVerb({
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const { revoke: revokes } = options;
-    if (revokes !== undefined && ids.length !== 1)
-      throw new Failure("usage", "--revoke is for one entry that is named.", {
-        meaning: "Nothing was sent.",
-        nextCommand: shell`integ journal list`,
-      });
+    if (revokes !== undefined) refuseUnnamed(ids);
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseOneForAll(entries, asked);
     await refuseNoStore(context, asked.options);
-    if (options.dryRun) {
-      const [{ showSteps }, { recoverySteps }] = await Promise.all([
-        import("../running/dry-run.ts"),
-        import("../running/dry-changes.ts"),
-      ]);
-      const secrets = await context.secrets.undelivered();
-      const isAgreed = replaces || revokes !== undefined;
-      const choice = { isEnded: options.now === true, replaces: isAgreed, nowMs: context.clock.now(), secrets };
-      const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
-      const steps = [];
-      for (const entry of oldestFirst) steps.push(...(await recoverySteps(journal, entry, choice)));
-      return showSteps(context, steps);
-    }
+    if (options.dryRun)
+      return showPlanned(context, entries, {
+        isEnded: options.now === true,
+        replaces: replaces || revokes !== undefined,
+      });
     for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
     const unsigned = await journal.untrusted(entries.map(({ id }) => id));
     const taken = new TakenPlaces();
@@ -130,6 +118,23 @@ export const command = defineVerb({
     tellFailures(context, all);
   },
 });
+
+async function showPlanned(
+  context: Context,
+  entries: readonly Entry[],
+  agreed: { readonly isEnded: boolean; readonly replaces: boolean },
+): Promise<void> {
+  const [{ showSteps }, { recoverySteps }] = await Promise.all([
+    import("../running/dry-run.ts"),
+    import("../running/dry-changes.ts"),
+  ]);
+  const journal = await context.journal();
+  const choice = { ...agreed, nowMs: context.clock.now(), secrets: await context.secrets.undelivered() };
+  const steps = [];
+  for (const entry of [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1)))
+    steps.push(...(await recoverySteps(journal, entry, choice)));
+  return showSteps(context, steps);
+}
 
 /** As `apply` does it by default. */
 const mostAtOnce = 4;
@@ -215,6 +220,15 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
   throw new Failure("usage", `--now: no overlap of the entry ${other.id} runs (${other.operation}, ${other.state}).`, {
     meaning: "Nothing was sent.",
     nextCommand: shell`integ journal show ${other.id}`,
+  });
+}
+
+/** @throws Failure `usage` if `--revoke` is given for more than the one entry that it is about */
+function refuseUnnamed(ids: readonly string[]): void {
+  if (ids.length === 1) return;
+  throw new Failure("usage", "--revoke is for one entry that is named.", {
+    meaning: "Nothing was sent.",
+    nextCommand: shell`integ journal list`,
   });
 }
 

@@ -1,3 +1,4 @@
+import { warnOfUsers } from "../running/users.ts";
 import { keyRevocationIntent, revokeAccessKey } from "../../operations/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
@@ -25,6 +26,7 @@ export const command = defineVerb({
       const steps = ids.map((id) => requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" }));
       return showSteps(context, steps);
     }
+    await warnOfUsers(context, ids);
     const own = ids.find((id) => id === profile.keyId);
     const warning = own === undefined ? "" : ` This profile uses ${own} and would be locked out.`;
     const what = ids.length === 1 ? `key ${ids[0]}` : `${ids.length} keys (${ids.join(", ")})`;

@@ -1,4 +1,5 @@
 // `integ keys rotate`: the API's own rotation in place, or one by replacement.
+import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
@@ -63,6 +64,7 @@ export const command = defineVerb({
     await profile.legacy();
     await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement: byReplacing });
     const rotation = { id, options: { ...options, overlap }, destination, takesOwn };
+    await warnOfUsers(context, [id], destination);
     if (options.dryRun && byReplacing !== true) {
       const [{ showSteps }, { keyRotationSteps }] = await Promise.all([
         import("../running/dry-run.ts"),

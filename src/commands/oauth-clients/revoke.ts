@@ -1,3 +1,4 @@
+import { warnOfUsers } from "../running/users.ts";
 import { clientRevocationIntent, revokeOAuthClient } from "../../operations/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -30,6 +31,7 @@ export const command = defineVerb({
       const steps = ids.map((id) => requestStep(`revoke ${id}`, clientRevocationIntent(bench, id), { body: "" }));
       return showSteps(context, steps);
     }
+    await warnOfUsers(context, ids);
     const { profile, region } = bench.account;
     const [what, whose] =
       ids.length === 1

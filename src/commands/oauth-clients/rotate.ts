@@ -1,3 +1,4 @@
+import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import type { Rotated } from "../../operations/rotation.ts";
@@ -81,6 +82,7 @@ export const command = defineVerb({
       ]);
       return showSteps(context, clientRotationSteps(bench, { old, request: { overlapMs, keepOld }, destination }));
     }
+    if (!keepOld) await warnOfUsers(context, [id], destination);
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);

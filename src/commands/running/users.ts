@@ -1,0 +1,29 @@
+// Who on this machine authenticates with a client or key that is about to stop working.
+import type { Context } from "../../context.ts";
+import { placesOf, type Destination } from "../../secrets/destination.ts";
+import { shell } from "../../next-step.ts";
+
+/**
+ * Warns of every other profile that uses one of these clients or keys. What the acting profile uses is asked about by itself.
+ * @param to where the new secret goes: a profile that gets it loses nothing
+ */
+export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
+  const acting = await context.profiles.active();
+  const taking = to === undefined ? [] : placesOf(to.record).flatMap((at) => (at.kind === "profile" ? [at.name] : []));
+  const others = (await context.profiles.store())
+    .list()
+    .filter(({ name, credential }) => credential !== null && name !== acting.name && !taking.includes(name));
+  if (others.length === 0) return;
+  const journal = await context.journal();
+  for (const id of ids) {
+    const entries = await journal.select({ all: true, resource: id });
+    const names = new Set([id, ...entries.flatMap((one) => (one.resource_id === id ? [one.detail.client_id] : []))]);
+    for (const { name, credential } of others) {
+      const isKey = credential!.kind === "api_key";
+      const used = credential!.kind === "api_key" ? credential!.key_id : credential!.client_id;
+      if (used === undefined || !names.has(used)) continue;
+      const step = shell`integ profiles edit ${name} ${isKey ? "--api-key-stdin" : "--client-secret-stdin"}`;
+      context.output.warn(`Profile ${name} uses ${id} too, and will be locked out. Give it a new secret: ${step}`);
+    }
+  }
+}
