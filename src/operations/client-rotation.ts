@@ -8,7 +8,7 @@ import { client, creationIntent } from "./client.ts";
 import { untilClientRevoked } from "./revocation.ts";
 import { overlapDifferences, rotate, type Rotated, type RotationContract, type RotationOptions } from "./rotation.ts";
 import { readUntilAnswered } from "./sending.ts";
-import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, madeFor, tellOtherEndpoint, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface ClientRotationRequest {
   /** How long both clients stay usable after the new one is proven, milliseconds. */
@@ -70,9 +70,9 @@ export function clientRotationIntent(bench: Workbench, { old, request }: ClientR
 
 export function clientRotation(bench: Workbench, lease: EntryLease): RotationContract {
   const { proveClient, service } = bench.account;
-  const { old_client: oldId, proof } = detailOf(lease.entry, "oauth_client.rotate");
-  // An entry that does not say: then the account is asked, and what it cannot do does not mean "none is due".
-  const due = proof === undefined ? bench.account.proof : proof;
+  const { old_client: oldId, proof: begun } = detailOf(lease.entry, "oauth_client.rotate");
+  // Someone who can write to the journal must not decide where a secret is sent: the profile's own endpoint is.
+  const { proof: due } = bench.account;
   return {
     creation: client,
     oldId,
@@ -83,12 +83,13 @@ export function clientRotation(bench: Workbench, lease: EntryLease): RotationCon
     learned: (newId) => ({ resource_id: newId }),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
+      tellOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
       await proveClient({ clientId, secret }, due);
       return true;
     },
     whyUnproven: (hasSecret) =>
       due === null
-        ? "cannot be proven: the profile that started the rotation has no token endpoint"
+        ? "cannot be proven: the profile has no token endpoint"
         : hasSecret
           ? "could not be proven"
           : "could not be proven: its secret was delivered before a crash",

@@ -486,7 +486,7 @@ function noteError(
     state,
     isUnsure,
   }: { readonly failure: Failure; readonly state: Entry["state"]; readonly isUnsure: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const detail = { ...lease.entry.detail, in_flight: isUnsure && state !== "pending" };
   return recordAfterwards(bench, lease, { state, last_error: lastErrorOf(failure), detail });
 }

@@ -272,7 +272,7 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
   bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
 }
 
-export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
+export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<boolean> {
   return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }
 

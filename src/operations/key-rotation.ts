@@ -104,6 +104,7 @@ export function keyRotation(
   { mayRevokeUnproven, reconnect }: Pick<KeyReplacementOptions, "mayRevokeUnproven" | "reconnect">,
 ): RotationContract {
   const { old_key: oldId = "", marked, update_profile, exchange } = lease.entry.detail;
+  const { keyExchange } = bench.account;
   return {
     creation: key,
     oldId,
@@ -117,7 +118,7 @@ export function keyRotation(
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     whyUnproven: (hasSecret) =>
       hasSecret
-        ? exchange?.kind === "command"
+        ? exchange?.kind === "command" && keyExchange?.kind !== "command"
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",

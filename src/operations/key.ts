@@ -56,6 +56,7 @@ import {
   madeFor,
   outcomeUnknown,
   recordAfterwards,
+  tellOtherEndpoint,
   type Workbench,
 } from "./workbench.ts";
 
@@ -370,15 +371,17 @@ export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey
 }
 
 /**
- * Exchanges a key's secret for a bearer token (§5.3) as its rotation began to, whatever the profile says now; repeated if that may help: the exchange changes nothing.
+ * Exchanges a key's secret for a bearer token (§5.3) as the profile says now; repeated if that may help: the exchange changes nothing.
  * @returns false if the profile knows no way to exchange a secret: there is no proof
  * @throws Failure `auth` if the secret is not accepted, `unreachable` if no one could be asked
  */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
-  // An entry of an earlier version does not say.
-  const { exchange: way = account.keyExchange } = rotation.detail;
+  // Someone who can write to the journal must not decide where a secret is sent: the profile's own way is taken.
+  const { keyExchange: way } = account;
   if (way === null) return false;
+  const begun = rotation.detail.exchange;
+  if (way.kind === "endpoint" && begun?.kind === "endpoint") tellOtherEndpoint(bench, begun.url, way.url);
   let impossible = false;
   const exchange = async (): Promise<Attempt<unknown>> => {
     const attempt = await account.exchangeKey(secret, way);

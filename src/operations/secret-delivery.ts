@@ -136,7 +136,9 @@ export function deliverTo(
   lease: EntryLease,
   { destination, secret }: { readonly destination: Destination; readonly secret: OneTimeSecret },
 ): Promise<AtDestination> {
-  const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
+  const record = async (at: DestinationRecord): Promise<void> => {
+    await recordAfterwards(bench, lease, { destination: { ...at } });
+  };
   const work = { destination, secret, origin: originOf(lease.entry), record };
   return bench.clock.finishing(() => overwrite(bench, lease, work));
 }
@@ -223,9 +225,24 @@ export async function settleDelivered(
   evidence?: AtDestination,
 ): Promise<void> {
   const state = settledState(learned.detail ?? lease.entry.detail);
-  await recordAfterwards(bench, lease, { ...learned, state, last_error: null });
+  const isRecorded = await recordAfterwards(bench, lease, { ...learned, state, last_error: null });
+  if (!isRecorded) await assertNotTakenOver(bench, lease);
   await destroyCopy({ bench, lease }, evidence);
   assertAsAsked(lease.entry);
+}
+
+/**
+ * A process that stood still for longer than its lease delivers what it had, and another one has continued the entry meanwhile.
+ * @throws Failure `outcome_unknown` if that one did not find the secret: it may have revoked what the secret opens
+ */
+async function assertNotTakenOver({ journal }: Workbench, { entry }: EntryLease): Promise<void> {
+  const now = await journal.find(entry.id).catch(() => undefined);
+  if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
+  throw new Failure("outcome_unknown", `Another process took over ${entry.id}, which is ${now.state} now.`, {
+    ...detailsOf(entry),
+    meaning: `The secret was delivered, and what it opens may be revoked: do not use it before you know.`,
+    nextCommand: shell`integ journal show ${entry.id}`,
+  });
 }
 
 export function settledState({ differs }: Entry["detail"]): "done" | "unusable" {

@@ -133,6 +133,18 @@ export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
+/** Says that the profile's own endpoint is used, and not the one that an entry names. */
+export function tellOtherEndpoint(
+  { account, tell }: Workbench,
+  begun: string | undefined,
+  now: string | undefined,
+): void {
+  if (begun === undefined || now === undefined || begun === now) return;
+  tell.note(
+    `Profile ${account.profile} gets tokens from ${now} now, and got them from ${begun} when this began: ${now} is used.`,
+  );
+}
+
 /** If the clocks of this machine and the service agree, they differ by this much at most. */
 export const clockSkewMs = 5 * 60_000;
 
@@ -167,17 +179,19 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
 /**
  * Records what happened after something was sent. The change has happened whatever the disk does: a journal that cannot
  * be written is reported, and the result still reaches the person (a replay is safe).
+ * @returns whether it is recorded
  */
 export async function recordAfterwards(
   bench: Workbench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
-): Promise<void> {
+): Promise<boolean> {
   // What is kept here is not there for a later process elsewhere, and not lost for that.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
     await lease.record({ ...change, ...where });
+    return true;
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);
@@ -194,6 +208,7 @@ export async function recordAfterwards(
       ? `It still has the entry ${id}. Next: integ journal recover ${id}`
       : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
+    return false;
   }
 }
 

@@ -8,6 +8,7 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { proofIn } from "../next.ts";
+import { untrusted } from "./overwrite.ts";
 import { detailsOf, isoTime, type Workbench } from "../workbench.ts";
 
 /** What the service answers to each change. */
@@ -47,6 +48,7 @@ export async function send<K extends keyof Answers>(
   about: { readonly change: K; readonly id?: string; readonly service?: Service | undefined },
 ): Promise<Attempt<Answers[K]>> {
   assertMaySend(bench, lease.entry);
+  if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
   const { clock, tell, account } = bench;
   const { change, id: named = "", service = account.service } = about;
   if (lease.entry.attempts === 1) begunHere.add(lease);

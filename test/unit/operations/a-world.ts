@@ -58,6 +58,8 @@ export class AWorld {
   crashAt = Number.POSITIVE_INFINITY;
   /** Its file can be neither read nor written any more. */
   journalIsGone = false;
+  /** Where the profile proves a new secret: to no other place may one go, whatever an entry says. */
+  proves = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
   /** Machine and folder of the processes that run now. */
   place = "here:/state";
   /** Entries that a running process has. */
@@ -254,14 +256,14 @@ export class AWorld {
   }
 
   async #proveClient(secret: string, at: string): Promise<void> {
-    if (at !== "https://tokens.example/token") this.broken.push(`a new secret went to ${at}`);
+    if (at !== this.proves.client) this.broken.push(`a new secret went to ${at}`);
     const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
     if (answer?.kind === "refused") throw new Failure("auth", "The token endpoint refuses the client.");
     if (answer?.kind !== "answered") throw new Failure("unreachable", "The token endpoint gave no answer.");
   }
 
   async #exchangeKey(secret: string, way: KeyExchange): Promise<Attempt<unknown> | undefined> {
-    if (way.kind !== "endpoint" || way.url !== "https://api.example/exchange")
+    if (way.kind !== "endpoint" || way.url !== this.proves.key)
       this.broken.push(`a new secret was exchanged otherwise: ${JSON.stringify(way)}`);
     return this.account.service.tokens.exchangeAccessKey(secret);
   }

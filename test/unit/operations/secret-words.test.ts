@@ -208,13 +208,19 @@ describe("a key", () => {
   it.each([
     ["as the profile does", {}, { kind: "endpoint", url: "https://now" }, true],
     [
-      "as its rotation began to",
+      "as the profile does, whatever the entry says",
       { exchange: { kind: "endpoint", url: "https://then" } },
-      { kind: "endpoint", url: "https://then" },
+      { kind: "endpoint", url: "https://now" },
       true,
     ],
-    ["not at all, if the rotation knew no way", { exchange: null }, undefined, false],
-    ["not at all, if the command is gone", { exchange: { kind: "command" } }, { kind: "command" }, false],
+    [
+      "as the profile does, if its rotation knew no way",
+      { exchange: null },
+      { kind: "endpoint", url: "https://now" },
+      true,
+    ],
+    ["not at all, if the profile knows no way", { exchange: { kind: "endpoint", url: "https://then" } }, null, false],
+    ["not at all, if the command is gone", {}, { kind: "command" }, false],
   ] as const)("is proven %s", async (_what, detail, way, is) => {
     const asked: unknown[] = [];
     const { value } = await at({}, async (given) => {
@@ -222,7 +228,7 @@ describe("a key", () => {
         ...given,
         account: {
           ...given.account,
-          keyExchange: { kind: "endpoint", url: "https://now" } as const,
+          keyExchange: way,
           exchangeKey: async (secret: string, how: { kind: string }) => {
             asked.push([secret, how]);
             return how.kind === "command"
@@ -233,7 +239,7 @@ describe("a key", () => {
       };
       return proveSecret(bench, entryOf({ detail }), "s");
     });
-    expect([value, asked]).toEqual([is, way === undefined ? [] : [["s", way]]]);
+    expect([value, asked]).toEqual([is, way === null ? [] : [["s", way]]]);
   });
 });
 

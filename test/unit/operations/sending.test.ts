@@ -89,6 +89,15 @@ describe("a request that was too early", () => {
     expect(isTooEarly(failure)).toBe(isIt);
   });
 
+  it("does not leave if its entry is untrusted", async () => {
+    const { bench } = desk();
+    Object.assign(bench, { disk: new DiskHealth() });
+    Object.assign(bench.clock, { interruption: new AbortController().signal });
+    const kept = entry({ attempts: 1, base_url: bench.account.baseUrl });
+    const lease = { entry: kept, isTrusted: async () => false } as unknown as EntryLease;
+    await expect(send(bench, lease, { change: "create client" })).rejects.toMatchObject({ kind: "auth" });
+  });
+
   it.each([
     ["without a time", undefined, undefined, undefined],
     ["with one", 7, undefined, at(7000)],
@@ -106,7 +115,8 @@ describe("a request that was too early", () => {
     Object.assign(bench, { disk: new DiskHealth() });
     Object.assign(bench.account.service, { oauthClients: { create: refused } });
     let kept = entry({ detail: { marked: true }, attempts: 1, base_url: bench.account.baseUrl });
-    const lease = { entry: kept, note: (change: object) => void (kept = { ...kept, ...change }) } as EntryLease;
+    const note = (change: object): void => void (kept = { ...kept, ...change });
+    const lease = { entry: kept, note, isTrusted: async () => true } as unknown as EntryLease;
     await send(bench, lease, { change: "create client" });
     expect(kept.detail).toEqual({ marked: true, put_off_until: until });
   });

@@ -205,37 +205,38 @@ describe("a rotation", () => {
     expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_2"]);
   });
 
-  it.each([
-    ["without a token endpoint", null],
-    [
-      "with another token endpoint",
-      { token_endpoint: "https://other.example/token", client_auth: "client_secret_post" },
-    ],
-  ] as const)("recovered by a profile %s, it is proven as it was begun", async (_how, proof) => {
+  it("is proven where the profile says now, whatever its entry says, and that is said", async () => {
+    const elsewhere = { token_endpoint: "https://other.example/token", client_auth: "client_secret_post" } as const;
     for (const [fates, live] of [
       [["lost before"], ["oc_2"]],
       [[{ refused: 401 }, { refused: 401 }], both],
     ] as const) {
       const world = worldWithOld({ fates: { exchange: [...fates] }, retryForMs: 0 });
       expect((await rotate(world)).kind).toBe("pending");
-      const benchFor = await asNow(world, { proof });
-      await world.recover({ benchFor, mayRevokeUnproven: async () => false });
+      world.proves.client = elsewhere.token_endpoint;
+      await world.recover({ benchFor: await asNow(world, { proof: elsewhere }), mayRevokeUnproven: async () => false });
       expect(world.account.live("client").map(({ id }) => id)).toEqual(live);
-      expect(world.broken).toEqual([]);
+      expect([world.broken, world.told.join("\n")]).toEqual([
+        [],
+        expect.stringContaining("https://other.example/token is used"),
+      ]);
     }
   });
 
-  it("of an earlier version, which does not say how it is proven, needs a yes where the profile cannot", async () => {
-    const world = worldWithOld({ fates: { exchange: ["lost before"] }, retryForMs: 0 });
-    await rotate(world);
-    const index = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
-    const { proof: _, ...detail } = world.entries[index]!.detail;
-    world.entries[index] = { ...world.entries[index]!, detail };
-    const benchFor = await asNow(world, { proof: null });
-    const { value } = await world.recover({ benchFor, mayRevokeUnproven: async () => false });
-    expect(value![0]!.failure?.details.nextCommand).toContain("--accept-unproven");
-    expect(world.account.live("client").map(({ id }) => id)).toEqual(both);
-  });
+  it.each([true, false])(
+    "needs a yes where the profile has no token endpoint (the entry names one: %s)",
+    async (isNamed) => {
+      const world = worldWithOld({ fates: { exchange: ["lost before"] }, retryForMs: 0 });
+      await rotate(world);
+      const index = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
+      const { proof: _, ...detail } = world.entries[index]!.detail;
+      if (!isNamed) world.entries[index] = { ...world.entries[index]!, detail };
+      const benchFor = await asNow(world, { proof: null });
+      const { value } = await world.recover({ benchFor, mayRevokeUnproven: async () => false });
+      expect(value![0]!.failure?.details.nextCommand).toContain("--accept-unproven");
+      expect(world.account.live("client").map(({ id }) => id)).toEqual(both);
+    },
+  );
 
   it.each(["2025-01-01", "2030-01-01"])(
     "recovered under version %s, its new client is as it was begun",
