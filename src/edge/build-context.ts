@@ -14,6 +14,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
+import type { AllowedDestinations } from "../secrets/kept.ts";
 import { machineIdIn } from "../disk/machine-id.ts";
 import type { OpenHttp } from "../secrets/store.ts";
 
@@ -276,7 +277,7 @@ export function buildSecrets(parts: SecretParts): Secrets {
     },
     undelivered,
     machine,
-    allowed: allowedIn(env.INTEG_DESTINATIONS_ALLOW),
+    allowed: (profile) => allowedTo(profile, { env, profiles }),
     async completeDelivery(record, may) {
       return (await remembered(record)).completeDelivery(may);
     },
@@ -310,10 +311,17 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-/** One destination a line. */
-function allowedIn(text: string | undefined): readonly string[] | undefined {
-  const lines = text?.split("\n").map((line) => line.trim());
-  return lines?.filter((line) => line !== "");
+/** The lists that limit where secrets of a profile's work go. In the variable each line is a destination. */
+async function allowedTo(
+  profile: string,
+  { env, profiles }: Pick<SecretParts, "env" | "profiles">,
+): Promise<readonly AllowedDestinations[]> {
+  const lines = env.INTEG_DESTINATIONS_ALLOW?.split("\n").map((line) => line.trim());
+  const own = (await profiles.store()).get(profile)?.destinations?.allow;
+  return [
+    ...(lines === undefined ? [] : [{ from: "INTEG_DESTINATIONS_ALLOW", list: lines.filter((line) => line !== "") }]),
+    ...(own === undefined ? [] : [{ from: `profile ${profile}`, list: own }]),
+  ];
 }
 
 /** Waits; ends with the signal's reason when it is aborted. */

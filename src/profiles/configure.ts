@@ -39,6 +39,7 @@ export interface ProfileSettings {
   readonly journal?: string | null;
   readonly journal_key_command?: string | null;
   readonly escrow?: string[] | null;
+  readonly destinations?: { readonly allow: string[] } | null;
   readonly credential?: NewCredential | null;
   /** Of the API key that stays; of another credential it changes nothing. */
   readonly key?: { readonly basic_style?: BasicStyle; readonly key_id?: string | null };
@@ -68,6 +69,7 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
     "journal",
     "journal_key_command",
     "escrow",
+    "destinations",
   ] as const) {
     const value = settings[key];
     if (value === undefined) continue;

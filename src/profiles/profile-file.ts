@@ -117,6 +117,8 @@ const Profile = z.looseObject({
   journal_key_command: z.optional(z.string()),
   /** Public keys (age) that undelivered secrets are encrypted to, for that journal. */
   escrow: z.optional(z.array(z.string())),
+  /** Where secrets of its work may go: only there, if it is set. */
+  destinations: z.optional(z.looseObject({ allow: z.array(z.string()) })),
 });
 export type Profile = z.infer<typeof Profile>;
 

@@ -198,6 +198,13 @@ export class Undelivered {
   }
 }
 
+/** A list that limits where secrets go. */
+export interface AllowedDestinations {
+  /** Who says so: a variable or a profile, as it begins a sentence. */
+  readonly from: string;
+  readonly list: readonly string[];
+}
+
 /** Where secrets of unfinished work are looked for, and kept if a destination fails. */
 export interface SecretKeeping {
   /** As `RememberedDestination`. Called by the act `overwrite` alone: it may give a file its name. */
@@ -210,8 +217,8 @@ export interface SecretKeeping {
   /** The secret that a finished delivery left readable (a file, a profile, a store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /** Where a secret may go at all: unset limits nothing. */
-  readonly allowed?: readonly string[] | undefined;
+  /** Where secrets of a profile's work may go at all: each list has to name the place, and none limits nothing. */
+  readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
   /** The machine and the folder where secrets are kept until they are claimed. */
   readonly place: string;
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */

@@ -313,3 +313,20 @@ describe("several", () => {
     expect(text(at, "taken")).toBe("mine");
   });
 });
+
+describe("a profile that names its destinations", () => {
+  it("sends the secrets of its work nowhere else, until the list is empty", async () => {
+    const at = await home();
+    const allow = (...places: string[]): Promise<Ended> =>
+      integHere(at, ["profiles", "edit", "p", "--no-verify", "--allow-destination", ...places]);
+    expect((await allow(`file:${at.folder}/kept-*`, "profile:target")).code).toBe(0);
+    const refused = await create(at, "-p", "p", "--secret-file", "other.secret");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("profile p does not name it")]);
+    expect(await live()).toHaveLength(0);
+    expect((await create(at, "-p", "p", "--secret-file", "kept-1.secret")).code).toBe(0);
+    // The list is the profile's own.
+    expect((await create(at, "-p", "target", "--new", "--secret-file", "other.secret")).code).toBe(0);
+    expect((await allow("")).code).toBe(0);
+    expect((await create(at, "-p", "p", "--new", "--secret-file", "another.secret")).code).toBe(0);
+  });
+});

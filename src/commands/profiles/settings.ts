@@ -15,6 +15,10 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--journal <address>", "Address of a team's journal, without a password (postgresql://…); empty: none")
     .option("--journal-key-command <command>", "Command that prints the keys of that journal; empty: none")
     .option("--escrow <recipient...>", "Age public keys that undelivered secrets are encrypted to; empty: none")
+    .option(
+      "--allow-destination <place...>",
+      "Secrets go only to these: file:<path>, profile:<name>, command:<text>, a store's address, stdout; * at the end for any rest; empty: anywhere",
+    )
     .option("--api-key-stdin", "Read the API key from standard input")
     .option("--api-key-command <command>", "Command that prints the API key; runs at each use")
     .option("--api-key-id <id>", "Resource id of the access key, so that keys rotate knows the profile's own")
@@ -75,6 +79,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
     ...(flags.journal !== undefined && { journal: flags.journal || null }),
     ...(flags.journalKeyCommand !== undefined && { journal_key_command: flags.journalKeyCommand.trim() || null }),
     ...(flags.escrow !== undefined && { escrow: recipientsIn(flags.escrow) }),
+    ...(flags.allowDestination !== undefined && { destinations: allowedIn(flags.allowDestination) }),
     ...(legacy !== undefined && { legacy }),
     ...(credential !== undefined && { credential }),
     ...(key !== undefined && { key }),
@@ -106,6 +111,11 @@ async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
 function recipientsIn(typed: readonly string[]): string[] | null {
   const recipients = typed.filter((one) => one !== "");
   return recipients.length === 0 ? null : recipients;
+}
+
+function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
+  const allow = typed.filter((one) => one !== "");
+  return allow.length === 0 ? null : { allow };
 }
 
 /**

@@ -62,6 +62,7 @@ export function profileRow(profile: Profile, defaultName: string | null): string
     journal: profile.journal ?? null,
     journal_key_command: profile.journal_key_command ?? null,
     escrow: profile.escrow ?? null,
+    destinations: profile.destinations ?? null,
   });
 }
 

@@ -137,12 +137,14 @@ export async function prepareOverwrite(
 /** @throws Failure if nothing of that entry may go to one of these places, whatever is there */
 async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
   if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
+  const lists = (await bench.secrets.allowed?.(lease.entry.profile)) ?? [];
   for (const place of places) {
     const { name } = describeDestination(place);
-    if (!isAllowed(place, bench.secrets.allowed))
-      throw new Failure("usage", `The secret may not go to ${name}: INTEG_DESTINATIONS_ALLOW does not name it.`, {
+    const limit = lists.find(({ list }) => !isAllowed(place, list));
+    if (limit !== undefined)
+      throw new Failure("usage", `The secret may not go to ${name}: ${limit.from} does not name it.`, {
         meaning: "Nothing was sent.",
-        hint: "Name another destination, or have the one who set the variable add this one.",
+        hint: "Name another destination, or have the one who made that list add this one.",
       });
     if (isLocal(place) && !isOfMachine(place, bench)) throw ofAnotherMachine(lease.entry.id, place);
     if (isActing(place, lease.entry) && place.own !== true)

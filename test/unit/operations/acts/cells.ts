@@ -85,7 +85,7 @@ function benchOf({ entry, others = [], untrusted = [], allowed }: World): {
     completeDelivery: async () => true,
     isKept: () => false,
     readKept: () => Promise.reject(new Error("nothing is kept")),
-    allowed,
+    allowed: async () => (allowed === undefined ? [] : [{ from: "profile p", list: allowed }]),
   };
   const lease = { entry, isTrusted: async () => !untrusted.includes(entry.id) } as unknown as EntryLease;
   return { bench: { journal, secrets }, lease };

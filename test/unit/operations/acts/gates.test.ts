@@ -50,7 +50,7 @@ it("a copy with every condition decides as the act does", async () => {
 describe("overwrite needs each of its conditions", () => {
   it.each<readonly [string, string, string]>([
     ["the entry is trusted", "if (!(await lease.isTrusted()))", "if (false)"],
-    ["the list names the place", "if (!isAllowed(place, bench.secrets.allowed))", "if (false)"],
+    ["the list names the place", "if (limit !== undefined)", "if (false)"],
     ["the place is on this machine", "if (isLocal(place) && !isOfMachine(place, bench))", "if (false)"],
     [
       "a person agreed to give up the acting profile's own",
