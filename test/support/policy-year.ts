@@ -1,0 +1,402 @@
+// A year of nights: a policy applied night by night with a moved clock, while consumers use every credential. Program and
+// sandbox run in this process, so that both have the same moved clock.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Server, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox } from "../../src/sandbox/sandbox.ts";
+import { type Ended, Home } from "./program.ts";
+import { runHere } from "./program-here.ts";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+/** This process's clock, which stands still until it is moved. */
+export class MovedClock {
+  #now: number;
+  readonly #real = globalThis.Date;
+  readonly #emit = Server.prototype.emit;
+
+  constructor(start: number) {
+    this.#now = start;
+    const now = (): number => this.#now;
+    globalThis.Date = class extends this.#real {
+      constructor(...given: unknown[]) {
+        super(...((given.length === 0 ? [now()] : given) as [number]));
+      }
+      static override now(): number {
+        return now();
+      }
+    } as DateConstructor;
+    // A server's own Date header would give the real time: without the moved one no entry's clock is known.
+    const emit = this.#emit;
+    Server.prototype.emit = function (this: Server, event: string | symbol, ...given: unknown[]) {
+      if (event === "request") (given[1] as ServerResponse).setHeader("date", new Date(now()).toUTCString());
+      return emit.apply(this, [event, ...given] as Parameters<typeof emit>);
+    };
+  }
+
+  set(ms: number): void {
+    this.#now = ms;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  release(): void {
+    globalThis.Date = this.#real;
+    Server.prototype.emit = this.#emit;
+  }
+}
+
+export interface YearItem {
+  readonly name: string;
+  readonly kind: "oauth_client" | "access_key";
+  /** Clients: `every`; keys: `expires_in` less `before_expiry`. */
+  readonly everyDays: number;
+  readonly overlapHours: number;
+  /** Where its secret goes, in the policy's words; by default to its JSON file. */
+  readonly to?: string;
+  /** The secret there now; by default that of the file. */
+  readonly secret?: (home: Home) => string | undefined;
+}
+
+export interface YearFigures {
+  nights: number;
+  runs: number;
+  polls: number;
+  /** Polls at which a consumer had no working credential. */
+  withoutWorking: number;
+  /** Nights after which an item was older than its limit plus a night. */
+  tooOld: number;
+  /** Secrets that opened nothing at the end. */
+  lost: number;
+  /** Live clients and keys of items beyond the one that is delivered, at the end. */
+  doubled: number;
+  /** Moments with more than 20 clients of the service account. */
+  aboveSlots: number;
+  rotations: number;
+  failedRuns: number;
+  readonly troubles: string[];
+}
+
+interface Held {
+  readonly id: string;
+  readonly status: string;
+  readonly client_id?: string | null;
+  readonly name?: string;
+  readonly createdAt?: string;
+}
+
+export interface YearOptions {
+  readonly nights: number;
+  readonly items: readonly YearItem[];
+  /** A fault for a night, or none. */
+  readonly faultOf: (night: number) => string | undefined;
+  readonly log?: (text: string) => void;
+  /** What the job's environment has besides. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Expiry minus this is when a key is due. */
+const beforeExpiryDays = 14;
+
+function policyOf(items: readonly YearItem[], account: string): string {
+  const of = (kind: YearItem["kind"], lines: (item: YearItem) => string[]): string[] =>
+    items
+      .filter((item) => item.kind === kind)
+      .flatMap((item) => [`  ${item.name}:`, ...lines(item).map((line) => `    ${line}`)]);
+  return [
+    "version: 1",
+    "id: pol_of_this_test",
+    "profile: prod",
+    "unmanaged: ignore",
+    "limits: { changes_per_run: 100 }",
+    "oauth_clients:",
+    ...of("oauth_client", ({ name, everyDays, overlapHours, to = `{ file: ${name}.json, format: json }` }) => [
+      `service_account: ${account}`,
+      "scopes: [entity:read]",
+      `rotate: { every: ${everyDays}d, overlap: ${overlapHours}h }`,
+      `secret: ${to}`,
+    ]),
+    ...(items.some(({ kind }) => kind === "access_key") ? ["access_keys:"] : []),
+    ...of("access_key", ({ name, everyDays, overlapHours }) => [
+      "type: service_account",
+      'scopes: ["push-ingest:*"]',
+      `expires_in: ${everyDays + beforeExpiryDays}d`,
+      `rotate: { before_expiry: ${beforeExpiryDays}d, overlap: ${overlapHours}h }`,
+      `secret: { file: ${name}.json, format: json }`,
+    ]),
+    "",
+  ].join("\n");
+}
+
+/** Rotations that a year without faults makes: the first night creates, and an item is due once it is older than its limit. */
+export function rotationsOf({ everyDays }: YearItem, nights: number): number {
+  return Math.floor((nights - 1) / (everyDays + 1));
+}
+
+interface Deployed {
+  readonly client_id?: string;
+  readonly client_secret?: string;
+  readonly secret?: string;
+}
+
+function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefined {
+  if (secret === undefined) return JSON.parse(readFileSync(home.path(`${name}.json`), "utf8")) as Deployed;
+  const client_secret = secret(home);
+  return client_secret === undefined ? undefined : { client_secret };
+}
+
+/** What a consumer has loaded. It loads anew every few hours where there is an overlap, else at once. */
+class Consumer {
+  readonly item: YearItem;
+  #loaded: Deployed | undefined;
+  #loadedAt = -Infinity;
+
+  constructor(item: YearItem) {
+    this.item = item;
+  }
+
+  credential(home: Home, nowMs: number): Deployed | undefined {
+    const every = (this.item.overlapHours * hour) / 2;
+    if (nowMs - this.#loadedAt >= every) {
+      try {
+        this.#loaded = deployedAt(home, this.item);
+        this.#loadedAt = nowMs;
+      } catch {
+        // Not delivered yet.
+      }
+    }
+    return this.#loaded;
+  }
+}
+
+export async function simulateYear({ nights, items, faultOf, env, log = () => {} }: YearOptions): Promise<YearFigures> {
+  const start = Date.parse("2026-01-01T02:00:00.000Z");
+  const clock = new MovedClock(start);
+  const stateDir = mkdtempSync(join(tmpdir(), "integ-year-"));
+  const home = new Home();
+  const figures: YearFigures = {
+    nights,
+    runs: 0,
+    polls: 0,
+    withoutWorking: 0,
+    tooOld: 0,
+    lost: 0,
+    doubled: 0,
+    aboveSlots: 0,
+    rotations: 0,
+    failedRuns: 0,
+    troubles: [],
+  };
+  const sandbox = await startSandbox({ stateDir, now: () => Date.now() });
+  try {
+    const { us } = sandbox.describe() as unknown as { us: Record<string, string> };
+    const world = new Year({ clock, home, us, items, figures, env });
+    await world.begin();
+    for (let night = 0; night < nights; night += 1) {
+      clock.set(start + night * day);
+      await world.night(faultOf(night), night);
+      for (let part = 1; part <= 5; part += 1) {
+        clock.set(start + night * day + part * 4 * hour);
+        await world.pollAll(`night ${night}, ${part * 4} h later`);
+      }
+      if (night % 25 === 0) log(`night ${night}: ${JSON.stringify({ ...figures, troubles: figures.troubles.length })}`);
+    }
+    await world.end(start + nights * day);
+  } finally {
+    clock.release();
+    await sandbox.close();
+    home.remove();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+  return figures;
+}
+
+interface YearParts {
+  readonly clock: MovedClock;
+  readonly home: Home;
+  readonly us: Record<string, string>;
+  readonly items: readonly YearItem[];
+  readonly figures: YearFigures;
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+class Year {
+  readonly #parts: YearParts;
+  readonly #consumers: readonly Consumer[];
+  readonly #made = new Set<string>();
+
+  constructor(parts: YearParts) {
+    this.#parts = parts;
+    this.#consumers = parts.items.map((item) => new Consumer(item));
+  }
+
+  async begin(): Promise<void> {
+    const { home, us, items } = this.#parts;
+    // The program's own key works all year.
+    await this.#control("POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
+    const words = [
+      "profiles",
+      "add",
+      "prod",
+      "--region",
+      "us",
+      "--base-url",
+      us.base_url!,
+      "--organization-id",
+      us.organization_id!,
+    ];
+    const more = ["--access-token-endpoint", us.access_token_endpoint!, "--token-endpoint", us.token_endpoint!];
+    const own = ["--api-key-stdin", "--api-key-id", us.access_key_id!];
+    const added = await runHere(home, [...words, ...more, ...own], { input: us.access_key_secret });
+    if (added?.code !== 0) throw new Error(added?.stderr);
+    writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id!));
+  }
+
+  /** One night: the job runs, and once more an hour later if it failed. */
+  async night(fault: string | undefined, night: number): Promise<void> {
+    const { clock, figures } = this.#parts;
+    const begun = clock.now;
+    if (fault !== undefined) await this.#control("POST", "", { fault });
+    const first = await this.#apply(night);
+    await this.#control("DELETE");
+    if (first.code !== 0) {
+      figures.failedRuns += 1;
+      clock.set(begun + hour);
+      const second = await this.#apply(night);
+      if (second.code !== 0) figures.troubles.push(`night ${night}: ${second.code} ${second.stderr}`);
+    }
+    await this.pollAll(`night ${night}, after the run`);
+    await this.#judgeAges(night);
+  }
+
+  async #apply(night: number, words: readonly string[] = []): Promise<Ended> {
+    const { home, figures, env } = this.#parts;
+    figures.runs += 1;
+    const job = { isOver: false };
+    const typed = ["apply", "--yes", "-o", "json", "-q", "--retry-for", "3s", "--wait", "2s", ...words];
+    const running = runHere(home, typed, { env })!.finally(() => (job.isOver = true));
+    if (night === 0) return running;
+    // Consumers go on working while the job runs.
+    do {
+      await this.pollAll(`night ${night}, during the run`);
+      await new Promise((done) => setTimeout(done, 5));
+    } while (!job.isOver);
+    return running;
+  }
+
+  async pollAll(when: string): Promise<void> {
+    const { figures, home, clock } = this.#parts;
+    for (const consumer of this.#consumers) {
+      const credential = consumer.credential(home, clock.now);
+      if (credential === undefined && when.startsWith("night 0,")) continue;
+      figures.polls += 1;
+      if (credential !== undefined && (await this.#works(credential))) continue;
+      // Without an overlap the consumer takes the new one the moment it is there.
+      const again = consumer.item.overlapHours === 0 ? consumer.credential(home, clock.now) : undefined;
+      if (again !== undefined && (await this.#works(again))) continue;
+      figures.withoutWorking += 1;
+      figures.troubles.push(`${when}: ${consumer.item.name} has no working credential`);
+    }
+    const { length } = (await this.#clients()).filter(({ status }) => status !== "revoked");
+    if (length > 20) figures.aboveSlots += 1;
+  }
+
+  /** Asked past the fault plan: a consumer's own trouble with the service is not what is measured. */
+  async #works(deployed: Deployed): Promise<boolean> {
+    if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#opens(deployed);
+    // A raw secret does not say whose it is.
+    for (const { client_id, status } of await this.#clients())
+      if (status === "active" && (await this.#opens({ ...deployed, client_id: client_id ?? "" }))) return true;
+    return false;
+  }
+
+  async #opens({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
+    const { us } = this.#parts;
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await fetch(
+        client_secret === undefined ? us.access_token_endpoint! : us.token_endpoint!,
+        client_secret === undefined
+          ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ secret }) }
+          : {
+              method: "POST",
+              headers: {
+                authorization: `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString("base64")}`,
+                "content-type": "application/x-www-form-urlencoded",
+              },
+              body: "grant_type=client_credentials",
+            },
+      ).catch(() => undefined);
+      await answer?.arrayBuffer().catch(() => undefined);
+      if (answer?.ok) return true;
+      if (answer !== undefined && answer.status < 429) return false;
+      if (attempt === 20) return false;
+    }
+  }
+
+  async #judgeAges(night: number): Promise<void> {
+    const { figures, clock, items } = this.#parts;
+    const live = await this.#ownLive();
+    for (const { id } of live) if (!this.#made.has(id)) this.#made.add(id);
+    figures.rotations = this.#made.size - items.length;
+    const journal = await this.#rows(["plan", "--json"]);
+    for (const { name, age } of journal as { name: string; age: string | null }[]) {
+      const { everyDays } = items.find((item) => item.name === name)!;
+      const days = age === null ? Number.POSITIVE_INFINITY : age.endsWith("d") ? Number(age.slice(0, -1)) : 0;
+      if (days <= everyDays + 1) continue;
+      figures.tooOld += 1;
+      figures.troubles.push(`night ${night}: ${name} is ${age} old at ${new Date(clock.now).toISOString()}`);
+    }
+  }
+
+  /** The last overlaps end; then one credential an item is left, and each opens. */
+  async end(ms: number): Promise<void> {
+    const { clock, figures, items, home } = this.#parts;
+    clock.set(ms);
+    await this.#apply(1);
+    const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
+    const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
+    // Overlaps that are ended before their time are not what a consumer has to live with: none is asked meanwhile.
+    if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
+    const live = await this.#ownLive();
+    figures.doubled = live.length - items.length;
+    for (const item of items) {
+      const deployed = deployedAt(home, item);
+      if (deployed === undefined || !(await this.#works(deployed))) figures.lost += 1;
+    }
+  }
+
+  async #rows(words: readonly string[]): Promise<unknown[]> {
+    const { home, env } = this.#parts;
+    const { stdout, stderr } = (await runHere(home, words, { env }))!;
+    if (stdout === "") throw new Error(stderr);
+    return (JSON.parse(stdout) as { data: unknown[] }).data;
+  }
+
+  async #ownLive(): Promise<Held[]> {
+    const names = new Set(this.#parts.items.map(({ name }) => name));
+    const keys = (await this.#control("GET", "/access_keys")) as Held[];
+    const ownKeys = keys.filter(
+      ({ name = "", status }) => status === "active" && names.has(name.replace(/-[0-9a-f]{12}$/, "")),
+    );
+    return [...(await this.#clients()).filter(({ status }) => status !== "revoked"), ...ownKeys];
+  }
+
+  async #clients(): Promise<Held[]> {
+    return (await this.#control("GET", "/oauth_clients")) as Held[];
+  }
+
+  async #control(method: string, path = "", body?: unknown): Promise<unknown> {
+    const answer = await fetch(`${this.#parts.us.control_url}${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  }
+}
