@@ -110,7 +110,7 @@ export async function requestOf(
 ): Promise<Omit<KeyReplacementRequest, "updateProfile">> {
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
-  const old = oldKeyOf(value, id);
+  const old = await unmarked(context, oldKeyOf(value, id));
   const now = timeFor(bench);
   const asked = replacementOf(old, options, now);
   refuseShortLife(asked.request, now + overlapMs);
@@ -123,6 +123,15 @@ export async function requestOf(
     creation,
     overlapMs,
   };
+}
+
+/** The old key without the mark in its name that its creation got: the new one gets its own. */
+async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
+  if (old.id === undefined || old.name === undefined) return old;
+  const made = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
+  const creation = made.find(({ resource_id, detail }) => resource_id === old.id && detail.marked === true);
+  const { base_name: name } = creation?.detail ?? {};
+  return name !== undefined && old.name.startsWith(`${name}-`) ? { ...old, name } : old;
 }
 
 /**
