@@ -4,7 +4,6 @@ import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
 import { treeOf } from "../completion/tree.ts";
 import type { LiveNames } from "../completion/values.ts";
-import type { Entry } from "../journal/entry.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { treeAt } from "../program.ts";
 
@@ -52,13 +51,7 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
     // Of a file alone: names are not asked for over the network.
-    entries: async (filter) => {
-      const { FileStore } = await import("../journal/file/file-store.ts");
-      const found: Entry[] = [];
-      for await (const entry of new FileStore(path, { now: Date.now }).select(filter))
-        if (found.push(entry) === filter.limit) break;
-      return found;
-    },
+    entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
 }
 

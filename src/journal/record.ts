@@ -143,6 +143,13 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   return { kind: "record", sum, after, id, n: Number(n), state };
 }
 
+/** The id and the state that the beginning of a record's line says, without a check of the line. */
+export function headIn({ bytes, start, end }: Slice): { readonly id?: string; readonly state?: string } {
+  const from = start + bodyStart;
+  const [, , , id, , state] = recordHead.exec(bytes.toString("latin1", from, Math.min(end, from + longestHead))) ?? [];
+  return { id, state };
+}
+
 /** The record of a sound line, as it is hashed and carried. */
 export function signedIn({ bytes, start, end }: Slice): Signed {
   const from = start + bodyStart;
@@ -198,9 +205,21 @@ export function readRecord(content: string): JournalRecord | undefined {
 /** The entry as it was after that record. @returns undefined if the record is not what this format's records hold */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
-  if (record === undefined) return undefined;
-  const { id, n, state, at, intent, now } = record;
-  // Of the shape that the schema has checked; names of states and operations that are not known are shown as they are.
+  return record && entryOf(record);
+}
+
+/**
+ * The same of a finished entry, of which thousands may be looked through: its shape is checked as a whole where it is worked on,
+ * carried or verified, and here only that it has one.
+ */
+export function finishedEntryIn(content: string): Entry | undefined {
+  const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
+  const isOne = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";
+  return isOne ? entryOf(record as JournalRecord) : undefined;
+}
+
+/** Names of states and operations that are not known are shown as they are. */
+function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
 

@@ -1,7 +1,7 @@
 // What the sound records of a file are together: entries, and where the order of the records is broken.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import { entryIn, type HeaderLine, type Signed, signedIn, type Slice } from "../record.ts";
+import { entryIn, finishedEntryIn, type HeaderLine, type Signed, signedIn, type Slice } from "../record.ts";
 import type { Damage, Found } from "./scan.ts";
 
 /** A record of an entry, as far as it is kept in memory. */
@@ -92,8 +92,9 @@ export class Contents {
   get(id: string): Entry | undefined {
     const slot = this.#slots.get(id);
     if (slot?.entry !== undefined) return slot.entry;
-    for (const { text } of slot?.records.toReversed() ?? []) {
-      const read = entryIn(signedIn(text).content);
+    for (const { text, state } of slot?.records.toReversed() ?? []) {
+      const { content } = signedIn(text);
+      const read = isSettled(state) ? finishedEntryIn(content) : entryIn(content);
       if (read === undefined) continue;
       const entry = { ...read, sequence: slot!.records.at(-1)!.n };
       if (this.#again === undefined) slot!.entry = entry;

@@ -5,11 +5,11 @@ import type { OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { namesOf } from "../actor.ts";
 import { movedAway } from "../admission.ts";
-import { type Entry, keyName } from "../entry.ts";
+import { type Entry, isSettled, keyName } from "../entry.ts";
 import type { Condition, Holder } from "../journal.ts";
 import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
-import { type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
+import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
 import {
   type Action,
   Busy,
@@ -203,9 +203,11 @@ export class FileStore implements Store {
       // Only now: its last holder may have changed it.
       const journal = this.#here();
       const shelf = this.#shelf(() => !isHere(journal));
-      const [entry, records] = [shelf.of(id)?.get(id), shelf.records(id)];
+      const [there, records] = [shelf.of(id)?.get(id), shelf.records(id)];
+      const content = records.at(-1)?.content ?? "";
+      const entry = there && isSettled(there.state) ? entryIn(content) : there;
       if (entry === undefined) throw entryNotFound(id);
-      return this.#hold({ entry, content: records.at(-1)!.content }, lock, isHere(journal) ? [] : records);
+      return this.#hold({ entry, content }, lock, isHere(journal) ? [] : records);
     } catch (error) {
       lock.release();
       throw error;

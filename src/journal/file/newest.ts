@@ -1,0 +1,36 @@
+// The last entries of a journal's file, for names: read from its end, one record for each. A person waits for them after a Tab.
+import * as fs from "node:fs";
+import { careful } from "../../disk/write.ts";
+import { isSettled, type Entry } from "../entry.ts";
+import { type EntryFilter, fits, isOfUnsettled } from "../lookup.ts";
+import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
+import { checkFile } from "./safety.ts";
+
+/** @returns the entries worked on last, at most `limit`, the highest id first. Only their newest sound records are checked. */
+export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
+  const fd = fs.openSync(path, fs.constants.O_RDONLY | careful);
+  try {
+    checkFile(fd, path);
+    return lastIn(fs.readFileSync(fd), filter);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function lastIn(bytes: Buffer, filter: EntryFilter & { readonly limit: number }): Entry[] {
+  const found: Entry[] = [];
+  const seen = new Set<string>();
+  for (let end = bytes.length; end > 0 && found.length < filter.limit; ) {
+    const line = { bytes, start: bytes.lastIndexOf("\n", end - 1) + 1, end };
+    end = line.start - 1;
+    const { id, state } = headIn(line);
+    if (id === undefined || state === undefined || seen.has(id)) continue;
+    const isWanted = filter.states?.includes(state) ?? !(isOfUnsettled(filter) && isSettled(state));
+    // Of an append that was cut short the record before it counts.
+    if (isWanted && readLine(line) === undefined) continue;
+    const entry = isWanted ? finishedEntryIn(signedIn(line).content) : undefined;
+    if (entry !== undefined && fits(entry, filter)) found.push(entry);
+    seen.add(id);
+  }
+  return found.sort((one, other) => (one.id < other.id ? 1 : -1));
+}
