@@ -5,6 +5,7 @@ import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress, Moved } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
 import type { SecretDigests } from "./keys.ts";
+import type { Prunable } from "./prunable.ts";
 import type { EntryRecords, Finding, Step } from "./record.ts";
 
 export type { Intent } from "./admission.ts";
@@ -128,12 +129,8 @@ export interface PruneOptions {
   readonly includeLive?: boolean;
 }
 
-export interface Pruned {
+export interface Pruned extends Pick<Prunable, "live" | "keptLive"> {
   readonly removed: number;
-  /** The removed entries whose client or key may still be live. */
-  readonly live: readonly Entry[];
-  /** Entries that are old enough, and stay because their client or key may still be live. */
-  readonly keptLive: readonly Entry[];
 }
 
 /** An entry that this process alone may change, until it is released. */

@@ -4,7 +4,6 @@ import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
-import type { Entry } from "../entry.ts";
 import type { Holder } from "../journal.ts";
 import type { Hold, NewRecord } from "../store.ts";
 import { journalFailure } from "./failures.ts";
@@ -65,9 +64,7 @@ export function describeHolder(holder: Holder | undefined): string {
 }
 
 /** A row as it was taken. */
-export interface Taken {
-  readonly entry: Entry;
-  readonly content: string;
+export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
   /** When the statement that took it left: the lease has not started before. */
