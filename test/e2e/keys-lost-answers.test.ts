@@ -34,18 +34,7 @@ async function loseAnswer(fault: string, ...flags: string[]): Promise<Lost> {
   const at = desk.withToken();
   const name = `lost-${(number += 1)}-`;
   await desk.service.fault(`POST /api/v1/access-keys ${fault}`);
-  const words = [
-    "keys",
-    "create",
-    "--name",
-    name,
-    "--secret-file",
-    "key.secret",
-    "--timeout",
-    "3s",
-    "--retry-for",
-    "20s",
-  ];
+  const words = `keys create --name ${name} --secret-file key.secret --timeout 3s --retry-for 20s`.split(" ");
   const ended = await at.integ([...words, ...flags]);
   return { at, name, ended };
 }

@@ -25,11 +25,7 @@ describe("by replacement", () => {
     const { code, stdout, stderr } = await rotate(
       at,
       old.id,
-      "--by-replacement",
-      "--no-marker",
-      "--secret-file",
-      "new.secret",
-      "--json",
+      ...`--by-replacement --no-marker --secret-file new.secret --json`.split(" "),
     );
     expect(code, stderr).toBe(0);
     const key = JSON.parse(stdout);
@@ -93,13 +89,7 @@ describe("by replacement", () => {
     const ended = await rotate(
       at,
       long.id,
-      "--by-replacement",
-      "--no-marker",
-      "--overlap",
-      "36h",
-      "--secret-file",
-      "b",
-      "--json",
+      ...`--by-replacement --no-marker --overlap 36h --secret-file b --json`.split(" "),
     );
     expect(ended.code, ended.stderr).toBe(0);
     expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
@@ -124,15 +114,7 @@ describe("by replacement", () => {
     const given = await rotate(
       at,
       old.id,
-      "--by-replacement",
-      "--expires-in",
-      "1d",
-      "--scope",
-      "push-ingest:*",
-      "--no-marker",
-      "--secret-file",
-      "a",
-      "--json",
+      ...`--by-replacement --expires-in 1d --scope push-ingest:* --no-marker --secret-file a --json`.split(" "),
     );
     expect(given.code, given.stderr).toBe(0);
     expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });

@@ -445,14 +445,8 @@ describe("doctor", () => {
   it("names a dead credential, unsettled work and open folders, each with what to do", async () => {
     const own = new Home(service.env);
     await service.fault("POST /v1/oauth_clients drop=after times=1");
-    const create = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-    ];
+    const { service_account_id: holder } = service.us;
+    const create = `oauth-clients create --service-account ${holder} --scope entity:read`.split(" ");
     await own.integ([...create, "--retry-for", "0", "--secret-file", "s"]);
     chmodSync(own.path("state"), 0o755);
     const { code, stdout } = await own.integ(["doctor", "--json"], {

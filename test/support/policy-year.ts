@@ -238,17 +238,8 @@ class Year {
     const { home, us, items } = this.#parts;
     // The program's own key works all year.
     await this.#control("POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
-    const words = [
-      "profiles",
-      "add",
-      "prod",
-      "--region",
-      "us",
-      "--base-url",
-      us.base_url!,
-      "--organization-id",
-      us.organization_id!,
-    ];
+    const at = `--base-url ${us.base_url} --organization-id ${us.organization_id}`;
+    const words = `profiles add prod --region us ${at}`.split(" ");
     const more = ["--access-token-endpoint", us.access_token_endpoint!, "--token-endpoint", us.token_endpoint!];
     const own = ["--api-key-stdin", "--api-key-id", us.access_key_id!];
     const added = await runHere(home, [...words, ...more, ...own], { input: us.access_key_secret });
