@@ -21,10 +21,12 @@ export interface PolicySource {
   /** What relative paths in it are relative to. */
   readonly folder: string;
   readonly nowMs: number;
+  /** The folder that a path leads to, whatever links are in it; as it is if that cannot be said. */
+  readonly realFolder?: (folder: string) => string;
 }
 
 /** @throws Failure `usage` that names file, line, column, value and what is allowed of every defect */
-export function readPolicy({ text, file, folder, nowMs }: PolicySource): Policy {
+export function readPolicy({ text, file, folder, nowMs, realFolder }: PolicySource): Policy {
   const source = text.replace(/^\uFEFF/, "");
   refuseHuge(source, file);
   const lines = new LineCounter();
@@ -37,7 +39,7 @@ export function readPolicy({ text, file, folder, nowMs }: PolicySource): Policy 
     ...(isKey ? positions.ofKey(path) : positions.ofValue(path)),
   });
   if (!parsed.success) refuse(file, schemaDefects(parsed.error.issues, document).map(locate));
-  const { policy, defects } = policyFrom(parsed.data!, { folder, nowMs });
+  const { policy, defects } = policyFrom(parsed.data!, { folder, nowMs, realFolder });
   refuse(file, defects.map(locate));
   return policy;
 }

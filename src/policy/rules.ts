@@ -1,6 +1,6 @@
 // What the schema of a policy file cannot say: invalid durations, dates and windows, scopes over the limits, names and
 // destinations that occur twice, an overlap longer than the age. Together with it, the file's values as a policy.
-import { resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
 import { checkCreation } from "../api/oauth-client-creation.ts";
@@ -24,6 +24,7 @@ export interface Defect {
 interface About {
   readonly folder: string;
   readonly nowMs: number;
+  readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
 /** @returns the policy, true to the file only if there is no defect */
@@ -233,7 +234,7 @@ class Rules {
         });
       names.add(name);
       for (const destination of destinations) {
-        const text = placeOf({ ...destination, format: undefined });
+        const text = placeOf({ ...this.#realPlace(destination), format: undefined });
         const other = places.get(text);
         const to = destinationName(destination);
         const wrong =
@@ -244,6 +245,13 @@ class Rules {
         else places.set(text, name);
       }
     }
+  }
+
+  /** Two names of one folder are one folder. */
+  #realPlace(destination: ItemDestination): ItemDestination {
+    const { realFolder } = this.#about;
+    if (!("file" in destination) || realFolder === undefined) return destination;
+    return { ...destination, file: join(realFolder(dirname(destination.file)), basename(destination.file)) };
   }
 
   #add(path: Path, value: unknown, allowed: string, name = path.join(".")): void {

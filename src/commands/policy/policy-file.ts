@@ -1,4 +1,5 @@
 // The policy file of a command: where it is, its text, and the profile that it belongs to.
+import { realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -24,6 +25,14 @@ export interface LoadedPolicy {
   readonly file: string;
 }
 
+function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
 /** @throws Failure `usage` if the file cannot be read or is not a valid policy: before anything is read from the network */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
@@ -43,7 +52,7 @@ export async function loadPolicy({ settings, clock }: Context, file: string): Pr
     });
   }
   const { text } = read;
-  const policy = readPolicy({ text, file, folder: dirname(path), nowMs: clock.now() });
+  const policy = readPolicy({ text, file, folder: dirname(path), nowMs: clock.now(), realFolder });
   if (policy.profile !== undefined && settings.profile !== undefined && policy.profile !== settings.profile)
     throw new Failure(
       "usage",

@@ -258,6 +258,11 @@ unmanaged: ignore
     expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" is used twice');
     const shared = `${client()}  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: { file: ./x/../a, format: json }\n`;
     expect(refusal(shared)).toContain("integ.yaml:10:13: the secrets of b and a go to the same destination");
+    const linked = shared.replace(/file: ([^ ,}]+)/, "file: link/$1");
+    const source = { text: withId(linked), file: "integ.yaml", folder: "/srv/policy", nowMs: now };
+    expect(() => readPolicy(source)).not.toThrow();
+    const realFolder = (folder: string): string => folder.replace("/link", "");
+    expect(() => readPolicy({ ...source, realFolder })).toThrow("go to the same destination");
   });
 
   it.each([
