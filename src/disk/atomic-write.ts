@@ -142,6 +142,18 @@ export async function createWhole(path: string, pieces: AsyncIterable<string>): 
   syncFolder(dirname(path));
 }
 
+/** The same of a few bytes: a process that is killed leaves the whole file under its name, or none. */
+export function createNamed(path: string, data: FileContent): void {
+  const temporary = temporaryName(path);
+  createFile(temporary, data, { durable: "content" });
+  try {
+    nameFile(temporary, path, { replace: false });
+  } finally {
+    removeFile(temporary);
+  }
+  syncFolder(dirname(path));
+}
+
 /**
  * Gives a finished file its name. Without `replace` not over another one: `link` fails if the name exists, in one step,
  * and leaves the old name; a file system without hard links needs a look before the move. The caller syncs the folder.

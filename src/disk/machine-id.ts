@@ -1,7 +1,7 @@
 // Which machine this is, as far as what it wrote is concerned: an id in the state folder, made when it is first needed.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createFile } from "./atomic-write.ts";
+import { createNamed } from "./atomic-write.ts";
 import { fileFailure, isThereAlready } from "./error-words.ts";
 import { makeFolders, readPrivateFile } from "./private-file.ts";
 
@@ -19,7 +19,7 @@ export function machineIdIn(stateDir: string): MachineId {
     const id = randomBytes(8).toString("hex");
     makeFolders(stateDir);
     try {
-      createFile(path, Buffer.from(`${id}\n`));
+      createNamed(path, Buffer.from(`${id}\n`));
       return id;
     } catch (error) {
       const other = isThereAlready(error) ? find() : undefined;

@@ -121,7 +121,7 @@ describe("an answer with a secret", () => {
 
   it("of a creation without a secret: exit 9", async () => {
     at({ id: "ak_1", name: "one" }, 201);
-    const { code } = await integHere(home(), ["keys", "create", "--name", "one"]);
+    const { code } = await integHere(home(), ["keys", "create", "--name", "one", "--no-marker"]);
     expect(code).toBe(9);
     // The step that the rotation before printed may be typed meanwhile.
     expect(seen.filter((request) => request.startsWith("POST") && !request.includes("/rotate"))).toHaveLength(1);

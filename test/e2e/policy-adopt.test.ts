@@ -58,7 +58,18 @@ const policy = (...items: string[]): string =>
 
 /** By hand, elsewhere: this machine's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
-  const words = ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"];
+  const words = [
+    "keys",
+    "create",
+    "--name",
+    name,
+    "--type",
+    "service_account",
+    "--scope",
+    "push-ingest:*",
+    "--new",
+    "--no-marker",
+  ];
   const other = new Home(home.env);
   try {
     const made = await other.integ([...words, "--secret-file", "made.secret", "--json"]);

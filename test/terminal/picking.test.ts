@@ -269,7 +269,7 @@ describe("an argument that is left out", () => {
 
   it("is picked: a key of those that the service lists, and none that is revoked", async () => {
     const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
-    const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--json"], { env });
+    const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--no-marker", "--json"], { env });
     const { id } = JSON.parse(stdout) as { id: string };
     const asked = session(["keys", "revoke"], { env });
     const other = new RegExp(

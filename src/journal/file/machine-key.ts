@@ -1,6 +1,6 @@
 // The machine's own key, in its state folder: what it signs the records of its journal with.
 import { dirname, join } from "node:path";
-import { createFile } from "../../disk/atomic-write.ts";
+import { createNamed } from "../../disk/atomic-write.ts";
 import { isThereAlready } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
 import { type KeySource, newKey, parseKeys } from "../keys.ts";
@@ -18,7 +18,7 @@ export function machineKey(stateDir: string): KeySource {
       const key = newKey();
       makeFolders(dirname(path));
       try {
-        createFile(path, Buffer.from(`${key}\n`));
+        createNamed(path, Buffer.from(`${key}\n`));
         return key;
       } catch (error) {
         // Another process was first.

@@ -20,7 +20,7 @@ export function tlsTo(
     // "system" is libpq's name for the authorities that the system trusts.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
     // One that is not in PEM form would be passed over in silence.
-    if (ca) new X509Certificate(ca.toString("latin1"));
+    if (ca) certificateIn(ca);
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};
     const options = { rejectUnauthorized: true, ...(ca && { ca }), ...own };
@@ -40,4 +40,9 @@ function assertPrivate(path: string): void {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32" && (mode & (uid === 0 ? 0o037 : 0o077)) !== 0)
     throw new Error(`the private key ${path} can be read by others (chmod 600)`);
+}
+
+/** @throws if it is not one */
+function certificateIn(pem: Buffer): X509Certificate {
+  return new X509Certificate(pem.toString("latin1"));
 }
