@@ -28,7 +28,7 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** Values that nothing on this machine lists. */
 const unknowable =
-  "address audience cohort-id command count duration header id issuer key n name name=value names person-id recipient spec status store text time token url uuid when";
+  "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status store text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
