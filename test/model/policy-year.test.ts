@@ -79,12 +79,7 @@ const nothingBad = { withoutWorking: 0, tooOld: 0, lost: 0, doubled: 0, aboveSlo
 
 describe("a year of nights", () => {
   it("without faults makes the rotations that the arithmetic says", { timeout: 3_600_000 }, async () => {
-    const figures = await simulateYear({
-      nights,
-      items,
-      faultOf: () => undefined,
-      log: isFull ? console.log : undefined,
-    });
+    const figures = await simulateYear({ nights, items, faultOf: () => undefined });
     report("without faults", figures);
     expect(figures).toMatchObject({ ...nothingBad, failedRuns: 0 });
     expect(figures.rotations).toBe(items.reduce((sum, item) => sum + rotationsOf(item, nights), 0));
@@ -131,7 +126,7 @@ describe("a year of nights", () => {
     const random = numbers(Number(process.env.INTEG_TEST_SEED ?? 7));
     const faultOf = (): string | undefined =>
       random() < 0.7 ? faults[Math.floor(random() * faults.length)] : undefined;
-    const figures = await simulateYear({ nights, items, faultOf, log: isFull ? console.log : undefined });
+    const figures = await simulateYear({ nights, items, faultOf });
     report("with faults", figures);
     expect(figures).toMatchObject(nothingBad);
   });
