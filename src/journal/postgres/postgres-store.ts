@@ -113,7 +113,8 @@ export class PostgresStore implements Store {
     );
     const of = (found: string): readonly Row[] => rows.filter((row) => row.found === found);
     const unfinished = of("same").flatMap((row) => entriesIn([row]).map((entry) => ({ entry, holder: holderIn(row) })));
-    return { unfinished, ofKey: entriesIn(of("key")), newest: String(of("newest")[0]?.id ?? "") };
+    const newest = of("newest")[0]?.id;
+    return { unfinished, ofKey: entriesIn(of("key")), newest: typeof newest === "string" ? newest : "" };
   }
 
   async #assertHere(): Promise<void> {

@@ -60,7 +60,8 @@ export function astrayIn(
   if (newest === undefined) return undefined;
   const moved = entries.findIndex((entry, at) => entry !== undefined && entry.sequence !== numbers[at]);
   if (moved >= 0) return `its record ${moved + 1} was put elsewhere since it was written`;
-  const shown = (value: unknown): string => JSON.stringify(Array.isArray(value) ? value.toSorted() : value);
+  const shown = (value: unknown): string =>
+    JSON.stringify(Array.isArray(value) ? value.map(String).toSorted((a, b) => (a < b ? -1 : 1)) : value);
   const wanted = Object.entries(columnsOf(newest, contents));
   const names = wanted.filter(([name, value]) => shown(row[name]) !== shown(value));
   return names.length === 0
