@@ -98,6 +98,13 @@ export const syncs: readonly Sync[] = [
     scenes: "^journal export$",
   },
   {
+    file: "disk/atomic-write.ts",
+    call: "syncFolder(dirname(path));",
+    nth: 3,
+    keeps: "the names of the machine's id and of its key, without which its entries would be another's",
+    scenes: "^oauth-clients create to a file$",
+  },
+  {
     file: "profiles/credentials.ts",
     call: "syncFolder(this.folder);",
     keeps: "the removal of a credential that was replaced",
