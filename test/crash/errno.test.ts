@@ -37,8 +37,8 @@ function syncsOf(points: readonly Point[]): Point[] {
 
 describe.runIf(isTraced)("a disk that fails under a command", () => {
   it.each([
-    // Every kind of call fails under a creation, and every second one under one of the two that have more of them.
-    { scene: client(clients.create), sample: { where: 0, first: 0, of: 1 } },
+    // Every second kind of call fails under a creation, and every fourth under one of the two that have more of them.
+    { scene: client(clients.create), sample: { where: 0, first: 0, of: 2 } },
     { scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 4 } },
     { scene: client(clients.rotate), sample: { where: 1, first: 2, of: 4 } },
   ])("$scene.name", { timeout: 7_200_000 }, async ({ scene, sample }) => {
@@ -55,14 +55,15 @@ describe.runIf(isTraced && !isElse)("a part of the program that cannot be loaded
     points
       .slice(points.findIndex(({ text }) => /"(?:POST|DELETE) /.test(text)) + 1)
       .filter(({ call, text }) => call === "openat" && /\/dist\/[^/"]+\.cjs"/.test(text));
-  const { create, createToProfile, createToThree, replace, rotate, recover, recoverUnsent } = clients;
-  it.each([
-    ...[create, createToProfile, createToThree, replace, rotate, recover, recoverUnsent].map(client),
-    ...[keys.create, keys.rotate, keys.replace, keys.recover].map(key),
-  ])("$name", { timeout: 600_000 }, async (scene) => {
-    const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
-    await playEach(scene, { all, sample: all });
-  });
+  const { createToThree, replace, rotate, recover } = clients;
+  it.each([...[createToThree, replace, rotate, recover].map(client), ...[keys.rotate, keys.replace].map(key)])(
+    "$name",
+    { timeout: 600_000 },
+    async (scene) => {
+      const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
+      await playEach(scene, { all, sample: all });
+    },
+  );
 });
 
 // Access keys have no idempotency key: only the syncs, from then on.

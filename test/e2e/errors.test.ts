@@ -321,7 +321,7 @@ function settled(text: string): string {
     .replaceAll(at.folder, "HOME")
     .replaceAll(service.us.base_url, "https://us.example")
     .replace(/req_us_[0-9a-f]+/g, "req_1")
-    .replace(/\b1[0-9a-hjkmnp-tv-z]{9}\b/g, "1r23456789")
+    .replace(/\b[1-9][0-9a-hjkmnp-tv-z]{9}\b/g, "1r23456789")
     .replace(/oac_us_[0-9a-f]+/g, "oac_us_1")
     .replace(/127\.0\.0\.1:\d{4,5}/g, "127.0.0.1:PORT")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UUID");

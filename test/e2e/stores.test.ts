@@ -109,7 +109,7 @@ describe("Vault", () => {
     // What is not shown below has been looked for in the log of every request.
     expect(printed).toContain(`"url":"${vault.origin}/v1/secret/data/apps/ci"`);
     expect([created.code, JSON.parse(created.stdout).client_secret]).toEqual([0, null]);
-    expect(created.stderr).toContain(`The secret is in vault:${path}#client_secret.`);
+    expect(created.stderr).toContain(`vault:${path}#client_secret`);
     await expectOpens(vault.current(path)?.client_secret);
     const [first] = await live();
     const rotated = await run(at, ["oauth-clients", "rotate", first!, "--yes", "--accept-unproven", ...to]);

@@ -9,7 +9,7 @@ import { isFull } from "../support/sample.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { recordFigure } from "../support/figures.mjs";
 
-const nights = isFull ? 365 : 7;
+const nights = isFull ? 365 : 5;
 /** In a sample the limits are short, so that it sees rotations too. */
 const scale = isFull ? 1 : 16;
 

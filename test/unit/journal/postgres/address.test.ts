@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { type Environment, isLocal, readAddress, shownAddress } from "../../../../src/journal/postgres/address.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 
 function refusal(text: string, env: Environment = {}): Failure {
   try {
@@ -145,7 +146,7 @@ describe("what is refused before anything is connected", () => {
     ["postgresql://h/d", { PGOPTIONS: "-c search_path=team" }, options, setting],
   ])("%s with %j", (text, env, what, hint = usual) => {
     const { kind, message, details } = refusal(text, env);
-    expect([kind, details]).toEqual(["usage", { meaning: "Nothing was sent and nothing changed.", hint }]);
+    expect([kind, details]).toEqual(["usage", { meaning: nothingSent, hint }]);
     expect(message).toContain(`The address of the journal cannot be used: ${what}`);
     expect(JSON.stringify([message, details])).not.toMatch(/canary|can.?ary/);
   });

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
 import { connect, type Server } from "../../../../src/journal/postgres/connect.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 import { LostConnection, serverErrorOf } from "../../../../src/journal/postgres/failures.ts";
 import { stopTime } from "../../../support/stopped-time.ts";
 import { type Answer, AServer } from "./a-server.ts";
@@ -53,7 +54,7 @@ describe("a server that is connected to", () => {
     const failure = await thrownBy(connectTo(`bob@${server.host}`));
     expect(failure).toEqual(
       new Failure("usage", "The journal's server requires a password for the role bob, and none was found.", {
-        meaning: "Nothing was sent and nothing changed.",
+        meaning: nothingSent,
         hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
       }),
     );

@@ -7,6 +7,7 @@ import {
   LostConnection,
   serverErrorOf,
 } from "../../../../src/journal/postgres/failures.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 
 function refusal(code: string, more: object = {}): Error {
   return Object.assign(new Error("what the server says"), { code, severity: "ERROR", ...more });
@@ -55,7 +56,7 @@ describe("what a server refuses", () => {
     expect(failure.message).toBe(
       `The server of the journal postgresql://h/d ${words}: what the server says (SQLSTATE ${code}).`,
     );
-    expect(failure.details).toEqual({ meaning: "Nothing was sent and nothing changed.", ...step });
+    expect(failure.details).toEqual({ meaning: nothingSent, ...step });
   });
 
   it.each(["22P02", "42601", "23505", "01000", "A28P1", "X57P0"])("%s: what it says, and a check", (code) => {
@@ -72,7 +73,7 @@ describe("what a server refuses", () => {
     expect(failure.kind).toBe("unreachable");
     expect(failure.message).toBe("The journal postgresql://h/d cannot be reached: the connection was closed.");
     expect(failure.details).toEqual({
-      meaning: "Nothing was sent and nothing changed.",
+      meaning: nothingSent,
       hint: "Check that its server runs, and the address in INTEG_JOURNAL or --journal of the profile.",
     });
     expect(new LostConnection("x").name).toBe("LostConnection");

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
 import { LostConnection, serverErrorOf } from "../../../../src/journal/postgres/failures.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 import { Session, type SessionParts } from "../../../../src/journal/postgres/session.ts";
 import { stopTime } from "../../../support/stopped-time.ts";
 import { type Answer, AServer, type AServerParts } from "./a-server.ts";
@@ -270,7 +271,7 @@ describe("a transaction", () => {
       kind,
       message: "The pooler before the server of the journal allows no transactions (pool_mode = statement).",
       details: {
-        meaning: "Nothing was sent and nothing changed.",
+        meaning: nothingSent,
         hint: "Use PgBouncer with pool_mode = transaction or session, or connect to the server itself.",
       },
     });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import { serverFindings } from "../../../../src/journal/postgres/verify.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 import { ASession, partsOf } from "./a-session.ts";
 
 function failureOf(error: unknown): Failure {
@@ -72,7 +73,7 @@ describe("the tables", () => {
       const failure = failureOf(await work().catch((error: unknown) => error));
       expect(failure.kind).toBe("usage");
       expect(failure.message).toBe(`The team's journal has tables of ${is}; this integ needs version 3.`);
-      expect(failure.details).toEqual({ meaning: "Nothing was sent and nothing changed.", hint });
+      expect(failure.details).toEqual({ meaning: nothingSent, hint });
     }
   });
 

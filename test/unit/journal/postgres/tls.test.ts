@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
 import { tlsTo } from "../../../../src/journal/postgres/tls.ts";
+import { nothingSent } from "../../../../src/journal/store.ts";
 import { makeAuthority } from "../../../support/certificates.ts";
 import { isMissing } from "../../../support/tools.mjs";
 
@@ -85,7 +86,7 @@ describe.skipIf(isMissing("openssl"))("the files of a connection", () => {
     }
     expect(refusal).toBeInstanceOf(Failure);
     const { kind, message, details } = refusal as Failure;
-    expect([kind, details.meaning]).toEqual(["usage", "Nothing was sent and nothing changed."]);
+    expect([kind, details.meaning]).toEqual(["usage", nothingSent]);
     expect(message).toMatch(/^The certificates for the journal's server cannot be used: ./);
     expect(message).toMatch(says);
     expect(details.hint).toMatch(/^Set sslrootcert to a file in PEM form; sslcert and sslkey together/);
