@@ -5,9 +5,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
-import { untilClientRevoked } from "./revocation.ts";
 import { overlapDifferences, rotate, type Rotated, type RotationContract, type RotationOptions } from "./rotation.ts";
-import { readUntilAnswered } from "./sending.ts";
 import { detailsOf, madeFor, tellOtherEndpoint, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface ClientRotationRequest {
@@ -69,7 +67,7 @@ export function clientRotationIntent(bench: Workbench, { old, request }: ClientR
 }
 
 export function clientRotation(bench: Workbench, lease: EntryLease): RotationContract {
-  const { proveClient, service } = bench.account;
+  const { proveClient } = bench.account;
   const { old_client: oldId, proof: begun } = detailOf(lease.entry, "oauth_client.rotate");
   // Someone who can write to the journal must not decide where a secret is sent: the profile's own endpoint is.
   const { proof: due } = bench.account;
@@ -93,11 +91,8 @@ export function clientRotation(bench: Workbench, lease: EntryLease): RotationCon
         : hasSecret
           ? "could not be proven"
           : "could not be proven: its secret was delivered before a crash",
-    statusOf: async (id) =>
-      (await readUntilAnswered(bench, () => service.oauthClients.get(id), { what: "get the OAuth client" })).status,
     again: shell`integ oauth-clients rotate ${oldId}`,
     revokes: shell`integ oauth-clients revoke ${oldId}`,
-    revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
   };
 }
 

@@ -35,7 +35,7 @@ import {
   refuseReplacement,
   settleIfFound,
 } from "./delivery-recovery.ts";
-import { goneOnPurpose, markRevoking, untilClientRevoked } from "./revocation.ts";
+import { clientCredential } from "./revocation.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -49,21 +49,17 @@ import {
   admitTo,
   attemptedHere,
   beginning,
-  delayBeforeNext,
-  isTooEarly,
+  endWithout,
   noSlot,
-  readUntilAnswered,
-  stillPending,
-  untilDue,
+  orEndWithout,
+  sendUntilKnown,
   untilNotPending,
-  wait,
 } from "./sending.ts";
 import {
   detailsOf,
   lastErrorOf,
   madeAs,
   madeFor,
-  outcomeUnknown,
   recordAfterwards,
   withRequestId,
   type Workbench,
@@ -119,22 +115,11 @@ export async function createOAuthClient(
 }
 
 export const client: CreationContract = {
-  noun: "client",
-  operation: "oauth_client.create",
+  credential: clientCredential,
   assertReady: () => {},
   takeUp: foundMeanwhile,
   send: sendCreation,
   look: () => Promise.resolve(undefined),
-  assertNotRevoked: assertClientNotRevoked,
-  revokeLost: async (bench, lost) => {
-    const id = lost.entry.resource_id ?? "";
-    bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-    await untilClientRevoked(bench, id, {
-      grounds: { kind: "secret_lost", entry: lost.entry.id },
-      lease: lost,
-      mark: () => markRevoking(lost),
-    });
-  },
   again: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
   settlesFirst: false,
   receiptNow: clientReceipt,
@@ -163,27 +148,6 @@ async function foundMeanwhile({ bench, lease }: CreationWork, begun: Entry | und
   }
 }
 
-/**
- * A client that someone has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
- * @throws Failure `unusable`, and the entry is settled; or of the read, and nothing was revoked
- */
-async function assertClientNotRevoked(
-  bench: Workbench,
-  lease: Parameters<CreationContract["revokeLost"]>[1],
-): Promise<void> {
-  const { resource_id: id, detail } = lease.entry;
-  if (id === null || detail.revoking === true) return;
-  const { oauthClients } = bench.account.service;
-  const asked = readUntilAnswered(bench, () => oauthClients.get(id), { what: "get the OAuth client" });
-  // A service that refuses to show a client says nothing about it; one that cannot be asked now is asked again later.
-  const shown = await asked.catch((error: unknown) => {
-    if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
-    throw error;
-  });
-  if (shown === undefined || shown.status === "active" || shown.status === "pending") return;
-  throw await goneOnPurpose(bench, lease, `The client ${id}, whose secret is lost, is ${shown.status}`);
-}
-
 const creating = { what: "create the OAuth client", change: true } as const;
 
 /** One run of sending: what is known before its first attempt. */
@@ -196,10 +160,11 @@ interface Run extends CreationWork {
   readonly isDelivered: boolean;
 }
 
-/** True if an earlier attempt may have made the client: what another attempt is refused does not undo that. */
-function isUncertain({ lease: { entry }, isOver }: Pick<Run, "lease" | "isOver">): boolean {
-  const { state, attempts, detail } = entry;
-  return !isOver && attempts > 0 && state !== "refused" && (state !== "open" || detail.in_flight === true);
+/** How the entry stands if another attempt is refused: what is settled stays, and an earlier attempt may have made the client. */
+function standing({ state, attempts, detail }: Entry, isOver: boolean): Entry["state"] | undefined {
+  if (isOver) return state;
+  const mayExist = attempts > 0 && state !== "refused" && (state !== "open" || detail.in_flight === true);
+  return mayExist ? (state === "pending" ? state : "unknown") : undefined;
 }
 
 /** Sends the stored request under its key until the service has said what became of it, and delivers the secret. */
@@ -207,45 +172,27 @@ async function sendCreation(work: CreationWork): Promise<Made> {
   const { bench, lease, destination } = work;
   const { state } = lease.entry;
   const isOver = state === "done" || state === "replaced" || state === "unusable";
-  let answer: Attempt<OAuthClient> | undefined;
-  let leavesReserve = false;
+  const before = (): Entry["state"] | undefined => standing(lease.entry, isOver);
   try {
-    const isUnsure = isUncertain({ lease, isOver });
     const former = await formerIds(bench, lease.entry);
-    const isDelivered = await orGiveUp(work, { isOver, isUnsure }, () => isThere(work));
+    const isDelivered = await orEndWithout(bench, lease, { before: before() }, () => isThere(work));
     const run: Run = { ...work, formerIds: former, isOver, isDelivered };
-    if (isUnsure) await orGiveUp(work, { isOver, isUnsure }, () => untilDue(bench, lease.entry));
-    else await untilDue(bench, lease.entry);
-    const startedAt = bench.clock.elapsed();
-    for (let attempt = 1; ; attempt++) {
-      const about = { isOver, isUnsure: isUncertain(run) };
-      const isOther = await orGiveUp(work, about, () => makeReady(run, about));
-      if (attempt === 1 && isOther) tellOtherCredential(work);
-      answer = await send(bench, lease, { change: "create client" });
-      const decision = decideCreation(answer);
-      if (decision.kind === "store_secret") {
-        return await deliver(run, decision).catch((error: unknown) => {
-          // The secret may be whole in what was reserved, and recovery looks there.
-          leavesReserve = error instanceof Failure && error.kind === "secret_lost";
-          throw error;
-        });
-      }
-      const made = await follow(run, { decision, answer, isOther, ...about });
-      if (made !== undefined) return made;
-      if (decision.kind === "pending") continue;
-      const state = decision.kind === "unknown" && !isOver ? "unknown" : lease.entry.state;
-      const isUnsure = about.isUnsure || state === "unknown";
-      await againLater(run, { answer, attempt, startedAt, isOver, isUnsure, state });
-    }
+    const made = await sendUntilKnown(bench, lease, {
+      before,
+      ready: (stands, attempt) => makeReady(run, stands, attempt),
+      send: () => send(bench, lease, { change: "create client" }),
+      read: (answer, stands) => follow(run, answer, stands),
+      again: "Trying again under the same key",
+    });
+    await releaseReserved(bench, lease.entry, destination);
+    return made;
   } catch (error) {
-    throw error instanceof Failure ? withRequestId(await keptUnnamed(work, error), requestIdOf(answer)) : error;
-  } finally {
-    if (!leavesReserve) await releaseReserved(bench, lease.entry, destination);
+    // If it could be kept nowhere, the secret may be whole in what was reserved, and recovery looks there.
+    const mayBeThere = error instanceof Failure && error.kind === "secret_lost";
+    const end = error instanceof Failure ? await keptUnnamed(work, error) : error;
+    if (!mayBeThere) await releaseReserved(bench, lease.entry, destination);
+    throw end;
   }
-}
-
-function requestIdOf(answer: Attempt<OAuthClient> | undefined): string | undefined {
-  return answer?.kind === "answered" ? answer.requestId : undefined;
 }
 
 /** Whether the secret is at its destination; one that some of several have is kept for the others. */
@@ -255,95 +202,92 @@ async function isThere({ bench, lease }: CreationWork): Promise<boolean> {
   return false;
 }
 
-interface Doubt {
-  readonly isOver: boolean;
-  /** An earlier attempt may have made the client. */
-  readonly isUnsure: boolean;
-}
-
-async function orGiveUp<T>(work: CreationWork, doubt: Doubt, step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (error) {
-    throw error instanceof Failure ? await giveUp(work, doubt, { failure: error }) : error;
-  }
-}
-
-/**
- * Everything that must be in place before a request may leave: a destination for the secret, and the attempt on disk.
- * @returns whether an earlier attempt was made with another credential
- */
-async function makeReady(run: Run, { isOver, isUnsure }: Doubt): Promise<boolean> {
-  const { bench, lease, destination: to, isDelivered } = run;
-  if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-  bench.disk.assertHealthy();
+/** Everything that must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
+async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
+  const { bench, lease, destination: to, isDelivered, isOver } = run;
   // Of several destinations those that can be reached get a secret that is kept.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
   // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
-  const { id, attempts, state, destination, detail } = lease.entry;
-  const now = await bench.account.credentialDigest(id).catch((error: unknown) => {
-    throw error instanceof Failure ? failureOf({ ...unsendable, failure: error }, creating) : error;
-  });
+  const { attempts, state, destination, detail } = lease.entry;
+  const now = await digestNow(run);
   // To the service, a request of another account under the same key is another request (§4.2 rule 2).
   const first = isPutOff(lease.entry) ? undefined : detail.sent_as;
   await lease.record({
     attempts: attempts + 1,
-    state: isUnsure || isOver ? state : "open",
+    state: before === undefined ? "open" : state,
     destination: place ? { ...place } : destination,
     // From here on a crash leaves an attempt whose outcome no one knows.
     detail: { ...attemptedHere(bench, lease.entry), in_flight: !isOver, sent_as: first ?? now },
   });
-  return first !== undefined && first !== now;
+  if (attempt === 1 && first !== undefined && first !== now)
+    bench.tell.note(
+      `Profile ${bench.account.profile} has another credential than at the first attempt of ${lease.entry.id}. The service continues the creation if both belong to one service account.`,
+    );
 }
 
-/** Of a credential that cannot be had. */
-const unsendable = { kind: "not_sent", reason: "unsendable", detail: "there is no credential" } as const;
-
-function tellOtherCredential({ bench, lease }: CreationWork): void {
-  bench.tell.note(
-    `Profile ${bench.account.profile} has another credential than at the first attempt of ${lease.entry.id}. The service continues the creation if both belong to one service account.`,
-  );
-}
-
-interface Response extends Doubt {
-  readonly decision: Exclude<CreationDecision, { kind: "store_secret" }>;
-  readonly answer: Attempt<OAuthClient>;
-  readonly isOther: boolean;
-}
-
-/** What the decision table makes of a response without a secret. @returns nothing if another request is due */
-async function follow(run: Run, { decision, answer, isOther, ...doubt }: Response): Promise<Made | undefined> {
-  const { bench, lease } = run;
-  if (decision.kind === "secret_lost" || decision.kind === "pending") await compare(run, decision.client);
-  switch (decision.kind) {
-    case "secret_lost":
-      return withoutSecret(run, { client: decision.client, receipt: decision.text, requestId: requestIdOf(answer) });
-    case "pending": {
-      // The key is kept, the client inspected, nothing created again; the next receipt shows whether it has a secret for us.
-      const { id } = decision.client;
-      const detail = { ...lease.entry.detail, in_flight: false };
-      await recordAfterwards(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
-      const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs });
-      if (settled.status !== "active") throw await unusable(run, settled);
-      return undefined;
-    }
-    case "unusable":
-      throw await unusable(run, decision.client);
-    case "unknown":
-      // 5xx, cut, timeout, broken body: the client may exist. The secret of a settled creation was delivered before.
-      if (decision.secret !== undefined && !run.isOver) await keepSalvage(run, decision.secret);
-      return undefined;
-    case "key_reuse":
-      throw await giveUp(run, doubt, { failure: keyReuse(run, answer, isOther) });
-    case "refused": {
-      const refusal = await giveUp(run, doubt, { failure: failureOf(answer, creating) });
-      throw await noSlot(bench, lease.entry, { refusal, keep: run.formerIds });
-    }
-    default:
-      return undefined;
+/** What distinguishes the credential of this attempt from another. @throws Failure if there is none to send with */
+async function digestNow({ bench, lease }: CreationWork): Promise<string> {
+  try {
+    return await bench.account.credentialDigest(lease.entry.id);
+  } catch (failure) {
+    const none = { kind: "not_sent", reason: "unsendable", detail: "there is no credential" } as const;
+    throw failure instanceof Failure ? failureOf({ ...none, failure }, creating) : failure;
   }
+}
+
+/** What the decision table makes of a response. @returns nothing if another request is due now */
+async function follow(
+  run: Run,
+  answer: Attempt<OAuthClient>,
+  before: Entry["state"] | undefined,
+): Promise<{ end: Made } | Failure | undefined> {
+  const { bench, lease, isOver } = run;
+  const decision = decideCreation(answer);
+  const requestId = answer.kind === "answered" ? answer.requestId : undefined;
+  try {
+    switch (decision.kind) {
+      case "store_secret":
+        return { end: await deliver(run, decision) };
+      case "secret_lost":
+        await compare(run, decision.client);
+        return { end: await withoutSecret(run, { client: decision.client, receipt: decision.text, requestId }) };
+      case "pending":
+        await compare(run, decision.client);
+        return await untilCompleted(run, decision.client);
+      case "unusable":
+        throw await unusable(run, decision.client);
+      case "key_reuse":
+        throw await endWithout(bench, lease, { before, failure: await keyReuse(run, answer) });
+      case "refused": {
+        const refusal = await endWithout(bench, lease, { before, failure: failureOf(answer, creating) });
+        throw await noSlot(bench, lease.entry, { refusal, keep: run.formerIds });
+      }
+      default: {
+        // 5xx, cut, timeout, broken body: the client may exist. The secret of a settled creation was delivered before.
+        const isUnknown = decision.kind === "unknown" && !isOver;
+        if (isUnknown && decision.secret !== undefined) await keepSalvage(run, decision.secret);
+        const met = failureOf(answer, creating);
+        const state = isUnknown ? "unknown" : lease.entry.state;
+        const in_flight = isUnknown || (!isOver && before === "unknown");
+        const detail = { ...lease.entry.detail, in_flight };
+        await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(met), detail });
+        return met;
+      }
+    }
+  } catch (error) {
+    throw error instanceof Failure ? withRequestId(error, requestId) : error;
+  }
+}
+
+/** The key is kept, the client inspected, nothing created again; the next receipt shows whether it has a secret for us (§4.2). */
+async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined> {
+  const { bench, lease } = run;
+  const detail = { ...lease.entry.detail, in_flight: false };
+  await recordAfterwards(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
+  const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs });
+  if (settled.status !== "active") throw await unusable(run, settled);
 }
 
 /** Keeps a secret that came in a broken response, before anything else: a crash must not find it nowhere. */
@@ -354,7 +298,9 @@ async function keepSalvage(run: Run, salvage: Salvage): Promise<void> {
 }
 
 /** The failure of a key that the service knows with another request (§4.2), with what a person can do about it. */
-function keyReuse({ bench, key }: Run, answer: Attempt<OAuthClient>, isOther: boolean): Failure {
+async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
+  const { bench, lease, key } = run;
+  const isOther = lease.entry.detail.sent_as !== (await digestNow(run));
   if (!isOther && key !== undefined) return failureOf(answer, creating);
   const hint: Advice = isOther
     ? `Give profile ${bench.account.profile} the credential of the first attempt again, or another one of the same service account: the credential changed since.`
@@ -362,11 +308,14 @@ function keyReuse({ bench, key }: Run, answer: Attempt<OAuthClient>, isOther: bo
   return failureOf(answer, { ...creating, step: { hint } });
 }
 
-async function deliver(run: Run, { client: made, secret, text }: Extract<CreationDecision, { kind: "store_secret" }>) {
+async function deliver(
+  run: Run,
+  { client: made, secret, text }: Extract<CreationDecision, { kind: "store_secret" }>,
+): Promise<Made> {
   const { id, client_id } = made;
   const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
   await deliverSecret(run, mine, { learned: learnedOf(run, made) });
-  return { kind: "delivered", entry: run.lease.entry, receipt: text } as const;
+  return { kind: "delivered", entry: run.lease.entry, receipt: text };
 }
 
 function learnedOf(run: Run, made: OAuthClient): Partial<EntryProgress> & Pick<Entry, "detail"> {
@@ -426,67 +375,4 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
     hint: "Create another one under a new key.",
     nextCommand: { add: [flags.new], without: [`${flags.idempotencyKey} <k>`], of: "create" },
   });
-}
-
-/** The same request again, when it is due. */
-async function againLater(
-  run: Run,
-  at: Doubt & {
-    readonly answer: Attempt<OAuthClient>;
-    readonly attempt: number;
-    readonly startedAt: number;
-    readonly state: Entry["state"];
-  },
-): Promise<void> {
-  const { bench } = run;
-  const { interruption } = bench.clock;
-  const met = failureOf(at.answer, creating);
-  await noteError(run, { ...at, failure: met });
-  const ended = (): Promise<Failure> => {
-    const { aborted, reason } = interruption;
-    return giveUp(run, at, { failure: aborted && reason instanceof Failure ? reason : met, met });
-  };
-  const delay = delayBeforeNext(bench, at.answer, at);
-  if (delay === null || interruption.aborted) throw await ended();
-  try {
-    await wait(bench, delay, `${met.message} Trying again under the same key`);
-  } catch (error) {
-    // A wait that Ctrl-C ends: the failure says what became of the work, not that a key was pressed.
-    throw error instanceof Failure ? await ended() : error;
-  }
-}
-
-/**
- * Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is.
- * @param about.met what the last request met, if something else ends the run
- */
-async function giveUp(
-  { bench, lease }: CreationWork,
-  { isOver, isUnsure }: Doubt,
-  { failure, met = failure }: { readonly failure: Failure; readonly met?: Failure },
-): Promise<Failure> {
-  const { state } = lease.entry;
-  if (isUnsure && !isOver) {
-    await noteError({ bench, lease }, { failure, isUnsure, state: state === "pending" ? state : "unknown" });
-    return state === "pending" ? stillPending(lease.entry, failure) : outcomeUnknown(lease.entry, failure);
-  }
-  const end = isOver
-    ? { failure, state }
-    : isTooEarly(met)
-      ? { failure: met, state: "open" as const }
-      : { failure, state: "refused" as const };
-  await noteError({ bench, lease }, { ...end, isUnsure: false });
-  return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
-}
-
-function noteError(
-  { bench, lease }: Pick<CreationWork, "bench" | "lease">,
-  {
-    failure,
-    state,
-    isUnsure,
-  }: { readonly failure: Failure; readonly state: Entry["state"]; readonly isUnsure: boolean },
-): Promise<boolean> {
-  const detail = { ...lease.entry.detail, in_flight: isUnsure && state !== "pending" };
-  return recordAfterwards(bench, lease, { state, last_error: lastErrorOf(failure), detail });
 }

@@ -8,8 +8,16 @@ import type { Destination } from "../secrets/destination.ts";
 import { begunReplacement, cameToNothing, reserveBeforeRevocation, settleReplaced } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import { assertAsAsked, releaseReserved, type SecretDelivery, secretLost, undelivered } from "./secret-delivery.ts";
+import { type Credential, unlessHidden } from "./revocation.ts";
 import { tellAlongside, tellSimultaneous } from "./sending.ts";
-import { detailsOf, recoveryIn, saysNothingWasDone, withReason, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  recordAfterwards,
+  recoveryIn,
+  saysNothingWasDone,
+  withReason,
+  type Workbench,
+} from "./workbench.ts";
 
 export interface CreationOptions {
   /** Where the secret of an entry goes. */
@@ -47,8 +55,7 @@ export interface Made {
 
 /** What one contract makes of the steps of a creation. */
 export interface CreationContract {
-  readonly noun: "client" | "key";
-  readonly operation: "oauth_client.create" | "access_key.create";
+  readonly credential: Credential;
   /** @throws Failure if nothing may be sent or asked for the entry now */
   assertReady(lease: EntryLease): void;
   /** Finishes the delivery of a secret that an earlier process left on this machine. @returns true if it is delivered */
@@ -57,10 +64,8 @@ export interface CreationContract {
   send(work: CreationWork): Promise<Made>;
   /** Looks for what a request without a key made. @returns nothing if that is found, and its secret is lost */
   look(work: CreationWork): Promise<Made | undefined>;
-  /** @throws Failure if someone else has revoked the lost one: that was on purpose */
-  assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<void>;
-  /** Revokes what the lost entry made, and sees it revoked. */
-  revokeLost(bench: Workbench, lost: EntryLease): Promise<void>;
+  /** @throws Failure if the lost one is in use: its secret is not lost */
+  assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
   /** The same request once more, as an intent of its own. @throws Failure `usage` if it cannot be sent any more */
   again(bench: Workbench, lost: Entry): Intent;
   /** Whether the replacement stands for the work before it is sent: without a key, what may have arrived is looked for alone. */
@@ -145,7 +150,7 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   const { work, options, end, begun, wasLost } = lost;
   const { bench, lease } = work;
   if (begun === undefined) {
-    if (wasLost || contract.noun === "key") await contract.assertNotRevoked(bench, lease);
+    if (wasLost || contract.credential.noun === "key") await assertNotRevoked(contract, work);
     const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
@@ -154,7 +159,11 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
   const { id, resource_id } = lease.entry;
   if (!resource_id)
-    throw new Failure("failed", `The entry ${id} does not name its ${contract.noun}.`, detailsOf(lease.entry));
+    throw new Failure(
+      "failed",
+      `The entry ${id} does not name its ${contract.credential.noun}.`,
+      detailsOf(lease.entry),
+    );
   try {
     return await replaceNow(contract, lost);
   } catch (error) {
@@ -178,7 +187,7 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
     const { attempts, state } = replacement.entry;
     const isOver = isSettled(state) || state === "undelivered";
     if (!isOver && attempts === 0) await reserveBeforeRevocation(bench, replacement, destination);
-    await revokeBefore(contract, { bench, lost: lease }).catch(async (error: unknown) => {
+    await revokeBefore(contract, work).catch(async (error: unknown) => {
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     });
@@ -210,15 +219,37 @@ async function admitReplacement(
   return (await bench.journal.admit(intent, { fresh: true })).lease;
 }
 
+/**
+ * A client or key that someone has ended since its secret was lost is not replaced: that was on purpose. A service that refuses to
+ * show it says nothing about it; one that cannot be asked now is asked again later.
+ * @throws Failure `unusable`, and the entry is settled; or of the read, and nothing was revoked
+ */
+async function assertNotRevoked({ credential }: CreationContract, { bench, lease }: CreationWork): Promise<void> {
+  const { resource_id: id, detail } = lease.entry;
+  if (id === null || detail.revoking === true) return;
+  const status = await credential.statusOf(bench, id).catch(unlessHidden);
+  const how = credential.endOf(status);
+  if (how === undefined) return;
+  await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
+  const what = `The ${credential.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
+  throw new Failure("unusable", what, {
+    ...detailsOf(lease.entry),
+    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+  });
+}
+
 /** A replacement is sent only after what it replaces was seen revoked. */
 async function revokeBefore(
-  contract: CreationContract,
-  { bench, lost }: { readonly bench: Workbench; readonly lost: EntryLease },
+  { credential, assertUnused }: CreationContract,
+  { bench, lease }: CreationWork,
 ): Promise<void> {
-  const { id } = lost.entry;
-  const others = await bench.journal.select({ all: true, replaces: id });
-  if (others.some((entry) => revokedFirst(entry) === id)) return;
-  await contract.revokeLost(bench, lost);
+  const { id: entry, resource_id } = lease.entry;
+  const id = resource_id ?? "";
+  const others = await bench.journal.select({ all: true, replaces: entry });
+  if (others.some((other) => revokedFirst(other) === entry)) return;
+  await assertUnused?.(bench, lease.entry);
+  bench.tell.note(`Revoking ${id}, whose secret is lost.`);
+  await credential.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
 }
 
 /** A replacement that was finished before: nothing is sent for it again. */

@@ -7,8 +7,6 @@ import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
-import type { Successor } from "./acts/revoke.ts";
-import { statusBeforeRevocation, untilKeyRevoked } from "./revocation.ts";
 import {
   type Difference,
   overlapDifferences,
@@ -122,29 +120,10 @@ export function keyRotation(
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",
-    statusOf: (id) => statusBeforeRevocation(bench, { id, service: bench.account.service }),
     again: shell`integ keys rotate ${oldId} ${flags.byReplacement}`,
     revokes: shell`integ keys revoke ${oldId}`,
-    revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect }),
+    reconnect: update_profile === true ? reconnect : undefined,
   };
-}
-
-async function revokeOldKey(
-  bench: Workbench,
-  lease: EntryLease,
-  { oldId, by, reconnect }: { oldId: string; by: Successor; reconnect: KeyReplacementOptions["reconnect"] },
-): Promise<void> {
-  await untilKeyRevoked(bench, oldId, {
-    grounds: { kind: "replaced", by },
-    lease,
-    mayHaveArrived: lease.entry.detail.revoking === true,
-    service: lease.entry.detail.update_profile === true ? await reconnect?.() : undefined,
-    mark: async () => {
-      // From the first request on the old key may be revoked, whatever the responses are.
-      if (lease.entry.detail.revoking === true) return;
-      await lease.record({ state: "pending", detail: { ...lease.entry.detail, revoking: true } });
-    },
-  });
 }
 
 /** Before the profile gives up the credential that works, the new one has to work. */

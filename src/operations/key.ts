@@ -24,18 +24,9 @@ import {
   finishAdmitted,
   type Made,
 } from "./creation.ts";
-import { assertKeyNotRevoked, requestIn, revokeOrphan, searchOrphan, settleSearch } from "./orphan.ts";
-import {
-  assertQuiet,
-  isTooEarly,
-  untilDue,
-  attemptedHere,
-  delayBeforeNext,
-  readUntilAnswered,
-  wait,
-  beginning,
-  tellAlongside,
-} from "./sending.ts";
+import { assertUnused, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
+import { keyCredential } from "./revocation.ts";
+import { assertQuiet, attemptedHere, beginning, readUntilAnswered, sendUntilKnown, tellAlongside } from "./sending.ts";
 import { finishKeyDelivery, formerIds, learnedOfKept, resumeDelivery } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
@@ -159,8 +150,7 @@ export async function createAccessKey(
 }
 
 export const key: CreationContract = {
-  noun: "key",
-  operation: "access_key.create",
+  credential: keyCredential,
   assertReady: (lease) => {
     assertUsable(lease.entry);
     assertQuiet(lease);
@@ -173,8 +163,7 @@ export const key: CreationContract = {
     // A profile that took the key's secret before a crash names the key.
     return (await finishKeyDelivery(work, work.prove)) ? { kind: "delivered", entry: work.lease.entry } : undefined;
   },
-  assertNotRevoked: assertKeyNotRevoked,
-  revokeLost: revokeOrphan,
+  assertUnused,
   again: (bench, lost) => {
     const request = requestIn(lost);
     checkAccessKey(request, bench.clock.now());
@@ -243,71 +232,37 @@ export interface SendOptions {
  * @returns the response; its secret is only in memory, and the space that was reserved to keep it is the caller's to release
  * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
-export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
+export function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;
-  const startedAt = bench.clock.elapsed();
-  await untilDue(bench, lease.entry);
-  for (let attempt = 1; ; attempt++) {
-    await readyToSend(work, options);
-    const answer = await send(bench, lease, options);
-    if (answer.kind === "answered") return answer;
-    if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-    // This attempt is known to have changed nothing.
-    await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
-    const failure = failureOf(answer, { what: options.what, change: true });
-    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-    if (delay === null) throw await changedNothing(work, failure, options);
-    await orChangedNothing(work, { ...options, met: failure }, () =>
-      wait(bench, delay, `${failure.message} Nothing was changed. Trying again`),
-    );
-  }
-}
-
-/** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
-function readyToSend(work: SecretDelivery, options: SendOptions): Promise<void> {
-  const { bench, lease, destination } = work;
-  return orChangedNothing(work, options, async () => {
-    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-    bench.disk.assertHealthy();
-    const record = await reserveDestination(bench, lease, { destination });
-    await bench.secrets.reserve(lease.entry.id);
-    await lease.record({
-      state: options.before ?? "open",
-      attempts: lease.entry.attempts + 1,
-      destination: { ...record },
-      detail: {
-        ...attemptedHere(bench, lease.entry),
-        in_flight: true,
-        sent_at: new Date(bench.clock.now()).toISOString(),
-      },
-    });
+  return sendUntilKnown(bench, lease, {
+    before: () => options.before,
+    ready: () => readyToSend(work, options),
+    send: () => send(bench, lease, options),
+    read: async (answer) => {
+      if (answer.kind === "answered") return { end: answer };
+      if (answer.kind === "unknown") throw await answerLost(work, answer, options);
+      // This attempt is known to have changed nothing.
+      await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
+      return failureOf(answer, { what: options.what, change: true });
+    },
+    again: "Nothing was changed. Trying again",
   });
 }
 
-/** @param how.met what the last request met, if something else ends the work */
-async function orChangedNothing(
-  work: SecretDelivery,
-  how: Pick<SendOptions, "before"> & { readonly met?: Failure },
-  step: () => Promise<void>,
-): Promise<void> {
-  try {
-    await step();
-  } catch (error) {
-    throw error instanceof Failure ? await changedNothing(work, error, how) : error;
-  }
-}
-
-async function changedNothing(
-  { bench, lease }: SecretDelivery,
-  failure: Failure,
-  { before, met = failure }: Pick<SendOptions, "before"> & { readonly met?: Failure },
-): Promise<Failure> {
-  const detail = { ...lease.entry.detail, in_flight: false };
-  const isLater = before === undefined && isTooEarly(met);
-  const [state, shown] = isLater ? (["open", met] as const) : ([before ?? "refused", failure] as const);
-  await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(shown), detail });
-  if (before === "unknown") return outcomeUnknown(lease.entry, failure);
-  return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
+/** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
+async function readyToSend({ bench, lease, destination }: SecretDelivery, { before }: SendOptions): Promise<void> {
+  const record = await reserveDestination(bench, lease, { destination });
+  await bench.secrets.reserve(lease.entry.id);
+  await lease.record({
+    state: before ?? "open",
+    attempts: lease.entry.attempts + 1,
+    destination: { ...record },
+    detail: {
+      ...attemptedHere(bench, lease.entry),
+      in_flight: true,
+      sent_at: new Date(bench.clock.now()).toISOString(),
+    },
+  });
 }
 
 /** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one that works. */

@@ -19,7 +19,6 @@ import {
   serviceTime,
 } from "./workbench.ts";
 import { isWorkedOn } from "../journal/rotations.ts";
-import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "./revocation.ts";
 import { type Advice, type NextStep, shell } from "../next-step.ts";
 
 export function requestIn({ request_text }: Entry): AccessKeyRequest {
@@ -224,39 +223,8 @@ function cannotTell(entry: Entry, message: string, step: NextStep & { readonly m
   return new Failure(kind, message, { ...details, nextCommand: undefined, ...step, recovers: undefined });
 }
 
-/** Revokes a key whose secret is lost, unless it was used. */
-export async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
-  const { id: entry, resource_id } = lost.entry;
-  const id = resource_id ?? "";
-  await refuseIfUsed(bench, lost.entry);
-  bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilKeyRevoked(bench, id, {
-    grounds: { kind: "secret_lost", entry },
-    lease: lost,
-    mayHaveArrived: true,
-    mark: () => markRevoking(lost),
-  });
-}
-
-/** How a key ended whose secret is lost. */
-const ends: ReadonlyMap<string, string> = new Map([
-  ["revoked", "is revoked"],
-  ["absent", "is missing from the list of keys"],
-  ["expired", "has expired"],
-]);
-
-/** @throws Failure `unusable` if someone has revoked the key since its secret was lost: that was on purpose */
-export async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
-  const { resource_id: id, detail } = lost.entry;
-  if (id === null || detail.revoking === true) return;
-  const status = await statusBeforeRevocation(bench, { id, service: bench.account.service });
-  const how = ends.get(status ?? "");
-  if (how === undefined) return;
-  throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);
-}
-
 /** A key whose secret no one has cannot be used: one that was is not our orphan, whatever it looked like before. */
-async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
+export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
   if (typeof key?.lastUsedAt !== "string") return;

@@ -14,7 +14,7 @@ import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
 import { next } from "./next.ts";
-import { finishClientRevocation, finishKeyRevocation } from "./revocation.ts";
+import { finishRevocation } from "./revocation.ts";
 import { finishRotation } from "./rotation.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
@@ -219,9 +219,8 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
       return finishRotation(work, keyRotation(bench, lease, options));
     }
     case "oauth_client.revoke":
-      return finishClientRevocation(bench, lease);
     case "access_key.revoke":
-      return finishKeyRevocation(bench, lease);
+      return finishRevocation(bench, lease);
     default:
       throw new Failure("failed", `This version cannot finish "${entry.operation}".`, detailsOf(entry));
   }

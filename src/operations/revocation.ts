@@ -1,214 +1,150 @@
-// The revocation of a client or key under an entry of its own, and what a response to one means. The act: acts/revoke.ts.
-import { type Attempt, failureOf, type Answered } from "../api/call/attempt.ts";
-import { Failure } from "../errors.ts";
-import { type Entry, detailOf, mayHaveArrived } from "../journal/entry.ts";
-import type { EntryLease, Intent } from "../journal/journal.ts";
-import { isTooEarly, readUntilAnswered } from "./sending.ts";
-import { type Mark, type Reading, revoke, type RevocationGrounds } from "./acts/revoke.ts";
-import {
-  detailsOf,
-  lastErrorOf,
-  outcomeUnknown,
-  recordAfterwards,
-  serviceTime,
-  type Workbench,
-  madeFor,
-} from "./workbench.ts";
-import type { OAuthClient } from "../api/oauth-clients.ts";
-import { segment } from "../api/call/request.ts";
+// The revocation of a client or key (§3.1, §3.2, §4.2): repeated until the service has said so, and journalled, so that a crash on
+// the way is finished later. Under an entry of its own, or as a part of larger work. The act: acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
+import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
+import { segment } from "../api/call/request.ts";
 import type { Service } from "../api/connect.ts";
+import type { OAuthClient } from "../api/oauth-clients.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, mayHaveArrived } from "../journal/entry.ts";
+import type { EntryLease, Intent } from "../journal/journal.ts";
 import { shell, flags } from "../next-step.ts";
 import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
+import { revoke, type RevocationGrounds } from "./acts/revoke.ts";
+import { endWithout, readUntilAnswered } from "./sending.ts";
+import { madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 
-/** Recorded before the first request to revoke what an entry made: later no one takes its end for someone else's. */
-export async function markRevoking(lease: EntryLease): Promise<void> {
-  const { detail } = lease.entry;
-  if (detail.revoking !== true) await lease.record({ detail: { ...detail, revoking: true } });
-}
-
-/** The end of an entry whose client or key someone else has revoked: nothing is made in its place. */
-export async function goneOnPurpose(bench: Workbench, lease: EntryLease, what: string): Promise<Failure> {
-  await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
-  return new Failure("unusable", `${what}, and integ did not revoke it.`, {
-    ...detailsOf(lease.entry),
-    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
-  });
-}
-
-export interface JournalledRevocation<R> {
-  /** Resource id of what is revoked. */
-  readonly id: string;
-  readonly work: (mark: Mark) => Promise<R>;
-}
-
-/** Does the work under an entry: `done` at its end; else `unknown` if any attempt may have arrived, `open` if it was too early, or `refused`. */
-export async function revokeUnderEntry<R>(
-  bench: Workbench,
-  lease: EntryLease,
-  { id, work }: JournalledRevocation<R>,
-): Promise<R> {
-  let hasArrived = mayHaveArrived(lease.entry);
-  try {
-    const end = await work(async (event) => {
-      if (event === "send") {
-        const { attempts, detail } = lease.entry;
-        await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
-        return;
-      }
-      hasArrived = true;
-      await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(event) });
-    });
-    await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    return end;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    hasArrived ||= error.kind === "outcome_unknown";
-    // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
-    const isLater = isTooEarly(error) || lease.entry.detail.put_off_until !== undefined;
-    const state = hasArrived ? "unknown" : isLater ? "open" : "refused";
-    const detail = { ...lease.entry.detail, in_flight: hasArrived };
-    await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(error), detail });
-    throw !hasArrived
-      ? new Failure(error.kind, error.message, detailsOf(lease.entry, error.details))
-      : outcomeUnknown(lease.entry, error);
-  }
-}
-
-// The revocation of an OAuth client (§3.1, §4.2): repeated until the service has said `revoked`, and journalled, so that a
-// crash on the way is finished later.
-
-/** @returns the API's object, status `revoked`, as it came */
-export async function revokeOAuthClient(bench: Workbench, id: string): Promise<string> {
-  const { lease } = await bench.journal.admit(clientRevocationIntent(bench, id));
-  try {
-    return await finishClientRevocation(bench, lease);
-  } finally {
-    await lease.release();
-  }
-}
-
-/** The intent of a revocation as the journal admits it. */
-export function clientRevocationIntent({ account }: Workbench, id: string): Intent {
-  return {
-    ...madeFor(account),
-    operation: "oauth_client.revoke",
-    method: "DELETE",
-    path: `/v1/oauth_clients/${segment(id, "client id")}`,
-    request_text: JSON.stringify({ id }),
-    fingerprint: JSON.stringify([id]),
-    idempotent: false,
-  };
-}
-
-/** Repeats the revocation of an entry until it is confirmed. */
-export function finishClientRevocation(bench: Workbench, lease: EntryLease): Promise<string> {
-  // The entry names its client from the start in its request alone: a crash may have come before the first attempt.
-  const { id } = JSON.parse(lease.entry.request_text) as { id: string };
-  return revokeUnderEntry(bench, lease, {
-    id,
-    work: (mark) => untilClientRevoked(bench, id, { grounds: { kind: "named" }, lease, mark }),
-  });
-}
-
-/**
- * DELETE until the response says `revoked`, retried within `retryForMs`.
- * @returns the revoked client's text
- */
-export function untilClientRevoked(
-  bench: Workbench,
-  id: string,
-  about: { readonly grounds: RevocationGrounds; readonly lease: EntryLease; readonly mark?: Mark },
-): Promise<string> {
-  return revoke(bench, { ...about, change: "revoke client", id, read: readClientRevoked });
-}
-
-async function readClientRevoked(answer: Attempt<OAuthClient>): Promise<Reading<string>> {
-  if (answer.kind !== "answered") {
-    const failure = failureOf(answer, { what: "revoke the OAuth client", change: true });
-    return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
-  }
-  const { status } = answer.value;
-  if (status === "revoked") return { isOver: true, end: answer.body.toString() };
-  const failure = new Failure(
-    "outcome_unknown",
-    `The service responded with "${status}" to the revocation, not "revoked".`,
-  );
-  return { isOver: false, failure, mayHaveArrived: true };
-}
-
-// The revocation of an access key (§3.2, §4.4): repeated until the service has said so, and the end state seen in the list
-// if the response does not show it; journalled, so that a crash on the way is finished later.
-
-/** How the end of a key was seen. */
-export interface KeyRevoked {
+/** How the end of a client or key was seen. */
+export interface Revoked {
   /** JSON text: the API's own object if one shows the status, else what is known. */
   readonly receipt: string;
   /** False if the service said yes and neither its response nor its list shows the status. */
   readonly seen: boolean;
 }
 
-export async function revokeAccessKey(bench: Workbench, id: string): Promise<KeyRevoked> {
-  const { lease } = await bench.journal.admit(keyRevocationIntent(bench, id));
+export interface Revoking {
+  readonly grounds: RevocationGrounds;
+  readonly lease: EntryLease;
+  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
+  readonly service?: Service | undefined;
+}
+
+/** What the two contracts make of a credential that exists. */
+export interface Credential {
+  readonly noun: "client" | "key";
+  /** Its status now; nothing if the service does not say. @throws Failure of the read */
+  statusOf(bench: Workbench, id: string): Promise<string | undefined>;
+  /** A status that ends it, as it follows its name; nothing if it may still work. */
+  endOf(status: string | undefined): string | undefined;
+  /** DELETE until its end is seen, retried within `retryForMs`. */
+  revoke(bench: Workbench, id: string, about: Revoking): Promise<Revoked>;
+}
+
+/** The intent of a revocation as the journal admits it. */
+function revocationIntent({ account }: Workbench, id: string): Omit<Intent, "operation" | "path"> {
+  const fingerprint = JSON.stringify([id]);
+  const request_text = JSON.stringify({ id });
+  return { ...madeFor(account), method: "DELETE", request_text, fingerprint, idempotent: false };
+}
+
+export function clientRevocationIntent(bench: Workbench, id: string): Intent {
+  const path = `/v1/oauth_clients/${segment(id, "client id")}`;
+  return { ...revocationIntent(bench, id), operation: "oauth_client.revoke", path };
+}
+
+export function keyRevocationIntent(bench: Workbench, id: string): Intent {
+  const path = `/api/v1/access-keys/${segment(id, "key id")}`;
+  return { ...revocationIntent(bench, id), operation: "access_key.revoke", path, detail: { key_id: id } };
+}
+
+/** @returns the API's object, status `revoked`, as it came */
+export async function revokeOAuthClient(bench: Workbench, id: string): Promise<string> {
+  return (await revokeAdmitted(bench, clientRevocationIntent(bench, id))).receipt;
+}
+
+export function revokeAccessKey(bench: Workbench, id: string): Promise<Revoked> {
+  return revokeAdmitted(bench, keyRevocationIntent(bench, id));
+}
+
+async function revokeAdmitted(bench: Workbench, intent: Intent): Promise<Revoked> {
+  const { lease } = await bench.journal.admit(intent);
   try {
-    return await finishKeyRevocation(bench, lease);
+    return await finishRevocation(bench, lease);
   } finally {
     await lease.release();
   }
 }
 
-/** The intent of a revocation as the journal admits it. */
-export function keyRevocationIntent({ account }: Workbench, id: string): Intent {
-  return {
-    ...madeFor(account),
-    operation: "access_key.revoke",
-    method: "DELETE",
-    path: `/api/v1/access-keys/${segment(id, "key id")}`,
-    request_text: JSON.stringify({ id }),
-    fingerprint: JSON.stringify([id]),
-    idempotent: false,
-    detail: { key_id: id },
-  };
+/** Repeats the revocation of an entry: `done` at its end; else `unknown` if any attempt may have arrived, `open` if it was too early, or `refused`. */
+export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<Revoked> {
+  const { operation, request_text } = lease.entry;
+  // The entry names its client or key from the start in its request alone: a crash may have come before the first attempt.
+  const { id } = JSON.parse(request_text) as { id: string };
+  const credential = operation === "access_key.revoke" ? keyCredential : clientCredential;
+  const wasUnknown = mayHaveArrived(lease.entry);
+  try {
+    const end = await credential.revoke(bench, id, { grounds: { kind: "named" }, lease });
+    await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    return end;
+  } catch (failure) {
+    if (!(failure instanceof Failure)) throw failure;
+    const { state, detail } = lease.entry;
+    // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
+    const isUnknown = wasUnknown || state === "unknown" || failure.kind === "outcome_unknown";
+    const before = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
+    throw await endWithout(bench, lease, { before, failure });
+  }
 }
 
-/** Repeats the revocation of an entry until it is confirmed. */
-export function finishKeyRevocation(bench: Workbench, lease: EntryLease): Promise<KeyRevoked> {
-  const id = detailOf(lease.entry, "access_key.revoke").key_id;
-  const hasArrived = mayHaveArrived(lease.entry);
-  return revokeUnderEntry(bench, lease, {
-    id,
-    work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, lease, mayHaveArrived: hasArrived, mark }),
-  });
+export const clientCredential: Credential = {
+  noun: "client",
+  statusOf: async ({ account, ...bench }, id) =>
+    (await readUntilAnswered(bench, () => account.service.oauthClients.get(id), { what: "get the OAuth client" }))
+      .status,
+  endOf: (status) => (status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`),
+  revoke: (bench, id, about) => revoke(bench, { ...about, change: "revoke client", id, read: readRevokedClient }),
+};
+
+async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<Revoked | Failure> {
+  if (answer.kind !== "answered") return failureOf(answer, { what: "revoke the OAuth client", change: true });
+  const { status } = answer.value;
+  if (status === "revoked") return { receipt: answer.body.toString(), seen: true };
+  return new Failure("outcome_unknown", `The service responded with "${status}" to the revocation, not "revoked".`);
 }
 
-export interface KeyRevocationOptions {
-  readonly grounds: RevocationGrounds;
-  readonly lease: EntryLease;
-  readonly mark?: Mark;
-  /** An earlier request of this work may have arrived. */
-  readonly mayHaveArrived?: boolean;
-  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
-  readonly service?: Service;
-}
+/** How a key ended. */
+const ends: ReadonlyMap<string | undefined, string> = new Map([
+  ["revoked", "is revoked"],
+  ["absent", "is missing from the list of keys"],
+  ["expired", "has expired"],
+]);
+
+export const keyCredential: Credential = {
+  noun: "key",
+  statusOf: (bench, id) => statusBeforeRevocation(bench, { id, service: bench.account.service }),
+  endOf: (status) => ends.get(status),
+  revoke: untilKeyRevoked,
+};
 
 /**
- * DELETE until the key is seen revoked, or is no longer listed, retried within `retryForMs`.
+ * DELETE until the key is seen revoked, or is no longer listed.
  * @assumed §4.4 does not show the operation, nor §3.2 its effect: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after
  * an attempt that may have arrived can mean that it did; then the list decides.
  */
-export function untilKeyRevoked(bench: Workbench, id: string, options: KeyRevocationOptions): Promise<KeyRevoked> {
-  const { grounds, lease, mark, service = bench.account.service } = options;
-  let mayHaveArrived = options.mayHaveArrived === true;
-  const read = async (answer: Attempt<AccessKey>): Promise<Reading<KeyRevoked>> => {
-    if (answer.kind === "answered") return { isOver: true, end: await confirmed(bench, { id, service }, answer) };
-    mayHaveArrived ||= answer.kind === "unknown";
-    const mayBeOver = answer.kind === "refused" && (answer.status === 409 || (answer.status === 404 && mayHaveArrived));
+function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise<Revoked> {
+  const { grounds, lease, service = bench.account.service } = about;
+  const { detail } = lease.entry;
+  const wasSent = grounds.kind === "secret_lost" || detail.revoking === true || mayHaveArrived(lease.entry);
+  const read = async (answer: Attempt<AccessKey>, earlier: readonly Attempt<unknown>[]): Promise<Revoked | Failure> => {
+    if (answer.kind === "answered") return confirmed(bench, { id, service }, answer);
+    const mayBeOver =
+      answer.kind === "refused" &&
+      (answer.status === 409 || (answer.status === 404 && (wasSent || earlier.some(({ kind }) => kind === "unknown"))));
     if (mayBeOver && isRevoked(await listedStatus(bench, { id, service })))
-      return { isOver: true, end: { receipt: JSON.stringify({ id, status: "revoked" }), seen: true } };
-    const failure = failureOf(answer, { what: "revoke the access key", change: true });
-    return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
+      return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+    return failureOf(answer, { what: "revoke the access key", change: true });
   };
-  return revoke(bench, { change: "revoke key", id, service, read, grounds, lease, mark });
+  return revoke(bench, { change: "revoke key", id, service, read, grounds, lease });
 }
 
 interface ListedKey {
@@ -221,7 +157,7 @@ function isRevoked(status: string | undefined): boolean {
 }
 
 /** A yes whose body shows the key's status is believed; if it shows nothing, or another key, the list is looked at. */
-async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<AccessKey>): Promise<KeyRevoked> {
+async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<AccessKey>): Promise<Revoked> {
   const { id } = key;
   const { id: shown = id, status } = answer.value;
   if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
@@ -251,10 +187,13 @@ export function listedStatus(bench: Workbench, key: ListedKey): Promise<string |
  * @throws Failure of the read
  */
 export function statusBeforeRevocation(bench: Workbench, key: ListedKey): Promise<string | undefined> {
-  return statusInList(bench, key).catch((error: unknown) => {
-    if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
-    throw error;
-  });
+  return statusInList(bench, key).catch(unlessHidden);
+}
+
+/** @throws what was met, if it does not say that this credential may not see the thing */
+export function unlessHidden(error: unknown): undefined {
+  if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
+  throw error;
 }
 
 async function statusInList(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 // The rotation of a client or key by replacement: another one is made and its secret delivered and proven, both work for a
 // time, then the old one is revoked. One entry with the creation as its child; every step is on disk, so that any crash is
 // finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
+import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
@@ -82,13 +83,12 @@ export interface RotationContract {
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(hasSecret: boolean): string;
-  /** The status of one of the two now; nothing if the service does not say. */
-  statusOf(id: string): Promise<string | undefined>;
   /** The command that begins another rotation. */
   readonly again: NextCommand;
   /** The command that revokes the old one. */
   readonly revokes: NextCommand;
-  revokeOld(by: Successor): Promise<unknown>;
+  /** The service as the profile is after its credential was replaced. */
+  readonly reconnect?: (() => Promise<Service>) | undefined;
 }
 
 export interface Rotated {
@@ -279,7 +279,7 @@ async function untilOver(
       const isDue = isEnded || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
       const step = next(lease.entry, { child: delivered, isDue, isOldRevoked });
       const isLeft = isOldRevoked !== true && isProofRefused(lease.entry.detail);
-      if (step === "prove the new one" && isLeft && (await contract.statusOf(contract.oldId)) === "revoked")
+      if (step === "prove the new one" && isLeft && (await statusOf(bench, contract, contract.oldId)) === "revoked")
         isOldRevoked = true;
       else if (step === "prove the new one") await prove(work, contract, made);
       else if (step === "end") return await show().then(() => undefined);
@@ -293,10 +293,10 @@ async function untilOver(
         await show();
         const by = await successorOf(work, contract, made);
         // A person who knew that no one needs it has revoked the old one.
-        if (by.gone.length > 0 && (await contract.statusOf(contract.oldId)) === "revoked") return undefined;
-        // From here on the old one may be revoked, whatever the response is.
-        if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
-        await contract.revokeOld(by);
+        if (by.gone.length > 0 && (await statusOf(bench, contract, contract.oldId)) === "revoked") return undefined;
+        const service = await contract.reconnect?.();
+        const grounds = { kind: "replaced", by } as const;
+        await contract.creation.credential.revoke(bench, contract.oldId, { grounds, lease, service });
         return undefined;
       }
     }
@@ -348,7 +348,14 @@ async function admitNewOne(
 }
 
 /** What was called unusable once is not used (§4.2), whatever the service shows later: the old one stays. */
-function newUnusable({ creation: { noun } }: RotationContract, child: Entry): Failure {
+function newUnusable(
+  {
+    creation: {
+      credential: { noun },
+    },
+  }: RotationContract,
+  child: Entry,
+): Failure {
   assertAsAsked(child);
   const message = `The service called the new ${noun} ${child.resource_id} unusable: the old ${noun} is not revoked.`;
   return new Failure("unusable", message, {
@@ -358,7 +365,14 @@ function newUnusable({ creation: { noun } }: RotationContract, child: Entry): Fa
 }
 
 /** What a failed creation means for the rotation that it belongs to: the old one is not revoked. */
-function inRotation({ creation: { noun } }: RotationContract, error: Failure): Failure {
+function inRotation(
+  {
+    creation: {
+      credential: { noun },
+    },
+  }: RotationContract,
+  error: Failure,
+): Failure {
   if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
   const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
@@ -368,12 +382,20 @@ function inRotation({ creation: { noun } }: RotationContract, error: Failure): F
 async function isOverAfterWait({ bench, options }: RotationWork, { creation }: RotationContract, dueAt: string) {
   const leftMs = Date.parse(dueAt) - serviceTime(bench);
   if (options.overlap === "leave" || !isWaitedFor(leftMs)) return false;
-  await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
+  await wait(bench, leftMs, `The old ${creation.credential.noun} is revoked when the overlap ends`);
   return true;
 }
 
 /** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
-function assertAnother({ creation: { noun }, oldId }: RotationContract, newId: string): void {
+function assertAnother(
+  {
+    creation: {
+      credential: { noun },
+    },
+    oldId,
+  }: RotationContract,
+  newId: string,
+): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
   throw new Failure(
@@ -392,10 +414,11 @@ function assertAnother({ creation: { noun }, oldId }: RotationContract, newId: s
  */
 async function prove({ bench, lease, options }: RotationWork, contract: RotationContract, made: NewOne): Promise<void> {
   const { child, id, secret } = made;
-  const { noun } = contract.creation;
+  const { noun } = contract.creation.credential;
   const mark = async (how: Proof): Promise<void> => {
     // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
-    if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined) await contract.statusOf(id);
+    if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
+      await statusOf(bench, contract, id);
     await lease.record(proven(bench, lease.entry, how));
   };
   // An earlier process may have left it readable.
@@ -421,7 +444,14 @@ function asResult(error: unknown): Failure {
 }
 
 /** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
-function notProven({ creation: { noun } }: RotationContract, { id, error }: { id: string; error: Failure }): Failure {
+function notProven(
+  {
+    creation: {
+      credential: { noun },
+    },
+  }: RotationContract,
+  { id, error }: { id: string; error: Failure },
+): Failure {
   const kind = isInterruption(error) ? error.kind : "pending";
   return new Failure(kind, withReason(`The new ${noun} ${id} could not be proven`, error), {
     ...error.details,
@@ -431,7 +461,13 @@ function notProven({ creation: { noun } }: RotationContract, { id, error }: { id
 
 /** A refused proof, now or before. */
 function refused(
-  { creation: { noun }, oldId, revokes }: RotationContract,
+  {
+    creation: {
+      credential: { noun },
+    },
+    oldId,
+    revokes,
+  }: RotationContract,
   { id, error }: { readonly id: string; readonly error: Failure | undefined },
 ): Failure {
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
@@ -458,7 +494,12 @@ async function settledMeanwhile(work: RotationWork, contract: RotationContract, 
   const { overlap_ms: overlapMs = 0 } = work.lease.entry.detail;
   if (overlapMs === 0) return false;
   await assertWorks(work, contract, newId);
-  return (await contract.statusOf(contract.oldId)) === "revoked";
+  return (await statusOf(work.bench, contract, contract.oldId)) === "revoked";
+}
+
+/** The status of one of the two now; nothing if the service does not say. */
+function statusOf(bench: Workbench, { creation }: RotationContract, id: string): Promise<string | undefined> {
+  return creation.credential.statusOf(bench, id);
 }
 
 /**
@@ -469,7 +510,7 @@ async function settledMeanwhile(work: RotationWork, contract: RotationContract, 
  */
 async function successorOf(work: RotationWork, contract: RotationContract, made: NewOne): Promise<Successor> {
   const { child, id, secret, isProvenBefore } = made;
-  assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.creation.noun, newId: id, child });
+  assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.creation.credential.noun, newId: id, child });
   const { detail } = work.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isJustMade = secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
@@ -480,7 +521,7 @@ async function successorOf(work: RotationWork, contract: RotationContract, made:
 
 /** The destinations that the new one's secret was delivered to and that have not got it now. */
 async function goneFrom({ bench }: RotationWork, contract: RotationContract, child: Entry): Promise<string[]> {
-  const { noun } = contract.creation;
+  const { noun } = contract.creation.credential;
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   for (const place of child.destination ? placesOf(child.destination) : [])
     names[await seenAt(bench, child, place)].push(describeDestination(place).name);
@@ -494,8 +535,8 @@ async function goneFrom({ bench }: RotationWork, contract: RotationContract, chi
 /** @throws Failure `unusable` if the service says that the new one does not work */
 async function assertWorks({ bench }: RotationWork, contract: RotationContract, newId: string): Promise<void> {
   const { oldId, again, revokes } = contract;
-  const { noun } = contract.creation;
-  const status = await contract.statusOf(newId);
+  const { noun } = contract.creation.credential;
+  const status = await statusOf(bench, contract, newId);
   if (status === undefined || status === "active") return;
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const after = await rotatedTo(bench.journal, newId);
@@ -522,7 +563,12 @@ async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<En
 /** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
 async function unfinished(
   { bench, lease }: RotationWork,
-  { creation: { noun }, revokes }: RotationContract,
+  {
+    creation: {
+      credential: { noun },
+    },
+    revokes,
+  }: RotationContract,
   { error, isDelivered: isKnown }: { readonly error: Failure; readonly isDelivered: boolean },
 ): Promise<Failure> {
   const childState = await stateOfChild(bench, lease.entry);

@@ -8,6 +8,9 @@ import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   type Workbench,
   detailsOf,
+  lastErrorOf,
+  outcomeUnknown,
+  recordAfterwards,
   recoveryStep,
   type RecoveryStep,
   isInterruption,
@@ -101,6 +104,93 @@ export function delayBeforeNext(
     retryAfterSeconds: retryAfterOf(answer),
     random: () => bench.clock.random(),
   });
+}
+
+/** A request that brings a secret, sent until it is known what became of it. */
+export interface Sending<A, R> {
+  /** How the entry stands if the next request changes nothing: what an earlier one may have done is not undone. */
+  readonly before: () => Entry["state"] | undefined;
+  /** Puts in place what must be there before a request may leave; the attempt is on disk then. */
+  readonly ready: (before: Entry["state"] | undefined, attempt: number) => Promise<void>;
+  readonly send: () => Promise<Attempt<A>>;
+  /** What a response means. @returns the end; or the failure that it is if the same request may go out later; nothing: it goes out now */
+  readonly read: (
+    answer: Attempt<A>,
+    before: Entry["state"] | undefined,
+  ) => Promise<{ readonly end: R } | Failure | undefined>;
+  /** What is said while the next request is waited for. */
+  readonly again: string;
+}
+
+/** Sends within `retryForMs`. @throws Failure as the entry stands then */
+export async function sendUntilKnown<A, R>(
+  bench: Workbench,
+  lease: EntryLease,
+  { before, ready, send, read, again }: Sending<A, R>,
+): Promise<R> {
+  const first = before();
+  if (first === undefined) await untilDue(bench, lease.entry);
+  else await orEndWithout(bench, lease, { before: first }, () => untilDue(bench, lease.entry));
+  const startedAt = bench.clock.elapsed();
+  for (let attempt = 1; ; attempt++) {
+    const stood = before();
+    await orEndWithout(bench, lease, { before: stood }, async () => {
+      assertMayContinue(bench);
+      await ready(stood, attempt);
+    });
+    const answer = await send();
+    const met = await read(answer, stood);
+    if (met === undefined) continue;
+    if (!(met instanceof Failure)) return met.end;
+    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
+    await orEndWithout(bench, lease, { before: before(), met }, async () => {
+      if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+      if (delay === null) throw met;
+      await wait(bench, delay, `${met.message} ${again}`);
+    });
+  }
+}
+
+/** @throws Failure after a Ctrl-C, and after the disk failed: nothing more is sent */
+export function assertMayContinue({ clock, disk }: Workbench): void {
+  if (clock.interruption.aborted) throw clock.interruption.reason;
+  disk.assertHealthy();
+}
+
+interface Standing {
+  /** How an earlier request left the entry, if that may have changed something. */
+  readonly before: Entry["state"] | undefined;
+  /** What the last request met, if something else ends the work. */
+  readonly met?: Failure;
+}
+
+/** Does something on the way to a request. What stops it ends the work. */
+export async function orEndWithout<T>(
+  bench: Workbench,
+  lease: EntryLease,
+  standing: Standing,
+  step: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    throw error instanceof Failure ? await endWithout(bench, lease, { ...standing, failure: error }) : error;
+  }
+}
+
+/** Ends work whose last request certainly changed nothing. @returns how that reads, as the entry stands then */
+export async function endWithout(
+  bench: Workbench,
+  lease: EntryLease,
+  { before, failure, met = failure }: Standing & { readonly failure: Failure },
+): Promise<Failure> {
+  const state = before ?? (isTooEarly(met) ? "open" : "refused");
+  const last_error = lastErrorOf(state === "open" ? met : failure);
+  const detail = { ...lease.entry.detail, in_flight: state === "unknown" };
+  await recordAfterwards(bench, lease, { state, last_error, detail });
+  if (state === "unknown") return outcomeUnknown(lease.entry, failure);
+  if (state === "pending") return stillPending(lease.entry, failure);
+  return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
 }
 
 /** Waits, and says for what; Ctrl-C ends it with a Failure. */

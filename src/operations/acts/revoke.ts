@@ -10,8 +10,8 @@ import { type Entry, isGuess, nextStep } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 import type { Proof } from "../next.ts";
-import { delayBeforeNext, untilDue, wait } from "../sending.ts";
-import { detailsOf, recordAfterwards, type Workbench } from "../workbench.ts";
+import { assertMayContinue, delayBeforeNext, untilDue, wait } from "../sending.ts";
+import { detailsOf, lastErrorOf, recordAfterwards, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
 /** Why a client or key may be revoked. */
@@ -35,14 +35,6 @@ export interface Successor {
   readonly gone: readonly string[];
 }
 
-/** Reported before each request, and after every attempt that may have arrived. */
-export type Mark = (event: "send" | Failure) => Promise<void>;
-
-/** The result of a DELETE. */
-export type Reading<R> =
-  | { readonly isOver: true; readonly end: R }
-  | { readonly isOver: false; readonly failure: Failure; readonly mayHaveArrived: boolean };
-
 interface Revoked {
   readonly "revoke client": OAuthClient;
   readonly "revoke key": AccessKey;
@@ -54,12 +46,11 @@ export interface Revocation<C extends keyof Revoked, R> {
   readonly id: string;
   /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
   readonly service?: Service | undefined;
-  /** Throws if no repetition can say more. */
-  readonly read: (answer: Attempt<Revoked[C]>) => Promise<Reading<R>>;
+  /** @param earlier responses of this run @returns the end, or why it was not seen. Throws if no repetition can say more. */
+  readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
   readonly grounds: RevocationGrounds;
   /** Of the entry whose work it is a part of. */
   readonly lease: EntryLease;
-  readonly mark?: Mark | undefined;
 }
 
 /**
@@ -68,26 +59,44 @@ export interface Revocation<C extends keyof Revoked, R> {
  */
 export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
-  { change, id, service, read, grounds, lease, mark }: Revocation<C, R>,
+  { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
   assertGrounds(grounds, { entry: lease.entry, typed: revokes(change, id) });
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
-  for (let attempt = 1; ; attempt++) {
-    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-    bench.disk.assertHealthy();
-    await mark?.("send");
+  for (const earlier: Attempt<unknown>[] = []; ; ) {
+    assertMayContinue(bench);
+    await recordBefore(lease, id);
     const answer = await send<C>(bench, lease, { change, id, service });
-    const reading = await read(answer);
-    if (reading.isOver) return reading.end;
-    const { failure } = reading;
-    if (reading.mayHaveArrived) await mark?.(failure);
+    const end = await read(answer, earlier);
+    if (!(end instanceof Failure)) return end;
+    const mayHaveArrived = answer.kind === "answered" || answer.kind === "unknown";
+    if (mayHaveArrived && isOwn(lease.entry))
+      await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
     // Another process waits until then, too.
-    if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
-    const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-    if (delay === null || bench.clock.interruption.aborted) throw failure;
-    await wait(bench, delay, `${failure.message} Trying again`);
+    else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
+    earlier.push(answer);
+    const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
+    if (delay === null || bench.clock.interruption.aborted) throw end;
+    await wait(bench, delay, `${end.message} Trying again`);
   }
+}
+
+/** An entry whose whole work is to revoke. */
+function isOwn({ operation }: Entry): boolean {
+  return operation.endsWith(".revoke");
+}
+
+/** From the first request on it may be revoked, whatever the responses are: later no one takes that for someone else's doing. */
+async function recordBefore(lease: EntryLease, id: string): Promise<void> {
+  const { operation, state, attempts, detail } = lease.entry;
+  if (isOwn(lease.entry))
+    await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
+  else if (detail.revoking !== true || state === "waiting")
+    await lease.record({
+      state: operation.endsWith(".rotate") ? "pending" : state,
+      detail: { ...detail, revoking: true },
+    });
 }
 
 function revokes(change: keyof Revoked, id: string): NextCommand {

@@ -78,7 +78,7 @@ describe("nothing is revoked for a successor", () => {
         id: "old",
         grounds,
         lease: await admitted(bench),
-        read: async () => ({ isOver: true, end: "revoked" }),
+        read: async () => "revoked",
       }),
     );
     expect(world.account.requests).toEqual(isRevoked ? ["revoke old"] : []);

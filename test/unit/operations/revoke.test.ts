@@ -128,7 +128,7 @@ describe("the gate", () => {
         lease,
         change: "revoke client",
         id: "old",
-        read: async () => ({ isOver: true, end: "gone" }),
+        read: async () => "gone",
       });
     });
 

@@ -5,7 +5,7 @@ import type { Attempt } from "../../../src/api/call/attempt.ts";
 import type { AccessKey } from "../../../src/api/access-keys.ts";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import {
-  finishKeyRevocation,
+  finishRevocation,
   keyRevocationIntent,
   listedStatus,
   revokeAccessKey,
@@ -67,7 +67,7 @@ async function revoking({
     const { lease } = await bench.journal.admit(keyRevocationIntent(bench, "old"));
     await lease.record(before);
     await lease.release();
-    return finishKeyRevocation(bench, await bench.journal.lease(lease.entry.id));
+    return finishRevocation(bench, await bench.journal.lease(lease.entry.id));
   });
   return { world, end, sent };
 }
