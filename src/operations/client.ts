@@ -25,15 +25,14 @@ import {
   type Made,
 } from "./creation.ts";
 import {
+  assertNotElsewhere,
   completeDelivery,
-  deliverWhatIsKept,
-  findSecret,
   formerIds,
   isPartlyDelivered,
   keepDelivered,
   keptUnnamed,
-  refuseReplacement,
-  settleIfFound,
+  takeUp,
+  type TakenUp,
 } from "./delivery-recovery.ts";
 import { clientCredential } from "./revocation.ts";
 import {
@@ -131,21 +130,12 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
   return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
 }
 
-/** Settles what is found, and ends the replacement that was started for it and never sent. @returns as `settleIfFound` */
-async function foundMeanwhile({ bench, lease }: CreationWork, begun: Entry | undefined): Promise<boolean> {
-  try {
-    return await settleIfFound(bench, lease);
-  } finally {
-    const { id, state } = lease.entry;
-    if (begun !== undefined && state !== "secret_lost") {
-      const unneeded = await bench.journal.lease(begun.id);
-      try {
-        await refuseReplacement(bench, unneeded, `the secret of ${id} was found`);
-      } finally {
-        await unneeded.release();
-      }
-    }
-  }
+/** An entry that does not name its client yet is left to its creation. */
+async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> {
+  const { state, resource_id } = work.lease.entry;
+  if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
+  else if (state === "undelivered" || state === "secret_lost") return takeUp(work);
+  return undefined;
 }
 
 const creating = { what: "create the OAuth client", change: true } as const;
@@ -315,7 +305,7 @@ async function deliver(
   const { id, client_id } = made;
   const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
   await deliverSecret(run, mine, { learned: learnedOf(run, made) });
-  return { kind: "delivered", entry: run.lease.entry, receipt: text };
+  return { kind: "delivered", entry: run.lease.entry, receipt: text, secret: mine };
 }
 
 function learnedOf(run: Run, made: OAuthClient): Partial<EntryProgress> & Pick<Entry, "detail"> {
@@ -354,11 +344,8 @@ async function withoutSecret(
   const { receipt } = about;
   if (isOver) return { kind: "delivered_before", entry: lease.entry, receipt };
   const learned = learnedOf(run, about.client);
-  const found = isDelivered ? "delivered" : await findSecret(run, { ...lease.entry, ...learned });
-  if (found !== "nowhere") {
-    await (found === "kept" ? deliverWhatIsKept(run, learned) : settleDelivered(run, learned));
-    return { kind: "delivered_before", entry: lease.entry, receipt };
-  }
+  const found = isDelivered ? await settleDelivered(run, learned).then(() => ({})) : await takeUp(run, { learned });
+  if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
   await recordAfterwards(bench, lease, { ...learned, state: "secret_lost" });
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId: about.requestId };
 }

@@ -4,8 +4,15 @@
 import { Failure } from "../errors.ts";
 import { type Entry, isGuess, isSettled, revokedFirst } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
-import type { Destination } from "../secrets/destination.ts";
-import { begunReplacement, cameToNothing, reserveBeforeRevocation, settleReplaced } from "./delivery-recovery.ts";
+import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
+import {
+  begunReplacement,
+  cameToNothing,
+  refuseReplacement,
+  reserveBeforeRevocation,
+  settleReplaced,
+  type TakenUp,
+} from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import { assertAsAsked, releaseReserved, type SecretDelivery, secretLost, undelivered } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
@@ -49,6 +56,8 @@ export interface Made {
   readonly entry: Entry;
   /** The API's object: with the secret if it came in this process. */
   readonly receipt?: string | undefined;
+  /** What was delivered, if this process had it in hand. */
+  readonly secret?: OneTimeSecret;
   /** Of the response that showed the client without its secret. */
   readonly requestId?: string | undefined;
 }
@@ -58,8 +67,8 @@ export interface CreationContract {
   readonly credential: Credential;
   /** @throws Failure if nothing may be sent or asked for the entry now */
   assertReady(lease: EntryLease): void;
-  /** Finishes the delivery of a secret that an earlier process left on this machine. @returns true if it is delivered */
-  takeUp(work: CreationWork, begun: Entry | undefined): Promise<boolean>;
+  /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
+  takeUp(work: CreationWork): Promise<TakenUp | undefined>;
   /** Sends the stored request until it is known what became of it, and delivers the secret. */
   send(work: CreationWork): Promise<Made>;
   /** Looks for what a request without a key made. @returns nothing if that is found, and its secret is lost */
@@ -115,8 +124,9 @@ export async function finishCreation(
     assertAsAsked(lease.entry);
     contract.assertReady(lease);
     const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
-    if (wasSent && (begun === undefined || isUnsent) && (await contract.takeUp(work, begun)))
-      return { kind: "delivered_before", entry: lease.entry };
+    const found =
+      wasSent && (begun === undefined || isUnsent) ? await foundMeanwhile(contract, work, begun) : undefined;
+    if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, ...found };
   } else end = await contract.send(work);
   for (; end === undefined || end.kind === "secret_lost"; ) {
     const step = end === undefined ? next(lease.entry) : "replace";
@@ -125,6 +135,23 @@ export async function finishCreation(
     end = step === "look" ? await contract.look(work) : await contract.send(work);
   }
   return end;
+}
+
+/** Looks for the secret, and ends the replacement that was started for it and never sent, if it is not lost. */
+async function foundMeanwhile(contract: CreationContract, work: CreationWork, begun: Entry | undefined) {
+  const { bench, lease } = work;
+  try {
+    return await contract.takeUp(work);
+  } finally {
+    if (begun !== undefined && lease.entry.state !== "secret_lost") {
+      const unneeded = await bench.journal.lease(begun.id);
+      try {
+        await refuseReplacement(bench, unneeded, `the secret of ${lease.entry.id} was found`);
+      } finally {
+        await unneeded.release();
+      }
+    }
+  }
 }
 
 /** Another process ended it while this one waited for its lease. */

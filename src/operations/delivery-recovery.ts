@@ -6,6 +6,7 @@ import type { EntryLease, Journal } from "../journal/journal.ts";
 import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { type AtDestination, isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
+  type DeliveryOptions,
   deliverSecret,
   deliverTo,
   destroyCopy,
@@ -26,11 +27,8 @@ import type { SecretKeeping } from "../secrets/kept.ts";
  * @returns true if the secret is at all of them now
  * @throws Failure if one of them cannot be checked: the secret may be there
  */
-export async function completeDelivery(
-  bench: Overwriting,
-  lease: EntryLease,
-  { destination }: Pick<Entry, "destination"> = lease.entry,
-): Promise<boolean> {
+export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
+  const { destination } = lease.entry;
   if (destination === null) return false;
   if (destination.kind !== "several") return isAt(bench, lease, destination);
   const places = [];
@@ -38,40 +36,91 @@ export async function completeDelivery(
     const isThere = place.state === "delivered" || (await isAt(bench, lease, place.at));
     places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
   }
-  if (
-    places.some(
-      (place, index) => place !== destination.places[index] && destination.places[index]?.state !== "delivered",
-    )
-  )
+  if (places.some(({ state }, index) => state !== destination.places[index]?.state))
     await lease.record({ destination: { ...destination, places } });
   return places.every(({ state }) => state === "delivered");
 }
 
+/** A delivery that was taken up: the secret, if this process had it in hand. */
+export interface TakenUp {
+  readonly secret?: OneTimeSecret;
+}
+
 /**
- * Settles a client's creation that an earlier run called lost or undelivered, if its secret is found, before anything is
- * revoked or asked for: first at its destination, then among what is kept here. An entry that does not name its client yet
- * is left to its creation.
- * @returns true if it was at its destination: the entry is done now
- * @throws Failure `undelivered` if it is kept for `claim`
+ * Resumes the delivery that an earlier process left, before anything is sent or revoked: first the secret is looked for at its
+ * destination, then among what is kept here.
+ * @param about.learned what a receipt that came just now says of the client
+ * @returns nothing if the secret is nowhere
+ * @throws Failure `undelivered` if a person has to claim it
  */
-export async function settleIfFound(bench: Workbench, lease: EntryLease): Promise<boolean> {
-  const { id, state, resource_id } = lease.entry;
-  if (resource_id === null) assertNotElsewhere(bench, lease.entry);
-  if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
-  if (await completeDelivery(bench, lease)) {
-    await settleDelivered({ bench, lease }, {});
-    return true;
+export async function takeUp(
+  work: SecretDelivery,
+  about: { readonly prove?: DeliveryOptions["prove"]; readonly learned?: Partial<EntryProgress> } = {},
+): Promise<TakenUp | undefined> {
+  const { bench, lease, destination } = work;
+  const { id, state } = lease.entry;
+  const learnedFrom = async (kept: OneTimeSecret | undefined): Promise<Partial<EntryProgress>> =>
+    about.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
+  try {
+    if (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, about.learned, error))) {
+      // The copy knows whose secret it is, if the crash came before the journal did.
+      const kept = bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined;
+      await settleDelivered(work, await learnedFrom(kept));
+      return {};
+    }
+    // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
+    assertNotElsewhere(bench, lease.entry);
+    await keepDelivered(bench, lease);
+    if (!bench.secrets.isKept(id)) {
+      if (state === "undelivered") await lease.record({ state: "secret_lost" });
+      return undefined;
+    }
+    const kept = await bench.secrets.readKept(id);
+    const learned = await learnedFrom(kept);
+    const why = whyClaimed(work);
+    if (why !== undefined) {
+      if (state !== "undelivered") await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
+      throw undelivered(lease.entry, why, bench.secrets);
+    }
+    const record = await reserveDestination(bench, lease, { destination, isKept: true });
+    await lease.record({ destination: { ...record } });
+    const secret = belonging(kept, { ...lease.entry, ...learned });
+    await deliverSecret(work, secret, { prove: about.prove, learned, isKept: true });
+    return { secret };
+  } finally {
+    await releaseReserved(bench, lease.entry, destination);
   }
-  // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
-  assertNotElsewhere(bench, lease.entry);
-  const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
-  if (state !== found) await lease.record({ state: found });
-  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not deliver it.", bench.secrets);
-  return false;
+}
+
+/** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost for that. */
+async function mayBeThere(
+  { bench, lease }: SecretDelivery,
+  learned: Partial<EntryProgress> | undefined,
+  error: unknown,
+): Promise<never> {
+  if (!(error instanceof Failure) || learned === undefined) throw error;
+  await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
+  throw outcomeUnknown(lease.entry, error);
+}
+
+/**
+ * Why a secret that is kept waits for a claim, as a sentence ends; nothing if it goes to its destination now. Of a client that is
+ * so if the journal remembers a place to write to; of a key unless it is for the screen, and once it was called undelivered only
+ * a profile takes its own credential without a question.
+ */
+function whyClaimed({ lease: { entry }, destination }: SecretDelivery): string | undefined {
+  const { state, destination: at } = entry;
+  const isLeft = state === "undelivered" || state === "secret_lost";
+  if (kindOf(entry) === "oauth_client") {
+    const goesOn = !isLeft && (at?.kind === "several" || at?.kind === "store");
+    return goesOn ? undefined : "an earlier run could not deliver it.";
+  }
+  if (state === "undelivered") return at?.kind === "profile" ? undefined : "it is kept until you claim it.";
+  return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
 /** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
-function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
+export function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
   const { kept_at } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
   if (secrets.isKept(entry.id)) return;
@@ -91,30 +140,6 @@ export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscr
 }
 
 /**
- * Resumes the delivery of a key's secret that an earlier process left.
- * @returns true if the secret is at its destination now; false if none is kept and none had arrived
- * @throws Failure `undelivered` if it can only be claimed by hand
- */
-export async function resumeDelivery(
-  delivery: SecretDelivery,
-  prove?: (secret: string) => Promise<void>,
-): Promise<boolean> {
-  const { bench, lease, destination } = delivery;
-  // As above: a copy that is missing cannot be claimed. What had arrived anyway is found at its destination.
-  assertNotElsewhere(bench, lease.entry);
-  if (lease.entry.state === "undelivered" && !bench.secrets.isKept(lease.entry.id))
-    await lease.record({ state: "secret_lost" });
-  // Only a profile can take its own credential without a question.
-  if (lease.entry.state === "undelivered" && lease.entry.destination?.kind !== "profile")
-    throw undelivered(lease.entry, "it is kept until you claim it.", bench.secrets);
-  try {
-    return await finishKeyDelivery(delivery, prove);
-  } finally {
-    await releaseReserved(bench, lease.entry, destination);
-  }
-}
-
-/**
  * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret already exists.
  * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
  */
@@ -131,34 +156,6 @@ export async function reserveBeforeRevocation(
     if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
     throw error;
   }
-}
-
-/** As `resumeDelivery`, of an entry that is not `undelivered`. */
-export async function finishKeyDelivery(
-  delivery: SecretDelivery,
-  prove?: (secret: string) => Promise<void>,
-): Promise<boolean> {
-  const { bench, lease, destination } = delivery;
-  const isDelivered = await completeDelivery(bench, lease);
-  if (!isDelivered) await keepDelivered(bench, lease);
-  const isKept = bench.secrets.isKept(lease.entry.id);
-  if (isDelivered) {
-    // The copy knows whose secret it is, if the crash came before the journal did.
-    const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
-    await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
-    return true;
-  }
-  if (!isKept) return false;
-  const secret = await bench.secrets.readKept(lease.entry.id);
-  const learned = await learnedOfKept(bench, lease.entry, secret.id);
-  if (destination.isStdout) {
-    await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
-    throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.", bench.secrets);
-  }
-  const record = await reserveDestination(bench, lease, { destination, isKept: true });
-  await lease.record({ destination: { ...record } });
-  await deliverSecret(delivery, secret, { prove, learned, isKept: true });
-  return true;
 }
 
 /** What a claimed entry becomes: done, or unknown if a receipt has still to name its client. */
@@ -276,38 +273,6 @@ export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): P
   return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }
 
-/**
- * Where a secret is whose client the service shows without it. A destination that cannot be checked may hold the secret:
- * nothing is called lost for that.
- * @param entry as it is with what the response said
- */
-export async function findSecret(
-  { bench, lease }: SecretDelivery,
-  entry: Entry,
-): Promise<"kept" | "delivered" | "nowhere"> {
-  try {
-    if (bench.secrets.isKept(entry.id)) return "kept";
-    return (await completeDelivery(bench, lease, entry)) ? "delivered" : "nowhere";
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { resource_id, last_error, detail } = entry;
-    await recordAfterwards(bench, lease, { resource_id, last_error, detail, state: "unknown" });
-    throw outcomeUnknown(lease.entry, error);
-  }
-}
-
-/** A client's secret that an earlier process kept goes to the destinations that are missing, if the journal remembers them. */
-export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<EntryProgress>): Promise<void> {
-  const { bench, lease } = work;
-  const { destination, id } = lease.entry;
-  if (destination?.kind !== "several" && destination?.kind !== "store") {
-    await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
-    throw undelivered(lease.entry, "an earlier run could not deliver it.", bench.secrets);
-  }
-  const kept = belonging(await bench.secrets.readKept(id), { ...lease.entry, ...learned });
-  await deliverSecret(work, kept, { learned, isKept: true });
-}
-
 /** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
 export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;
@@ -363,14 +328,11 @@ export async function formerIds({ journal }: Workbench, creation: Entry): Promis
 }
 
 /**
- * What a secret that was kept says of its key. The response may have been read by a process that ended before the journal
+ * What a secret that was kept says of its key (a client is named by its receipt alone). The response may have been read by a process that ended before the journal
  * learned of it.
  */
-export async function learnedOfKept(
-  bench: Workbench,
-  entry: Entry,
-  id: string,
-): Promise<ReturnType<typeof learnedOfKey>> {
+export async function learnedOfKept(bench: Workbench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
+  if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;

@@ -8,7 +8,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
-import { resumeDelivery } from "./delivery-recovery.ts";
+import { takeUp } from "./delivery-recovery.ts";
 import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
 import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "./secret-delivery.ts";
@@ -137,7 +137,11 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
     const differs = rotatedKeyDifferences(key);
     const prove = differs === undefined ? ownProof(bench, lease.entry, key.id) : refuseForProfile(lease.entry, differs);
     try {
-      const receipt = await takeSecret(work, { ...answer, value: { ...value, key } }, { prove, detail: { differs } });
+      const { receipt } = await takeSecret(
+        work,
+        { ...answer, value: { ...value, key } },
+        { prove, detail: { differs } },
+      );
       return { entry: lease.entry, receipt };
     } finally {
       // @assumed §4.4 does not show the response to a rotation: the key may get another id with its new secret
@@ -202,7 +206,7 @@ export async function recoverKeyRotation(
 ): Promise<KeyRotated> {
   assertQuiet(lease);
   const work = { bench, lease, destination };
-  if (await resumeDelivery(work, ownProof(bench, lease.entry))) return { entry: lease.entry };
+  if (await takeUp(work, { prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
   if (!(await mayReplace(lease.entry)))

@@ -15,7 +15,7 @@ import { differencesIn } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
-import type { Destination } from "../secrets/destination.ts";
+import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import {
   type CreationContract,
@@ -27,7 +27,7 @@ import {
 import { assertUnused, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { assertQuiet, attemptedHere, beginning, readUntilAnswered, sendUntilKnown, tellAlongside } from "./sending.ts";
-import { finishKeyDelivery, formerIds, learnedOfKept, resumeDelivery } from "./delivery-recovery.ts";
+import { formerIds, learnedOfKept, takeUp } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -155,13 +155,14 @@ export const key: CreationContract = {
     assertUsable(lease.entry);
     assertQuiet(lease);
   },
-  takeUp: (work) => resumeDelivery(work, work.prove),
+  takeUp,
   send: sendKeyCreation,
   look: async (work) => {
     const end = await settleSearch(work, await searchOrphan(work));
     if (end !== undefined) return end;
     // A profile that took the key's secret before a crash names the key.
-    return (await finishKeyDelivery(work, work.prove)) ? { kind: "delivered", entry: work.lease.entry } : undefined;
+    const found = await takeUp(work, work);
+    return found && { kind: "delivered_before", entry: work.lease.entry, ...found };
   },
   assertUnused,
   again: (bench, lost) => {
@@ -205,11 +206,11 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
     const request = requestIn(lease.entry);
     const late = lifetimeDifference(lease.entry, request.expiresAt);
     const differs = differencesIn([keyDifferences(made, request, former), late]);
-    const receipt = await takeSecret(work, answer, {
+    const secret = await takeSecret(work, answer, {
       prove,
       detail: { created_by: made.createdByUserId ?? null, differs },
     });
-    return { kind: "delivered", entry: lease.entry, receipt };
+    return { kind: "delivered", entry: lease.entry, receipt: secret.receipt, secret };
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
@@ -288,7 +289,7 @@ async function answerLost(
 
 /**
  * Delivers the secret of a response.
- * @returns the receipt with the secret
+ * @returns it, with its receipt
  * @param options.detail `differs`: the response shows another key than was asked for
  * @throws Failure `secret_lost` for a response without one: there is none to be had (§2.4); `unusable` for another key, after
  * its secret was delivered
@@ -297,10 +298,10 @@ export async function takeSecret(
   work: SecretDelivery,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
   { prove, detail }: { readonly prove?: CreationOptions["prove"]; readonly detail?: Entry["detail"] } = {},
-): Promise<string> {
+): Promise<OneTimeSecret> {
   const { bench, lease } = work;
+  const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   if (secret === undefined) {
-    const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
     // A key that was not requested must not be revoked: it is not called lost.
     const state = detail?.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
@@ -308,9 +309,9 @@ export async function takeSecret(
     throw secretLost(lease.entry, { requestId });
   }
   const receipt = keyReceipt({ text: body.toString(), key, secret });
-  const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
-  await deliverSecret(work, { secret, kind: "access_key", id: key.id ?? "", receipt }, { prove, learned, requestId });
-  return receipt;
+  const mine = { secret, kind: "access_key", id: key.id ?? "", receipt } as const;
+  await deliverSecret(work, mine, { prove, learned, requestId });
+  return mine;
 }
 
 /**

@@ -15,9 +15,8 @@ import {
   namesOf,
   type OneTimeSecret,
   placesOf,
-  WatchedDestination,
 } from "../secrets/destination.ts";
-import { type CreationContract, type CreationOptions, finishCreation } from "./creation.ts";
+import { type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { isProofRefused, next, type Proof, proofIn, refusedProof } from "./next.ts";
 import { seenAt } from "./acts/overwrite.ts";
@@ -225,19 +224,18 @@ interface NewOne {
 
 /** Resumes a rotation at the step that it had reached, and completes it. */
 export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
-  const { bench, lease, options } = work;
-  const watched = new WatchedDestination(options.destination);
+  const { bench, lease } = work;
   const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
   let isDelivered = false;
   try {
-    const { entry: child, receipt: shown } = await makeNewOne(work, contract, watched);
+    const { entry: child, receipt: shown, secret } = await makeNewOne(work, contract);
     isDelivered = true;
     const id = child.resource_id ?? "";
     assertAnother(contract, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     await lease.record(forNewOne(lease.entry, id, contract.learned(id)));
-    const dueAt = await untilOver(work, contract, { child, id, secret: watched.secret, isProvenBefore }, shown);
-    const rotated = { oldId: contract.oldId, newId: id, receipt: watched.secret?.receipt, entry: lease.entry.id };
+    const dueAt = await untilOver(work, contract, { child, id, secret, isProvenBefore }, shown);
+    const rotated = { oldId: contract.oldId, newId: id, receipt: secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
     await releaseReserved(bench, child);
@@ -307,16 +305,13 @@ async function untilOver(
 }
 
 /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
-async function makeNewOne(
-  { bench, lease, options }: RotationWork,
-  contract: RotationContract,
-  destination: Destination,
-) {
+async function makeNewOne({ bench, lease, options }: RotationWork, contract: RotationContract): Promise<Made> {
   const { creation, proveFirst: prove } = contract;
-  const { waitMs, mayReplace, revokes } = options;
+  const { destination, waitMs, mayReplace, revokes } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
-    if (found?.state === "done") return { entry: found, receipt: await creation.receiptNow(bench, found) };
+    if (found?.state === "done")
+      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow(bench, found) };
     if (found?.state === "unusable") throw newUnusable(contract, found);
     const child = found
       ? await bench.journal.lease(found.id)
@@ -329,7 +324,8 @@ async function makeNewOne(
         { destinationOf, waitMs, mayReplace, revokes, prove },
       );
       const { entry, receipt } = made;
-      if (made.kind !== "nothing_made") return { entry, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
+      if (made.kind !== "nothing_made")
+        return { ...made, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
     } catch (error) {
       throw error instanceof Failure ? inRotation(contract, error) : error;
     } finally {

@@ -125,7 +125,10 @@ export async function deliverSecret(
     await prove?.(secret.secret);
     evidence = await deliverTo(bench, lease, { destination, secret });
   } catch (error) {
-    throw withRequestId(await keepUndelivered(delivery, secret, { isKept, isEscrowed, learned, error }), requestId);
+    throw withRequestId(
+      await keepUndelivered(delivery, secret, { isSafe: isKept || isEscrowed, learned, error }),
+      requestId,
+    );
   }
   await settleDelivered(delivery, learned, evidence);
 }
@@ -180,18 +183,13 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
   }
 }
 
+/** The end of a delivery that failed. @param how.isSafe the secret is kept or encrypted already */
 async function keepUndelivered(
   { bench, lease }: SecretDelivery,
   secret: OneTimeSecret,
-  how: {
-    readonly isKept: boolean;
-    readonly isEscrowed: boolean;
-    readonly learned: Partial<EntryProgress>;
-    readonly error: unknown;
-  },
+  how: { readonly isSafe: boolean; readonly learned: Partial<EntryProgress>; readonly error: unknown },
 ): Promise<Failure> {
-  const here = how.isKept ? undefined : await whyNotKept(bench, lease.entry.id, secret);
-  const refusal = how.isEscrowed ? undefined : here;
+  const refusal = how.isSafe ? undefined : await whyNotKept(bench, lease.entry.id, secret);
   await recordAfterwards(bench, lease, {
     ...how.learned,
     state: refusal === undefined ? "undelivered" : "secret_lost",
@@ -343,42 +341,31 @@ export function secretLost(
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
   if (isGuess(entry)) return withRequestId(guessed(entry), requestId);
-  if (mayBeMadeElsewhere(entry)) return withRequestId(notLostHere(entry), requestId);
-  const others = here === undefined ? [] : otherPlaces(entry, here);
-  if (others.length > 0) return withRequestId(perhapsKept(entry, others), requestId);
+  const [message, meaning] = lostWords(entry, here === undefined ? [] : otherPlaces(entry, here));
+  const details = { ...detailsOf(entry), meaning, nextCommand: nextStep(entry) ?? undefined };
+  return withRequestId(new Failure("secret_lost", message, details), requestId);
+}
+
+/** @param others where a process may have kept it before it ended */
+function lostWords(entry: Entry, others: readonly string[]): readonly [message: string, meaning: string] {
+  const { id, operation, resource_id } = entry;
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
+  if (mayBeMadeElsewhere(entry))
+    return [
+      `The client ${resource_id ?? ""} exists, and its secret is not here.`,
+      `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`,
+    ];
+  if (others.length > 0)
+    return [
+      `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`,
+      `${flags.yes} alone does not revoke it. Look there first: integ journal claim ${id}`,
+    ];
   const wayOut =
-    entry.operation === "access_key.rotate" ? "rotate the key again." : `revoke this ${noun} and create another.`;
-  const failure = new Failure(
-    "secret_lost",
-    `The ${noun} ${entry.resource_id ?? ""} exists, and its one-time secret is lost.`,
-    {
-      ...detailsOf(entry),
-      meaning: `The API never shows a secret twice. To fix it: ${wayOut}`,
-      nextCommand: nextStep(entry) ?? undefined,
-    },
-  );
-  return withRequestId(failure, requestId);
-}
-
-/** The failure of a secret that is not here, and that a process elsewhere may have kept before it ended. */
-function perhapsKept(entry: Entry, others: readonly string[]): Failure {
-  const what = `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`;
-  return new Failure("secret_lost", what, {
-    ...detailsOf(entry),
-    meaning: `${flags.yes} alone does not revoke it. Look there first: integ journal claim ${entry.id}`,
-    nextCommand: nextStep(entry) ?? undefined,
-  });
-}
-
-/** The failure of a client under a key that others may have sent: its creator has the secret. */
-function notLostHere(entry: Entry): Failure {
-  const what = `The client ${entry.resource_id ?? ""} exists, and its secret is not here.`;
-  return new Failure("secret_lost", what, {
-    ...detailsOf(entry),
-    meaning: `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`,
-    nextCommand: nextStep(entry) ?? undefined,
-  });
+    operation === "access_key.rotate" ? "rotate the key again." : `revoke this ${noun} and create another.`;
+  return [
+    `The ${noun} ${resource_id ?? ""} exists, and its one-time secret is lost.`,
+    `The API never shows a secret twice. To fix it: ${wayOut}`,
+  ];
 }
 
 /** What a response with a key says of the entry. */

@@ -339,39 +339,6 @@ export interface RememberedDestination {
   reread(): Promise<string | undefined>;
 }
 
-/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
-export class WatchedDestination implements Destination {
-  secret: OneTimeSecret | undefined;
-  readonly isStdout: boolean;
-  readonly #inner: Destination;
-
-  constructor(inner: Destination) {
-    this.#inner = inner;
-    this.isStdout = inner.isStdout;
-  }
-
-  get record(): DestinationRecord {
-    return this.#inner.record;
-  }
-
-  check(preparation?: Preparation): Promise<DestinationRecord> {
-    return this.#inner.check(preparation);
-  }
-
-  prepare(work: string, preparation?: Preparation): Promise<DestinationRecord> {
-    return this.#inner.prepare(work, preparation);
-  }
-
-  async deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void> {
-    await this.#inner.deliver(secret, delivery);
-    this.secret = secret;
-  }
-
-  release(): Promise<void> {
-    return this.#inner.release();
-  }
-}
-
 // The stores of `--secret-to`, as help, completion and questions name them. Pure: registry.ts opens them.
 
 /** One line for each store: how its address is written, what it is, and what proves a delivery. */
