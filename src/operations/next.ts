@@ -68,5 +68,6 @@ function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevok
   if (detail.keep_old === true) return "end";
   if (isOldRevoked) return "end";
   if (proofIn(detail) === undefined) return "prove the new one";
-  return isDue ? "revoke the old one" : "wait";
+  // A revocation that has started was due, whatever the clock says now.
+  return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }

@@ -18,7 +18,7 @@ import {
 } from "../secrets/destination.ts";
 import { type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
-import { isProofRefused, next, type Proof, proofIn, refusedProof } from "./next.ts";
+import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { seenAt } from "./acts/overwrite.ts";
 import type { Successor } from "./acts/revoke.ts";
 import { assertProfileHasIt } from "./revocation.ts";
@@ -51,11 +51,6 @@ export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayRe
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
   /** `--new`: leave an unfinished rotation of the same key alone. */
   readonly fresh?: boolean | undefined;
-  /**
-   * Given the receipt once the secret is delivered and a proof was tried, before any overlap is waited for.
-   * @param dueAt when the old one is to be revoked, ISO 8601 UTC; undefined if no overlap runs
-   */
-  readonly delivered?: (receipt: string, dueAt: string | undefined) => Promise<void>;
   /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
   readonly overlap?: "leave" | "end";
 }
@@ -226,22 +221,21 @@ interface NewOne {
 export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
   const { bench, lease } = work;
   const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
-  let isDelivered = false;
+  const made = await makeNewOne(work, contract).catch((error: unknown) => unfinished(work, contract, error));
+  const { entry: child, secret } = made;
+  const id = child.resource_id ?? "";
   try {
-    const { entry: child, receipt: shown, secret } = await makeNewOne(work, contract);
-    isDelivered = true;
-    const id = child.resource_id ?? "";
     assertAnother(contract, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     await lease.record(forNewOne(lease.entry, id, contract.learned(id)));
-    const dueAt = await untilOver(work, contract, { child, id, secret, isProvenBefore }, shown);
+    const dueAt = await untilOver(work, contract, { child, id, secret, isProvenBefore }, made.receipt);
     const rotated = { oldId: contract.oldId, newId: id, receipt: secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
     await releaseReserved(bench, child);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
-    throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
+    return await unfinished(work, contract, error, made);
   }
 }
 
@@ -253,55 +247,50 @@ function forNewOne({ resource_id: before, detail }: Entry, id: string, learned: 
 
 /**
  * From the delivery of the new one's secret to the end of the old one.
- * @param shown the new one's receipt, as a person is to see it before anything is waited for, whatever the rest comes to
+ * @param receipt the new one's, shown before anything is waited for, whatever the rest comes to
  * @returns when the old one is to be revoked, if the overlap is left to run
  */
-async function untilOver(
-  work: RotationWork,
-  contract: RotationContract,
-  made: NewOne,
-  shown: string | undefined,
-): Promise<string | undefined> {
-  const { bench, lease, options } = work;
-  let isShown = shown === undefined;
-  const show = async (dueAt?: string): Promise<void> => {
-    if (!isShown) await options.delivered?.(shown!, dueAt);
-    isShown = true;
-  };
-  let isEnded = options.overlap === "end";
-  let isOldRevoked: boolean | undefined = made.secret === undefined ? undefined : false;
-  try {
-    if (lease.entry.state !== "waiting" && lease.entry.detail.keep_old !== true) await contract.checkNew?.(made.child);
-    for (;;) {
-      const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
-      const isDue = isEnded || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
-      const step = next(lease.entry, { child: delivered, isDue, isOldRevoked });
-      const isLeft = isOldRevoked !== true && isProofRefused(lease.entry.detail);
-      if (step === "prove the new one" && isLeft && (await statusOf(bench, contract, contract.oldId)) === "revoked")
-        isOldRevoked = true;
-      else if (step === "prove the new one") await prove(work, contract, made);
-      else if (step === "end") return await show().then(() => undefined);
-      else if (isOldRevoked === undefined) isOldRevoked = await settledMeanwhile(work, contract, made.id);
-      else if (step === "wait") {
-        if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
-        await show(dueAt);
-        if (!(await isOverAfterWait(work, contract, dueAt))) return dueAt;
-        isEnded = true;
-      } else {
-        await show();
-        const by = await successorOf(work, contract, made);
-        // A person who knew that no one needs it has revoked the old one.
-        if (by.gone.length > 0 && (await statusOf(bench, contract, contract.oldId)) === "revoked") return undefined;
-        const service = await contract.reconnect?.();
-        const grounds = { kind: "replaced", by } as const;
-        await contract.creation.credential.revoke(bench, contract.oldId, { grounds, lease, service });
-        return undefined;
-      }
-    }
-  } catch (error) {
-    await show();
+async function untilOver(work: RotationWork, contract: RotationContract, made: NewOne, receipt: string | undefined) {
+  const { bench, lease } = work;
+  const isOldRevoked = await untilProven(work, contract, made).catch(async (error: unknown) => {
+    if (receipt !== undefined) await bench.tell.made?.(receipt);
     throw error;
+  });
+  const step = stepAfterProof(work, { isOldRevoked });
+  const dueAt = step === "wait" ? lease.entry.detail.overlap_until : undefined;
+  if (receipt !== undefined) await bench.tell.made?.(receipt, dueAt);
+  if (step === "end") return undefined;
+  if (dueAt !== undefined) {
+    if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
+    if (!(await isOverAfterWait(work, contract, dueAt))) return dueAt;
   }
+  const by = await successorOf(work, contract, made);
+  // A person who knew that no one needs it has revoked the old one.
+  if (by.gone.length > 0 && (await statusOf(bench, contract, contract.oldId)) === "revoked") return undefined;
+  const service = await contract.reconnect?.();
+  const grounds = { kind: "replaced", by } as const;
+  await contract.creation.credential.revoke(bench, contract.oldId, { grounds, lease, service });
+  return undefined;
+}
+
+function stepAfterProof({ bench, lease, options }: RotationWork, { isOldRevoked }: Pick<Facts, "isOldRevoked">): Step {
+  const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
+  const isDue = options.overlap === "end" || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
+  return next(lease.entry, { child: delivered, isDue, isOldRevoked });
+}
+
+/** The proof of the new one, unless someone has revoked the old one meanwhile. @returns whether that is so: nothing is left to do */
+async function untilProven(work: RotationWork, contract: RotationContract, made: NewOne): Promise<boolean> {
+  const { bench, lease } = work;
+  const { state, detail } = lease.entry;
+  if (state !== "waiting" && detail.keep_old !== true) await contract.checkNew?.(made.child);
+  const step = stepAfterProof(work, {});
+  if (step === "end") return false;
+  if (step === "prove the new one") {
+    if (isProofRefused(detail) && (await statusOf(bench, contract, contract.oldId)) === "revoked") return true;
+    await prove(work, contract, made);
+  }
+  return made.secret === undefined && isOverMeanwhile(work, contract, made.id);
 }
 
 /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
@@ -426,7 +415,7 @@ async function prove({ bench, lease, options }: RotationWork, contract: Rotation
     if (tried.kind !== "auth") throw notProven(contract, { id, error: tried });
     await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
-  if (isProofRefused(lease.entry.detail)) throw refused(contract, { id, error: tried === false ? undefined : tried });
+  if (isProofRefused(lease.entry.detail)) throw refused(contract, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
   throw new Failure("pending", `The new ${noun} ${id} ${contract.whyUnproven(known !== undefined)}.`, {
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
@@ -440,14 +429,8 @@ function asResult(error: unknown): Failure {
 }
 
 /** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
-function notProven(
-  {
-    creation: {
-      credential: { noun },
-    },
-  }: RotationContract,
-  { id, error }: { id: string; error: Failure },
-): Failure {
+function notProven({ creation }: RotationContract, { id, error }: { id: string; error: Failure }): Failure {
+  const { noun } = creation.credential;
   const kind = isInterruption(error) ? error.kind : "pending";
   return new Failure(kind, withReason(`The new ${noun} ${id} could not be proven`, error), {
     ...error.details,
@@ -456,16 +439,8 @@ function notProven(
 }
 
 /** A refused proof, now or before. */
-function refused(
-  {
-    creation: {
-      credential: { noun },
-    },
-    oldId,
-    revokes,
-  }: RotationContract,
-  { id, error }: { readonly id: string; readonly error: Failure | undefined },
-): Failure {
+function refused({ creation, oldId, revokes }: RotationContract, id: string, error: Failure | undefined): Failure {
+  const { noun } = creation.credential;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
@@ -486,7 +461,7 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
  * @returns true if the old one was revoked by hand: nothing is left to do
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
-async function settledMeanwhile(work: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
+async function isOverMeanwhile(work: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
   const { overlap_ms: overlapMs = 0 } = work.lease.entry.detail;
   if (overlapMs === 0) return false;
   await assertWorks(work, contract, newId);
@@ -556,21 +531,23 @@ async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<En
   }
 }
 
-/** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
+/**
+ * The rotation stands as its child does; what is not settled is resumed by `journal recover`.
+ * @param made the new one, if its secret was delivered
+ */
 async function unfinished(
   { bench, lease }: RotationWork,
-  {
-    creation: {
-      credential: { noun },
-    },
-    revokes,
-  }: RotationContract,
-  { error, isDelivered: isKnown }: { readonly error: Failure; readonly isDelivered: boolean },
-): Promise<Failure> {
+  { creation: { credential }, revokes }: RotationContract,
+  error: unknown,
+  made?: Made,
+): Promise<never> {
+  if (!(error instanceof Failure)) throw error;
+  const { noun } = credential;
   const childState = await stateOfChild(bench, lease.entry);
-  const isDelivered = isKnown || childState === "done";
+  const isDelivered = made !== undefined || childState === "done";
   const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
-  const state = isKnown && error.kind === "unusable" ? "unusable" : isDelivered ? asItStands : childState;
+  const isEnded = made !== undefined && error.kind === "unusable";
+  const state = isEnded ? "unusable" : isDelivered ? asItStands : childState;
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
@@ -580,21 +557,16 @@ async function unfinished(
     recovers === entry.id || nextCommand === revokes || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const own = isSettled(state) || isNamed ? null : nextStep(entry);
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
-  const step =
+  const resumed =
     error.kind === "auth" ? recoveryAfter(error, entry.id) : { hint: undefined, nextCommand: own ?? undefined };
   const neither = `Neither ${noun} was revoked.`;
-  const left =
-    isInterruption(error) && isDelivered
-      ? neither
-      : noun === "key" && state === "pending"
-        ? "The old key was not revoked."
-        : undefined;
+  const left = noun === "key" && state === "pending" ? "The old key was not revoked." : undefined;
   const details = detailsOf(entry, {
     ...error.details,
-    meaning: error.details.meaning ?? left,
-    ...(own === null ? { hint, nextCommand } : step),
+    meaning: error.details.meaning ?? (isInterruption(error) && isDelivered ? neither : left),
+    ...(own === null ? { hint, nextCommand } : resumed),
   });
-  if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
+  if (!isDelivered || !saysNothingWasDone(error)) throw new Failure(error.kind, error.message, details);
   const message = withReason(`The new ${noun}'s secret is delivered; the old ${noun} is not revoked yet`, error);
-  return new Failure("pending", message, { ...details, meaning: neither, cause: error });
+  throw new Failure("pending", message, { ...details, meaning: neither, cause: error });
 }

@@ -46,6 +46,11 @@ export interface Account {
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
+  /**
+   * A rotation has delivered the secret of the new one and tried to prove it: its receipt, before anything is waited for.
+   * @param dueAt when the old one is to be revoked, ISO 8601 UTC; undefined if no overlap runs
+   */
+  made?(receipt: string, dueAt?: string): Promise<void>;
   /** A wait begins; the returned function ends it. */
   waiting(label: string, ms: number): () => void;
   /** Something of unknown length is under way; the returned function ends it. */

@@ -74,16 +74,16 @@ export async function rotateByReplacement(
   await mentionUnsettled(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const shown = new ShownMeanwhile();
-  const replaced = await replaceAccessKey(bench, request, {
+  // Not at the end: whatever the rest comes to, a script wants to know the new key.
+  const made = async (receipt: string, dueAt?: string): Promise<void> => {
+    if (destination.isStdout) return;
+    await shown.show(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
+    tellDelivered(context, destination);
+  };
+  const telling = { ...bench, tell: { ...bench.tell, made } };
+  const replaced = await replaceAccessKey(telling, request, {
     destination,
     fresh: options.new === true,
-    // Not at the end: whatever the rest comes to, a script wants to know the new key.
-    delivered: async (receipt, dueAt) => {
-      const text = withDueTime(receipt, dueAt);
-      if (destination.isStdout) return;
-      await shown.show(() => output.resource(text, deliveredKeyView));
-      tellDelivered(context, destination);
-    },
     waitMs: 60_000,
     mayReplace: (entry) => {
       const question = `Profile ${entry.profile} (${entry.region}): the secret of the new key ${entry.resource_id} is lost. Revoke that key and make another?`;

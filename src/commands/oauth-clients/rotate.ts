@@ -87,21 +87,20 @@ export const command = defineVerb({
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
     const shown = new ShownMeanwhile();
+    // Not at the end: whatever the rest comes to, a script wants to know the new client.
+    const made = async (receipt: string, dueAt?: string): Promise<void> => {
+      if (destination.isStdout) return;
+      await shown.show(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
+      tellDelivered(context, destination);
+    };
     const rotated = await rotateOAuthClient(
-      bench,
+      { ...bench, tell: { ...bench.tell, made } },
       { old, request: { overlapMs, keepOld } },
       {
         destination,
         waitMs,
         mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
         mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
-        // Not at the end: whatever the rest comes to, a script wants to know the new client.
-        delivered: async (receipt, dueAt) => {
-          const text = withDueTime(receipt, dueAt);
-          if (destination.isStdout) return;
-          await shown.show(() => context.output.resource(text, deliveredClientView));
-          tellDelivered(context, destination);
-        },
       },
     );
     shown.settle();
