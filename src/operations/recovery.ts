@@ -1,8 +1,8 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { eachInParallel } from "../parallel.ts";
-import { exitCodes, Failure, type FailureKind } from "../errors.ts";
+import { Failure, type FailureKind } from "../errors.ts";
 import { otherAccount } from "../journal/account.ts";
-import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived, resourcesOf } from "../journal/entry.ts";
+import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
@@ -13,10 +13,10 @@ import { refuseReplacement } from "./delivery-recovery.ts";
 import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
-import { next } from "./next.ts";
+import { endsAs, next } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
 import { finishRotation } from "./rotation.ts";
-import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
+import { detailsOf, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
   /** Where a secret that is still to come goes: asked for, else where the original command wanted it. */
@@ -182,18 +182,9 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   return above ? rootOf(journal, above.id) : entry;
 }
 
-/**
- * The entry's state decides, whatever stopped the recovery this time: one that is still unknown is unknown, Ctrl-C or not
- * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
- */
+/** How a command ends that leaves the entry so. */
 export function asEntryStands(entry: Entry, failure: Failure): Failure {
-  // Refused as too early: the entry stays open, and nothing of it is unknown.
-  const isTooEarly = isPutOff(entry) || (failure.kind === "rate_limited" && entry.state === "open");
-  const isUnknown = entry.state === "unknown" || (entry.state === "open" && mayHaveArrived(entry) && !isTooEarly);
-  const isLeft = entry.state === "open" && !isInterruption(failure) && !isTooEarly;
-  const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
-  const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : isLost ? "secret_lost" : failure.kind;
-  return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));
+  return new Failure(endsAs(entry, failure), failure.message, detailsOf(entry, failure.details));
 }
 
 /** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */

@@ -5,8 +5,10 @@ import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
 import { keyRevocationIntent, clientRevocationIntent } from "../../operations/revocation.ts";
 import { creationIntent } from "../../operations/client.ts";
 import type { ClientRotationRequest, OldClient } from "../../operations/client-rotation.ts";
+import { next } from "../../operations/next.ts";
+import { currentChild } from "../../operations/rotation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
-import { dueAt, type Entry, isSettled, mayHaveArrived, type ClientProof } from "../../journal/entry.ts";
+import { dueAt, type Entry, isInPlace, isSettled, rotatedBy, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/call/request.ts";
@@ -109,21 +111,36 @@ export async function recoverySteps(journal: Journal, entry: Entry, choice: Reco
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
+/** The step that is due, as the real run asks for it, and what follows if it succeeds. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
-  switch (entry.operation) {
-    case "oauth_client.create":
-    case "access_key.create":
-      return creationSteps(entry, choice);
-    case "oauth_client.revoke":
-    case "access_key.revoke":
-      return [stored("revoke it again", entry, "")];
-    case "oauth_client.rotate":
-    case "access_key.rotate":
-      return entry.detail.mode === "in_place"
-        ? inPlaceSteps(journal, entry, choice)
-        : rotationSteps(journal, entry, choice);
-    default:
+  const { operation, detail } = entry;
+  const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;
+  const child = operation.endsWith(".rotate") ? await currentChild(journal, entry) : undefined;
+  const isDue = choice.isEnded || !(Date.parse(dueAt(entry) ?? "") > choice.nowMs);
+  switch (next(entry, { isOverrun: later !== undefined, child, isDue })) {
+    case "end":
       return [];
+    case "give way":
+      return [{ what: `end it, since ${later?.id} rotated the key after it: nothing is sent` }];
+    case "deliver":
+      return [{ what: "its secret is kept: integ journal claim delivers it" }];
+    case "look":
+      return [{ what: "look for the key in the list; what is sent depends on it" }];
+    case "send":
+      if (operation.endsWith(".revoke")) return [stored("revoke it again", entry, "")];
+      if (isInPlace(entry)) return [stored("rotate the key", entry)];
+      return [stored("send the stored creation, under its key", entry), ...deliveriesOf(entry)];
+    case "replace":
+      return replacementSteps(entry, choice);
+    case "wait":
+      return [{ what: `the overlap runs until ${dueAt(entry)}: nothing is sent` }];
+    case "make the new one": {
+      const isOpen = child !== undefined && !isSettled(child.state);
+      const made = isOpen ? await stepsOf(journal, child, choice) : [{ what: "create the new one under a new key" }];
+      return [...made, ...(detail.keep_old === true ? [] : [revocationOf(entry, rotatedBy(entry))])];
+    }
+    default:
+      return [revocationOf(entry, rotatedBy(entry))];
   }
 }
 
@@ -138,47 +155,23 @@ function stored(what: string, entry: Entry, body = entry.request_text): DryStep 
   return { what, method, url: `${base_url}${path}`, headers, ...(body === "" ? {} : { body }) };
 }
 
-function creationSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
-  const { state, resource_id: id, operation } = entry;
-  const isKey = operation === "access_key.create";
-  const delivery = entry.destination
-    ? placesOf(entry.destination).map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }))
-    : [];
-  if (state === "undelivered") return [{ what: "its secret is kept: integ journal claim delivers it" }];
-  if (state === "secret_lost") {
-    if (!replaces) return [{ what: "its secret is lost: --replace-lost-secret revokes and creates" }];
-    const path = isKey ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
-    const again = { ...entry, idempotency_key: isKey ? null : notFixed.key };
-    return [
-      stored(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, ""),
-      stored("create it again", again),
-      ...delivery,
-    ];
-  }
-  if (isKey && mayHaveArrived(entry)) return [{ what: "look for the key in the list; what is sent depends on it" }];
-  return [stored("send the stored creation, under its key", entry), ...delivery];
+function revocationOf(entry: Entry, id: string | null | undefined): DryStep {
+  const path = entry.operation.startsWith("access_key.") ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
+  return stored(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
 }
 
-async function inPlaceSteps(journal: Journal, entry: Entry, { replaces, secrets }: RecoveryChoice): Promise<DryStep[]> {
-  const later = await laterRotation(journal, entry, secrets);
-  if (later !== undefined) return [{ what: `end it, since ${later.id} rotated the key after it: nothing is sent` }];
-  const isUnknown = entry.state !== "open" || entry.detail.in_flight === true;
-  if (isUnknown && !replaces) return [{ what: "the outcome stays unknown: --replace-lost-secret rotates again" }];
-  return [stored("rotate the key", entry)];
+function deliveriesOf({ destination }: Entry): DryStep[] {
+  const places = destination ? placesOf(destination) : [];
+  return places.map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
 }
 
-async function rotationSteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
-  const { old_client: client, old_key: key } = entry.detail;
-  const due = Date.parse(dueAt(entry) ?? "");
-  const isRunning = entry.state === "waiting" && due > choice.nowMs && !choice.isEnded;
-  if (isRunning) return [{ what: `the overlap runs until ${dueAt(entry)}: nothing is sent` }];
-  const path = client === undefined ? `/api/v1/access-keys/${key}` : `/v1/oauth_clients/${client}`;
-  const end = stored(`revoke ${client ?? key}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
-  const [child] = await journal.select({ all: true, parent: entry.id });
-  const isDelivered = child?.state === "done" || entry.state === "waiting";
-  const ends = entry.detail.keep_old === true ? [] : [end];
-  if (isDelivered) return ends;
-  const creation =
-    child && !isSettled(child.state) ? creationSteps(child, choice) : [{ what: "create the new one under a new key" }];
-  return [...creation, ...ends];
+function replacementSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
+  if (isInPlace(entry))
+    return replaces
+      ? [stored("rotate the key", entry)]
+      : [{ what: "the outcome stays unknown: --replace-lost-secret rotates again" }];
+  if (!replaces) return [{ what: "its secret is lost: --replace-lost-secret revokes and creates" }];
+  const idempotency_key = entry.operation === "access_key.create" ? null : notFixed.key;
+  const again = stored("create it again", { ...entry, idempotency_key });
+  return [revocationOf(entry, entry.resource_id), again, ...deliveriesOf(entry)];
 }
