@@ -15,15 +15,9 @@ import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isPutOff, wasClaimed } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags } from "../next-step.ts";
-import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
+import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import {
-  type CreationContract,
-  type CreationOptions,
-  type CreationWork,
-  finishAdmitted,
-  type Made,
-} from "./creation.ts";
+import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
 import {
   assertNotElsewhere,
   completeDelivery,
@@ -44,16 +38,7 @@ import {
   reserveDestination,
   settleDelivered,
 } from "./secret-delivery.ts";
-import {
-  admitTo,
-  attemptedHere,
-  beginning,
-  endWithout,
-  noSlot,
-  orEndWithout,
-  sendUntilKnown,
-  untilNotPending,
-} from "./sending.ts";
+import { attemptedHere, endWithout, noSlot, orEndWithout, sendUntilKnown, untilNotPending } from "./sending.ts";
 import {
   detailsOf,
   lastErrorOf,
@@ -63,12 +48,6 @@ import {
   withRequestId,
   type Workbench,
 } from "./workbench.ts";
-
-export interface ClientCreationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "key"> {
-  readonly destination: Destination;
-  /** `--new`: leave an unfinished creation of the same request alone. */
-  readonly fresh?: boolean;
-}
 
 /** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
 export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
@@ -86,35 +65,21 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
   };
 }
 
-/**
- * Creates an OAuth client, or finishes the unfinished creation of the same one.
- * @throws Failure of every kind that the decision table knows; the journal holds what may have happened
- */
+/** Creates an OAuth client, or finishes the unfinished creation of the same one. */
 export async function createOAuthClient(
   bench: Workbench,
   request: CreationRequest,
-  { destination, fresh, ...options }: ClientCreationOptions,
+  asked: AskedCreation,
 ): Promise<Made> {
-  const { key } = options;
-  checkCreation({ ...request, idempotencyKey: key });
-  const since = beginning(bench);
-  const intent = { ...creationIntent(bench, request), detail: { own_key: key === undefined } };
-  // As it was typed: a client that is delivered needs no space at its destination.
-  const admission = await admitTo(bench, intent, {
-    destination,
-    choice: { fresh, key },
-    isThere: async (lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
-  });
-  if (admission.kind === "resumed")
-    bench.tell.note(
-      `Resuming the unfinished creation ${admission.lease.entry.id}, under its own key (${flags.new} starts another).`,
-    );
-  const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-  return finishAdmitted(client, { bench, admission, since }, { ...options, destinationOf });
+  checkCreation({ ...request, idempotencyKey: asked.key });
+  const detail = { own_key: asked.key === undefined };
+  return create(client, bench, { ...creationIntent(bench, request), detail }, asked);
 }
 
 export const client: CreationContract = {
   credential: clientCredential,
+  isThere: async (bench, lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
+  resumed: () => `, under its own key (${flags.new} starts another).`,
   assertReady: () => {},
   takeUp: foundMeanwhile,
   send: sendCreation,

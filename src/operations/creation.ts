@@ -3,7 +3,7 @@
 // replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
 import { Failure } from "../errors.ts";
 import { type Entry, isGuess, isSettled, revokedFirst } from "../journal/entry.ts";
-import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import {
   begunReplacement,
@@ -16,7 +16,7 @@ import {
 import { next } from "./next.ts";
 import { assertAsAsked, releaseReserved, type SecretDelivery, secretLost, undelivered } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { tellAlongside, tellSimultaneous } from "./sending.ts";
+import { admitTo, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
 import {
   detailsOf,
   recordAfterwards,
@@ -65,6 +65,10 @@ export interface Made {
 /** What one contract makes of the steps of a creation. */
 export interface CreationContract {
   readonly credential: Credential;
+  /** Whether an earlier process delivered the secret of the entry: typed again, it needs no space at its destination. */
+  isThere(bench: Workbench, lease: EntryLease): Promise<boolean>;
+  /** How an unfinished one continues, as the sentence ends. @throws Failure if that is not for the same command typed again */
+  resumed(entry: Entry): string;
   /** @throws Failure if nothing may be sent or asked for the entry now */
   assertReady(lease: EntryLease): void;
   /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
@@ -83,19 +87,36 @@ export interface CreationContract {
   receiptNow(bench: Workbench, entry: Entry): Promise<string | undefined>;
 }
 
+/** A creation as it is asked for. */
+export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
+  readonly destination: Destination;
+  /** `--new`: leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean | undefined;
+}
+
 /**
- * Completes a creation that this process admitted, and lets its entry go.
- * @param about.since when it began, as `beginning` gave it
+ * Creates a client or key, or finishes the unfinished creation of the same one.
+ * @throws Failure of every kind that the contract knows; the journal holds what may have happened
  */
-export async function finishAdmitted(
+export async function create(
   contract: CreationContract,
-  { bench, admission, since }: { readonly bench: Workbench; readonly admission: Admission; readonly since: string },
-  options: CreationOptions,
+  bench: Workbench,
+  intent: Intent,
+  { destination, fresh, ...options }: AskedCreation,
 ): Promise<Made> {
+  const since = beginning(bench);
+  const admission = await admitTo(bench, intent, {
+    destination,
+    choice: { fresh, key: options.key },
+    isThere: (lease) => contract.isThere(bench, lease),
+  });
   const { kind, lease } = admission;
   try {
     tellAlongside(bench, admission);
-    const made = await finishCreation(contract, { bench, lease }, options);
+    if (kind === "resumed")
+      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${contract.resumed(lease.entry)}`);
+    const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
+    const made = await finishCreation(contract, { bench, lease }, { ...options, destinationOf });
     // After an older entry of a team others may have come that ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;

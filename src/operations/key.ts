@@ -15,18 +15,19 @@ import { differencesIn } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
-import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
+import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import {
+  type AskedCreation,
+  create,
   type CreationContract,
   type CreationOptions,
   type CreationWork,
-  finishAdmitted,
   type Made,
 } from "./creation.ts";
 import { assertUnused, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
-import { assertQuiet, attemptedHere, beginning, readUntilAnswered, sendUntilKnown, tellAlongside } from "./sending.ts";
+import { assertQuiet, attemptedHere, readUntilAnswered, sendUntilKnown } from "./sending.ts";
 import { formerIds, learnedOfKept, takeUp } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
@@ -60,12 +61,6 @@ export interface KeyCreation {
   readonly expiry?: string;
   /** `--marker`: add a mark to the name that makes an orphan certain. */
   readonly marked: boolean;
-}
-
-export interface KeyCreationOptions extends Partial<Pick<CreationOptions, "waitMs" | "mayReplace">> {
-  readonly destination: Destination;
-  /** `--new`: leave an unfinished creation of the same request alone. */
-  readonly fresh?: boolean;
 }
 
 /** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
@@ -115,42 +110,38 @@ export function keyCreationIntent(
   };
 }
 
-/**
- * Creates an access key.
- * @throws Failure of every kind; the journal holds what may have happened
- */
+/** Creates an access key. One that was requested before and may exist is not sent again. */
 export async function createAccessKey(
   bench: Workbench,
   creation: KeyCreation,
-  { destination, fresh, waitMs = 0, mayReplace = () => Promise.resolve(false) }: KeyCreationOptions,
+  {
+    waitMs = 0,
+    mayReplace = () => Promise.resolve(false),
+    ...asked
+  }: Partial<AskedCreation> & Pick<AskedCreation, "destination">,
 ): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
-  const since = beginning(bench);
-  const intent = { ...keyCreationIntent(bench, creation), destination: { ...(await destination.check()) } };
-  const admission = await bench.journal.admit(intent, { fresh });
-  const { kind, lease } = admission;
-  if (kind === "resumed" && mayHaveArrived(lease.entry)) {
-    await lease.release();
-    tellAlongside(bench, admission);
-    // Its outcome is unknown: a second key is not created automatically.
-    throw new Failure(
-      "outcome_unknown",
-      "The same key was requested before, and it is not known whether it was created.",
-      {
-        ...detailsOf(lease.entry),
-        meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
-        nextCommand: nextStep(lease.entry) ?? undefined,
-      },
-    );
-  }
-  if (kind === "resumed")
-    bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
-  const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-  return finishAdmitted(key, { bench, admission, since }, { destinationOf, waitMs, mayReplace });
+  return create(key, bench, keyCreationIntent(bench, creation), { ...asked, waitMs, mayReplace });
+}
+
+/** @throws Failure `outcome_unknown`: a second key is not created automatically */
+function assertNotSent(entry: Entry): void {
+  if (!mayHaveArrived(entry)) return;
+  const message = "The same key was requested before, and it is not known whether it was created.";
+  throw new Failure("outcome_unknown", message, {
+    ...detailsOf(entry),
+    meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
+    nextCommand: nextStep(entry) ?? undefined,
+  });
 }
 
 export const key: CreationContract = {
   credential: keyCredential,
+  isThere: () => Promise.resolve(false),
+  resumed: (entry) => {
+    assertNotSent(entry);
+    return `: ${whyUnfinished(entry)}.`;
+  },
   assertReady: (lease) => {
     assertUsable(lease.entry);
     assertQuiet(lease);
