@@ -28,7 +28,7 @@ export const defects = [
     changes: [
       [
         "operations/creation.ts",
-        'if (wasLost || contract.noun === "key") await contract.assertNotRevoked(bench, lease);',
+        'if (wasLost || contract.credential.noun === "key") await assertNotRevoked(contract, work);',
         "",
       ],
     ],
@@ -109,8 +109,8 @@ export const defects = [
     changes: [
       [
         "operations/revocation.ts",
-        'const state = hasArrived ? "unknown" :',
-        'const state = error.kind === "outcome_unknown" ? "unknown" :',
+        'const before = isUnknown ? "unknown" :',
+        'const before = failure.kind === "outcome_unknown" ? "unknown" :',
       ],
     ],
   },
@@ -293,7 +293,7 @@ export const defects = [
   },
   {
     name: "order: an overlap is not waited for",
-    changes: [["operations/rotation.ts", "const isDue = isEnded ||", "const isDue = true ||"]],
+    changes: [["operations/rotation.ts", 'const isDue = options.overlap === "end" ||', "const isDue = true ||"]],
   },
   {
     name: "order: --keep-old does not keep the old one",
@@ -301,15 +301,15 @@ export const defects = [
   },
   {
     name: "order: what is lost is revoked before the journal says so",
-    changes: [["operations/client.ts", "mark: () => markRevoking(lost),", "mark: async () => {},"]],
+    changes: [["operations/acts/revoke.ts", "else if (detail.revoking !== true ||", "else if ("]],
   },
   {
     name: "order: a revocation is sent before it is on disk",
     changes: [
       [
-        "operations/revocation.ts",
-        "await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });",
-        "",
+        "operations/acts/revoke.ts",
+        "await lease.record({ attempts: attempts + 1, resource_id: id,",
+        "lease.note({ attempts: attempts + 1, resource_id: id,",
       ],
     ],
   },
@@ -344,16 +344,8 @@ export const defects = [
     changes: [["operations/workbench.ts", "    bench.disk.markFailed(why);", ""]],
   },
   {
-    name: "order: a creation is sent after an interruption",
-    changes: [
-      ["operations/client.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
-    ],
-  },
-  {
-    name: "order: a revocation is sent after an interruption",
-    changes: [
-      ["operations/acts/revoke.ts", "if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;", ""],
-    ],
+    name: "order: a request is sent after an interruption",
+    changes: [["operations/sending.ts", "if (clock.interruption.aborted) throw clock.interruption.reason;", ""]],
   },
   {
     name: "order: what was reserved for a replacement stays (found by this simulation)",
