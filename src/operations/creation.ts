@@ -27,7 +27,7 @@ import {
 } from "./workbench.ts";
 
 export interface CreationOptions {
-  /** Where the secret of an entry goes. */
+  /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;

@@ -61,11 +61,12 @@ export async function takeUp(
   const { id, state } = lease.entry;
   const learnedFrom = async (kept: OneTimeSecret | undefined): Promise<Partial<EntryProgress>> =>
     about.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
+  // The copy knows whose secret it is, if the crash came before the journal did. A damaged one says nothing.
+  const copy = async (): Promise<OneTimeSecret | undefined> =>
+    bench.secrets.isKept(id) ? bench.secrets.readKept(id).catch(() => undefined) : undefined;
   try {
     if (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, about.learned, error))) {
-      // The copy knows whose secret it is, if the crash came before the journal did.
-      const kept = bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined;
-      await settleDelivered(work, await learnedFrom(kept));
+      await settleDelivered(work, await learnedFrom(await copy()));
       return {};
     }
     // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
@@ -75,13 +76,14 @@ export async function takeUp(
       if (state === "undelivered") await lease.record({ state: "secret_lost" });
       return undefined;
     }
-    const kept = await bench.secrets.readKept(id);
-    const learned = await learnedFrom(kept);
-    const why = whyClaimed(work);
+    const why = whyClaimed(work, about.learned);
     if (why !== undefined) {
-      if (state !== "undelivered") await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
+      if (state !== "undelivered" || about.learned !== undefined)
+        await recordAfterwards(bench, lease, { ...(await learnedFrom(await copy())), state: "undelivered" });
       throw undelivered(lease.entry, why, bench.secrets);
     }
+    const kept = await bench.secrets.readKept(id);
+    const learned = await learnedFrom(kept);
     const record = await reserveDestination(bench, lease, { destination, isKept: true });
     await lease.record({ destination: { ...record } });
     const secret = belonging(kept, { ...lease.entry, ...learned });
@@ -108,9 +110,9 @@ async function mayBeThere(
  * so if the journal remembers a place to write to; of a key unless it is for the screen, and once it was called undelivered only
  * a profile takes its own credential without a question.
  */
-function whyClaimed({ lease: { entry }, destination }: SecretDelivery): string | undefined {
+function whyClaimed({ lease: { entry }, destination }: SecretDelivery, learned: unknown): string | undefined {
   const { state, destination: at } = entry;
-  const isLeft = state === "undelivered" || state === "secret_lost";
+  const isLeft = learned === undefined && (state === "undelivered" || state === "secret_lost");
   if (kindOf(entry) === "oauth_client") {
     const goesOn = !isLeft && (at?.kind === "several" || at?.kind === "store");
     return goesOn ? undefined : "an earlier run could not deliver it.";

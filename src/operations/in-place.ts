@@ -7,7 +7,6 @@ import { segment } from "../api/call/request.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
-import type { Destination } from "../secrets/destination.ts";
 import { takeUp } from "./delivery-recovery.ts";
 import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
@@ -25,6 +24,7 @@ import {
   withReason,
 } from "./workbench.ts";
 import { next } from "./next.ts";
+import type { RotationOptions } from "./rotation.ts";
 import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./key.ts";
 import { flags, shortFlags } from "../next-step.ts";
 
@@ -33,12 +33,6 @@ export interface KeyRotationRequest {
   readonly id: string;
   /** The new secret replaces the one that this profile authenticates with. */
   readonly updateProfile: boolean;
-}
-
-export interface KeyRotationOptions {
-  readonly destination: Destination;
-  /** `--new`: leave an unfinished rotation of the same key alone. */
-  readonly fresh?: boolean;
 }
 
 export interface KeyRotated {
@@ -55,7 +49,7 @@ const againWords = "The command below rotates the key again: its current secret 
 export async function rotateAccessKey(
   bench: Workbench,
   { id, updateProfile }: KeyRotationRequest,
-  { destination, fresh }: KeyRotationOptions,
+  { destination, fresh }: Pick<RotationOptions, "destination" | "fresh">,
 ): Promise<KeyRotated> {
   const intent: Intent = {
     ...madeFor(bench.account),
@@ -192,17 +186,11 @@ function otherUnproven(id: string): string {
   return `The service responded with the key ${id}, and its secret could not be proven`;
 }
 
-export interface KeyRotationRecovery {
-  readonly destination: Destination;
-  /** Asked before the key is rotated again. */
-  readonly mayReplace: (entry: Entry) => Promise<boolean>;
-}
-
 /** Completes an unfinished rotation in place. Another rotation is sent only if the person asks for it. */
 export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,
-  { destination, mayReplace }: KeyRotationRecovery,
+  { destination, mayReplace }: Pick<RotationOptions, "destination" | "mayReplace">,
 ): Promise<KeyRotated> {
   assertQuiet(lease);
   const work = { bench, lease, destination };

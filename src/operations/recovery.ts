@@ -8,26 +8,19 @@ import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
-import { finishCreation } from "./creation.ts";
+import { type CreationOptions, finishCreation } from "./creation.ts";
 import { refuseReplacement } from "./delivery-recovery.ts";
 import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
 import { endsAs, next } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
-import { finishRotation } from "./rotation.ts";
+import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { detailsOf, type Workbench } from "./workbench.ts";
 
-export interface RecoveryOptions {
-  /** Where a secret that is still to come goes: asked for, else where the original command wanted it. */
-  readonly destinationOf: (entry: Entry) => Promise<Destination>;
-  /** Asked once for each lost secret; no means that nothing is revoked. */
-  readonly mayReplace: (entry: Entry) => Promise<boolean>;
-  /** `--revoke <id>`: a person named what is revoked. */
-  readonly revokes?: string | undefined;
-  /** Asked before a rotation revokes the old client though the new one cannot be proven any more. */
-  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
-  readonly waitMs: number;
+export interface RecoveryOptions
+  extends Omit<CreationOptions, "prove" | "key">,
+    Pick<RotationOptions, "mayRevokeUnproven"> {
   /** An overlap that is not over runs on, or is ended now. */
   readonly overlap: "leave" | "end";
   /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */

@@ -1,5 +1,5 @@
 // What the work of an entry does next, in every state and with every fact that matters there; beside it what `journal list` shows
-// as the next command, and how a command ends that leaves the entry so.
+// as the next command, and the exit code of a command that leaves the entry so.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import {
@@ -24,27 +24,60 @@ const entry = (operation: Operation, changes: Partial<Entry> = {}): Entry =>
     ...changes,
   }) as Entry;
 
-const [sent, inFlight] = [{ attempts: 1 }, { attempts: 1, detail: { in_flight: true } }];
-
-/** State, what it has, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation. */
-const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string, string])[] = [
-  ["open", "never sent", {}, "send", "send", "send", "send"],
-  ["open", "too early (429)", sent, "send", "send", "send", "send"],
-  ["open", "sent, and nothing heard", inFlight, "send", "look", "replace", "send"],
-  ["unknown", "may have arrived", inFlight, "send", "look", "replace", "send"],
-  ["pending", "not completed yet", sent, "send", "send", "send", "send"],
-  ["undelivered", "its secret is kept", sent, "deliver", "deliver", "deliver", "send"],
-  ["secret_lost", "its secret is lost", sent, "replace", "replace", "replace", "send"],
+const [sent, inFlight, guess] = [
+  { attempts: 1 },
+  { attempts: 1, detail: { in_flight: true } },
+  { attempts: 1, resource_id: "ak_1", detail: { orphan_certain: false } },
 ];
 
-describe("the next step of what is sent once", () => {
-  it.each(rows)("%s, %s", (state, _what, changes, ofClient, ofKey, inPlace, revocation) => {
-    const of = (operation: Operation, more: Entry["detail"] = {}): string =>
-      next(entry(operation, { state, ...changes, detail: { ...changes.detail, ...more } }));
-    expect(of("oauth_client.create")).toBe(ofClient);
-    expect(of("access_key.create")).toBe(ofKey);
-    expect(of("access_key.rotate", { mode: "in_place" })).toBe(inPlace);
-    expect([of("oauth_client.revoke"), of("access_key.revoke")]).toEqual([revocation, revocation]);
+/**
+ * State, what it has, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation; the next
+ * command of `journal list`; and the exit code of a command that leaves it so after a refusal (3), without a connection (11), and
+ * after Ctrl-C (130).
+ */
+const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string])[] = [
+  ["open", "never sent", {}, "send send send send", "recover e1", "7 7 130"],
+  ["open", "too early (429)", sent, "send send send send", "recover e1", "3 11 130"],
+  ["open", "sent, and nothing heard", inFlight, "send look replace send", "recover e1", "7 7 7"],
+  ["unknown", "may have arrived", inFlight, "send look replace send", "recover e1", "7 7 7"],
+  ["pending", "not completed yet", sent, "send send send send", "recover e1", "3 11 130"],
+  ["undelivered", "its secret is kept", sent, "deliver deliver deliver send", "claim e1", "3 11 130"],
+  [
+    "secret_lost",
+    "its secret is lost",
+    sent,
+    "replace replace replace send",
+    "recover e1 --replace-lost-secret",
+    "3 9 130",
+  ],
+  [
+    "secret_lost",
+    "which key it is is a guess",
+    guess,
+    "replace replace replace send",
+    "recover e1 --revoke ak_1",
+    "3 9 130",
+  ],
+];
+
+function shown(one: Entry): readonly [command: unknown, exits: string] {
+  const kinds = ["auth", "unreachable", "interrupted"] as const;
+  return [nextStep(one), kinds.map((kind) => asEntryStands(one, new Failure(kind, "x.")).exitCode).join(" ")];
+}
+
+describe("what is sent once", () => {
+  it.each(rows)("%s, %s", (state, _what, changes, steps, command, exits) => {
+    const of = (operation: Operation, more: Entry["detail"] = {}): Entry =>
+      entry(operation, { state, ...changes, detail: { ...changes.detail, ...more } });
+    const all = [
+      of("oauth_client.create"),
+      of("access_key.create"),
+      of("access_key.rotate", { mode: "in_place" }),
+      of("oauth_client.revoke"),
+    ];
+    expect(all.map((one) => next(one)).join(" ")).toBe(steps);
+    expect(next(of("access_key.revoke"))).toBe(next(of("oauth_client.revoke")));
+    for (const one of all) expect(shown(one)).toEqual([`integ journal ${command}`, exits]);
   });
 });
 
@@ -99,6 +132,22 @@ describe("the next step of a rotation by replacement", () => {
   });
 });
 
+describe("a rotation whose overlap runs", () => {
+  const waiting = entry("oauth_client.rotate", { state: "waiting", detail: { proven: "token exchange" } });
+
+  it("is shown with its next command, and ends a command with its own exit code", () => {
+    expect(shown(waiting)).toEqual(["integ journal recover e1", "3 11 130"]);
+  });
+
+  it.each([
+    [false, "wait"],
+    [true, "revoke the old one"],
+  ])("revocation started: %s, and the clock was set back", (revoking, step) => {
+    const one = { ...waiting, detail: { ...waiting.detail, revoking } };
+    expect(next(one, { child: { state: "done" }, isDue: false })).toBe(step);
+  });
+});
+
 const everyKind: readonly (readonly [Operation, Entry["detail"]])[] = [
   ["oauth_client.create", {}],
   ["access_key.create", {}],
@@ -119,27 +168,3 @@ describe.each(everyKind)("%s %j", (operation, detail) => {
     expect(next(entry(operation, { state, detail }), { isOverrun: true })).toBe("give way");
   });
 });
-
-/** The state, its next command, and how a command ends that was refused, that could not reach the service, and that Ctrl-C ended. */
-const shown: readonly (readonly [EntryState, Partial<Entry>, string | null, string])[] = [
-  ["open", {}, "recover e1", "outcome_unknown outcome_unknown interrupted"],
-  ["open", sent, "recover e1", "auth unreachable interrupted"],
-  ["open", inFlight, "recover e1", "outcome_unknown outcome_unknown outcome_unknown"],
-  ["unknown", inFlight, "recover e1", "outcome_unknown outcome_unknown outcome_unknown"],
-  ["pending", sent, "recover e1", "auth unreachable interrupted"],
-  ["waiting", {}, "recover e1", "auth unreachable interrupted"],
-  ["secret_lost", sent, "recover e1 --replace-lost-secret", "auth secret_lost interrupted"],
-  ["undelivered", sent, "claim e1", "auth unreachable interrupted"],
-];
-
-it.each(shown)(
-  "%s %j is shown with its next command, and decides how a command ends",
-  (state, changes, command, kinds) => {
-    const one = entry("oauth_client.create", { state, ...changes });
-    expect(nextStep(one)).toBe(`integ journal ${command}`);
-    const ends = (["auth", "unreachable", "interrupted"] as const).map(
-      (kind) => asEntryStands(one, new Failure(kind, "x.")).kind,
-    );
-    expect(ends.join(" ")).toBe(kinds);
-  },
-);
