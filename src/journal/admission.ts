@@ -121,9 +121,15 @@ export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isSh
         isSameRequest(entry, intent) &&
         isSameAccount(entry, intent, isShared) &&
         entry.parent === (intent.parent ?? null) &&
-        entry.replaces === (intent.replaces ?? null),
+        entry.replaces === (intent.replaces ?? null) &&
+        !isCreationForOther(entry, intent),
     )
     .toReversed();
+}
+
+/** What a policy creates for its item is not what someone types: the secret of each goes where that one wants it. */
+function isCreationForOther(entry: Entry, { operation, policy }: Intent): boolean {
+  return operation.endsWith(".create") && (entry.policy === undefined) !== (policy === undefined);
 }
 
 export function isResumable({ state }: Entry): boolean {

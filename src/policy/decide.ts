@@ -28,7 +28,17 @@ export interface Decision {
   /** Milliseconds since 1970: when something is to be done, or was. */
   readonly dueMs?: number | undefined;
   /** Why the action is left undone. */
-  readonly hold?: "stalled" | "own" | "no_destination" | "not_adopted" | "occupied" | "astray" | undefined;
+  readonly hold?:
+    | "stalled"
+    | "own"
+    | "no_destination"
+    | "not_adopted"
+    | "occupied"
+    | "astray"
+    | "untrusted"
+    | undefined;
+  /** The entry that is not believed. */
+  readonly entry?: string | undefined;
   /** Whose secret is where that of this item would go. */
   readonly holder?: Holder | undefined;
   /** What exists, is in no item and may be adopted as this one. */
@@ -54,7 +64,15 @@ const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? none;
   const found = firstThatApplies(item, observed, { works, options });
+  const forged = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
+  if (forged !== undefined && found.step.do !== "nothing") return untrusted(found, forged);
   return held(unlessOccupied(found, observed, options), works, options);
+}
+
+/** What an entry says that no key of the journal signed is no reason to replace or revoke anything, nor to create another. */
+function untrusted(decision: Decision, { entry: { id } }: Work): Decision {
+  const reason = `its journal entry ${id} is untrusted: somebody without a key of the journal may have changed it`;
+  return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
 }
 
 interface About {

@@ -39,6 +39,8 @@ export interface Observed {
   readonly missing: ReadonlySet<string>;
   /** Destinations in the journal, by `placeIn`, that are on another machine. */
   readonly elsewhere: ReadonlySet<string>;
+  /** Entries of the policy's items with a record that no key of the journal signed. */
+  readonly untrusted?: ReadonlySet<string>;
   /** Creations that may have made a client which no one can name yet, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

@@ -1,7 +1,7 @@
 // How a one-time secret is written for a file or a command, and read again. Pure.
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
-import type { OneTimeSecret, SecretFormat, SecretOrigin } from "./destination.ts";
+import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNewline } from "./destination.ts";
 
 /** The formats that are a word of their own. */
 export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
@@ -140,8 +140,8 @@ export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean
 
 /** The secret in a whole text; undefined if a person has changed its form. */
 export function parseSecret(text: string, as: SecretFormat): string | undefined {
-  if (as === "raw") return text;
-  if (as === "line") return text.slice(0, -1);
+  // An editor may have added a newline at the end, or taken it away.
+  if (as === "raw" || as === "line") return withoutLastNewline(text);
   if (as === "json-string") {
     const found: unknown = JSON.parse(text);
     return typeof found === "string" ? found : undefined;

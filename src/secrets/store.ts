@@ -18,6 +18,7 @@ import {
   type RememberedDestination,
   type SingleDestinationPlace,
   type SingleRecord,
+  withoutLastNewline,
 } from "./destination.ts";
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
@@ -240,7 +241,7 @@ export function rememberedStore(
     removeReserve: () => {},
     reread: async () => {
       const found = await seen();
-      return found?.is === "text" ? found.text : undefined;
+      return found?.is === "text" ? withoutLastNewline(found.text) : undefined;
     },
   };
 }

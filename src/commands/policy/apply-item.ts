@@ -10,6 +10,7 @@ import {
   type DiskHealth,
   isInterruption,
   lastErrorOf,
+  otherPlaces,
   serviceTime,
   type Workbench,
 } from "../../operations/workbench.ts";
@@ -27,7 +28,8 @@ import { workbenchOf } from "../running/change.ts";
 import { missingFor } from "../running/missing.ts";
 import { missingForItems } from "./acting.ts";
 import { adopt, adoptionIntent } from "./adoption.ts";
-import type { Destination, SecretOptions } from "../../secrets/destination.ts";
+import type { SingleDestination } from "../../journal/entry-destination.ts";
+import { type Destination, isLocal, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import { destinationOptions } from "./destinations.ts";
 
 export interface ApplyOptions {
@@ -172,14 +174,25 @@ async function destinationOf(
   return context.secrets.destination(chosen, () => Promise.reject(new Error("a policy has no secret for the screen")));
 }
 
-/** With the agreement to apply, a secret of its own items that was lost is replaced; what someone else made is not. */
-function mayReplace(entry: Entry): Promise<boolean> {
-  return Promise.resolve(!mayBeMadeElsewhere(entry));
+/**
+ * With the agreement to apply, a secret of its own items that was lost is replaced. Not what someone else made, and not what was
+ * requested elsewhere for a destination that cannot be looked at: who relies on it may have got it there.
+ */
+function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
+  const isSeen = (at: SingleDestination): boolean => {
+    if (at.kind === "stdout" || at.kind === "command") return false;
+    return !isLocal(at) || !("machine" in at) || at.machine === secrets.machine.find();
+  };
+  return async (entry) => {
+    if (mayBeMadeElsewhere(entry)) return false;
+    if (otherPlaces(entry, secrets.place).length === 0) return true;
+    return entry.destination !== null && placesOf(entry.destination).every(isSeen);
+  };
 }
 
-function agreements({ options: { waitMs }, decision: { item } }: ItemWork) {
+function agreements({ options: { waitMs }, decision: { item }, bench }: ItemWork) {
   const mayRevokeUnproven = (): Promise<boolean> => Promise.resolve(item.acceptsUnproven === true);
-  return { waitMs, mayReplace, mayRevokeUnproven, overlap: "leave" } as const;
+  return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
 function begin(work: ItemWork): Promise<unknown> {
@@ -198,7 +211,7 @@ export function clientRequest({ serviceAccount, scopes }: ClientItem): {
 
 async function createClient(work: ItemWork, item: ClientItem): Promise<void> {
   const { bench, options } = work;
-  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs, mayReplace };
+  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs, mayReplace: mayReplace(bench) };
   await createOAuthClient(bench, clientRequest(item), chosen);
 }
 

@@ -9,6 +9,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     item: { name },
     hold,
     holder,
+    entry = "",
   } = decision;
   switch (hold) {
     case "stalled":
@@ -24,6 +25,8 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     }
     case "astray":
       return { nextCommand: shell`integ apply ${fileWords(file)} --redeliver ${name}` };
+    case "untrusted":
+      return { nextCommand: shell`integ journal trust ${entry}` };
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:

@@ -9,7 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import { deliveries, type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { inventoryOf, isOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import { inventoryOf, isOf, itemKey, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
@@ -52,8 +52,14 @@ export async function observe(
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
   const { missing, elsewhere } = await lookedAt(context, delivered, journal.isShared);
+  const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
-  return { entries, observed: { ...observed, missing, elsewhere } };
+  return { entries, observed: { ...observed, missing, elsewhere, untrusted } };
+}
+
+/** Ids of the entries that say what a policy's items have. */
+export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
+  return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }
 
 function holdersIn(

@@ -146,7 +146,10 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
         meaning: "Nothing was sent.",
         hint: "Name another destination, or have the one who made that list add this one.",
       });
-    if (isLocal(place) && !isOfMachine(place, bench)) throw ofAnotherMachine(lease.entry.id, place);
+    // Opened again by its name, a place is one of this machine; the entry says of which it is.
+    const asked = lease.entry.destination ? placesOf(lease.entry.destination) : [];
+    const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
+    if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
     if (isActing(place, lease.entry) && place.own !== true)
       throw new Failure("usage", `The secret would replace the credential of ${name}, as which this work acts.`, {
         meaning: "The profile keeps its credential.",

@@ -212,3 +212,12 @@ it.each([
     expect([failure.kind, failure.message, failure.details]).toEqual(["usage", message, details]);
   },
 );
+
+describe("the unfinished creation of a policy's item", () => {
+  const policy = { id: "pol_1", item: "reporting" };
+  it("is not what somebody types, and the other way about: each wants the secret elsewhere", () => {
+    expect(entriesOfRequest([entry({ policy })], intent(), false)).toEqual([]);
+    expect(entriesOfRequest([entry()], { ...intent(), policy }, false)).toEqual([]);
+    expect(entriesOfRequest([entry({ policy })], { ...intent(), policy }, false)).toHaveLength(1);
+  });
+});

@@ -94,6 +94,7 @@ interface World {
   /** Places with nothing, and those on another machine. */
   readonly missing?: readonly string[];
   readonly elsewhere?: readonly string[];
+  readonly untrusted?: readonly string[];
 }
 const observed = ({
   entries = [],
@@ -102,6 +103,7 @@ const observed = ({
   of = [],
   missing = [],
   elsewhere = [],
+  untrusted = [],
 }: World): Observed => ({
   nowMs: now,
   profile: "prod",
@@ -112,6 +114,7 @@ const observed = ({
   delivered: deliveries(entries),
   missing: new Set(missing),
   elsewhere: new Set(elsewhere),
+  untrusted: new Set(untrusted),
   holders: holdersOf(entries, {
     scope,
     works: worksByName(entries, scope),
@@ -321,6 +324,12 @@ describe("a secret that is not where the file says", () => {
     const items = [client("a", { destinations: says.length === 0 ? [to] : says })];
     return (choice: Partial<PlanOptions> = {}) => only(plan(policy(items), world, choice));
   };
+
+  it.each(cases)("$kind, $age days old: replaces nothing on the word of an untrusted entry", (one) => {
+    const forged = made("a", "oc_1", "done", { destination: one.at });
+    const { row, decision } = planOf({ ...one, says: [] }, { entries: [forged], untrusted: [forged.id] })();
+    expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
+  });
 
   it.each(cases)("$kind, $age days old: is quiet while nothing changed", (one) => {
     const { row, decision } = planOf({ ...one, says: [] })();

@@ -151,6 +151,8 @@ describe("a text that was found after a crash", () => {
   });
 
   it.each<[SecretFormat, string, string | undefined]>([
+    ["raw", "s\n", "s"],
+    ["line", "s", "s"],
     ["json-string", "7", undefined],
     ["json", '{"client_secret":"s"}', "s"],
     ["json", '{"secret":"s"}', "s"],

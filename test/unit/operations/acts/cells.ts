@@ -282,6 +282,8 @@ function entryCells(): Cell[] {
     const isLocal = !kind.endsWith("store");
     const there = placeOf(kind, { machine: "other" });
     add(`${kind}, of another machine`, isLocal ? refused : "replaced", { entry }, there);
+    const begunThere = { entry: { ...entry, destination: there } };
+    add(`${kind}, asked for on another machine`, isLocal ? refused : "replaced", begunThere, placeOf(kind));
     add(
       `${kind}, that the list does not name`,
       refused,

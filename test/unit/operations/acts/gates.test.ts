@@ -51,7 +51,11 @@ describe("overwrite needs each of its conditions", () => {
   it.each<readonly [string, string, string]>([
     ["the entry is trusted", "if (!(await lease.isTrusted()))", "if (false)"],
     ["the list names the place", "if (limit !== undefined)", "if (false)"],
-    ["the place is on this machine", "if (isLocal(place) && !isOfMachine(place, bench))", "if (false)"],
+    [
+      "the place is on this machine",
+      "if (isLocal(place) && !named.every((one) => isOfMachine(one, bench)))",
+      "if (false)",
+    ],
     [
       "a person agreed to give up the acting profile's own",
       "if (isActing(place, lease.entry) && place.own !== true)",
