@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { rolldown } from "rolldown";
 
 /** Lives through the histories of the seeds from `first` on. @param root the tree whose sources are tried */
-export async function liveHistories(root, { first, count, shown = 60 }) {
+export async function liveHistories(root, { first, count, shown = 60, kind = "any" }) {
   const folder = mkdtempSync(join(tmpdir(), "integ-histories-"));
   const file = join(folder, "driver.mjs");
   try {
@@ -14,7 +14,7 @@ export async function liveHistories(root, { first, count, shown = 60 }) {
     await bundle.write({ file, format: "esm", codeSplitting: false });
     await bundle.close();
     const workers = Math.min(count, availableParallelism());
-    const seeds = Array.from({ length: workers }, (_, index) => [first + index, count - index, workers, shown]);
+    const seeds = Array.from({ length: workers }, (_, index) => [first + index, count - index, workers, shown, kind]);
     return combined(await Promise.all(seeds.map((some) => liveIn(file, some))));
   } finally {
     rmSync(folder, { recursive: true });
@@ -37,6 +37,7 @@ function liveIn(file, words) {
 function combined(parts) {
   const sum = (name) => parts.reduce((all, part) => all + part[name], 0);
   const found = parts.flatMap((part) => part.found ?? []).toSorted((a, b) => a.seed - b.seed);
-  const total = { histories: sum("histories"), processes: sum("processes"), turns: sum("turns"), kills: sum("kills") };
+  const names = ["histories", "hostile", "processes", "turns", "kills", "refusals", "refusalsOfHostile"];
+  const total = Object.fromEntries(names.map((name) => [name, sum(name)]));
   return { total, found: found[0], processorSeconds: Math.round(sum("processorMs") / 1000) };
 }

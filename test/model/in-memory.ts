@@ -15,21 +15,36 @@ import { type EntryFilter, findEntry, fits } from "../../src/journal/lookup.ts";
 import type { SecretDigests } from "../../src/journal/keys.ts";
 import { writeOver } from "../../src/secrets/delivered-secret.ts";
 import {
+  commandMark,
+  describeDestination,
+  type Destination,
+  type DestinationOption,
   type Found,
   isKnownAs,
   knownAs,
   type MayReplace,
   type OneTimeSecret,
-  type RecordOf,
+  type RememberedDestination,
+  type SecretOptions,
   type SingleDestinationPlace,
+  type SingleRecord,
+  withoutLastNewline,
 } from "../../src/secrets/destination.ts";
 import type { MachineId } from "../../src/disk/machine-id.ts";
 import type { SecretKeeping } from "../../src/secrets/kept.ts";
+import type { Profile } from "../../src/profiles/profile.ts";
+import type { ProfileStores } from "../../src/profiles/configure.ts";
+import { profileDestination, type ProfileTarget, rememberedProfile } from "../../src/secrets/profile.ts";
+import { parseSecret } from "../../src/secrets/secret-format.ts";
+import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
 /** A machine: what its processes share and what a crash leaves. `by` is the process that holds or made something. */
 export interface Machine {
   readonly name: string;
+  /** What the host is called now, and the random id that its state folder has. */
+  host: string;
+  id: string;
   readonly entries: Entry[];
   readonly held: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
@@ -38,13 +53,26 @@ export interface Machine {
   /** Kept secrets, and empty room for one, by folder and entry. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly rooms: Map<string, object>;
+  /** Entries that were changed by somebody who has no key of the journal. */
+  readonly tampered: Set<string>;
+  /** Stored profiles, and their secrets by the name that a profile knows them by. */
+  readonly profiles: Map<string, Profile>;
+  readonly credentials: Map<string, string>;
+  readonly ids: { readonly prefix: string; last: number };
 }
 
-export function newMachine(name: string): Machine {
+/** @param team a machine whose journal this one has too */
+export function newMachine(name: string, team?: Machine): Machine {
   return {
     name,
-    entries: [],
-    held: new Map(),
+    host: name,
+    id: name,
+    entries: team?.entries ?? [],
+    held: team?.held ?? new Map(),
+    tampered: team?.tampered ?? new Set(),
+    ids: team?.ids ?? { prefix: name, last: 0 },
+    profiles: new Map(),
+    credentials: new Map(),
     files: new Map(),
     reserves: new Map(),
     kept: new Map(),
@@ -86,6 +114,10 @@ export interface Watch {
   readonly place: string;
   /** Under which name a secret is kept. */
   room(entry: string): string;
+  /** Before a secret is written over what is at a place. */
+  delivering?(place: string, before: string | undefined, secret: string): void;
+  /** The machine's stored profiles, if it has any but the one target. */
+  readonly profiles?: ProfileStores;
 }
 
 let inodes = 0;
@@ -113,7 +145,7 @@ export class InMemory {
   }
 
   journal(): Journal {
-    const { entries, name } = this.#machine;
+    const { entries, ids, tampered } = this.#machine;
     const watch = this.#watch;
     const all = (): Entry[] => {
       watch.reading();
@@ -143,7 +175,7 @@ export class InMemory {
       return undefined;
     };
     const admitted = (intent: Intent, options?: AdmissionChoice): Admission => {
-      const made = { id: `${name}${String(entries.length + 1).padStart(9, "0")}`, at: watch.at() };
+      const made = { id: `${ids.prefix}${String((ids.last += 1)).padStart(9, "0")}`, at: watch.at() };
       const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
       entries.push(newEntry(intent, { ...made, key }));
       return { kind: "new", lease: lease(made.id) };
@@ -155,7 +187,7 @@ export class InMemory {
     return {
       isShared: watch.isShared,
       digests: plainDigests,
-      untrusted: async () => new Set(),
+      untrusted: async (some: readonly string[]) => new Set(some.filter((id) => tampered.has(id))),
       entries: async () => all(),
       unsettled: async () => unsettled(),
       select: async (filter: EntryFilter) => selected(filter),
@@ -181,7 +213,7 @@ export class InMemory {
   }
 
   #lease(id: string): EntryLease {
-    const { entries, held } = this.#machine;
+    const { entries, held, tampered } = this.#machine;
     const { call, recording, at, by } = this.#watch;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
     // What was noted is gone with the process, unless a step was recorded after it.
@@ -190,7 +222,7 @@ export class InMemory {
       get entry() {
         return { ...stored(), ...noted };
       },
-      isTrusted: async () => true,
+      isTrusted: async () => !tampered.has(id),
       note: (change) => {
         noted = { ...noted, ...change };
       },
@@ -220,7 +252,8 @@ export class InMemory {
       place,
       machine: this.#machineId,
       completeDelivery: async (record, may) => {
-        if (record.kind === "store") return this.#remembered(record).completeDelivery(may);
+        const remembered = this.#remembered(record);
+        if (remembered !== undefined) return remembered.completeDelivery(may);
         if (record.kind !== "file" && record.kind !== "profile") return false;
         const { proof } = record;
         const isKnown = (secret: string | undefined): boolean => isKnownAs(foundIn(secret), proof, plainDigests);
@@ -236,6 +269,7 @@ export class InMemory {
           look,
           may: (found) => may(record, found),
           write: async () => {
+            this.#delivering(`file:${record.path}`, files.get(record.path)?.secret, whole.secret);
             files.set(record.path, whole);
             reserves.delete(record.reserved ?? "");
             return true;
@@ -249,11 +283,14 @@ export class InMemory {
             reserves.delete(record.reserved);
         }),
       reread: async (record) => {
-        if (record.kind === "store") return this.#remembered(record).reread();
+        const remembered = this.#remembered(record);
+        if (remembered !== undefined) return remembered.reread();
         return call("reread", () => {
           if (record.kind !== "file" && record.kind !== "profile") return undefined;
           const here = record.kind === "file" ? files.get(record.path) : profiles.get(record.name);
-          return isKnownAs(foundIn(here?.secret), record.proof, plainDigests) ? here?.secret : undefined;
+          return isKnownAs(foundIn(here?.secret), record.proof, plainDigests)
+            ? parseSecret(here!.secret, "raw")
+            : undefined;
         });
       },
       escrow: async () => false,
@@ -285,7 +322,13 @@ export class InMemory {
     };
   }
 
-  readonly #machineId: MachineId = { find: () => this.#machine.name, make: () => this.#machine.name };
+  readonly #machineId: MachineId = { find: () => this.#machine.id, make: () => this.#machine.id };
+
+  /** Of a place on this machine, or of a store. */
+  #delivering(place: string, before: string | undefined, secret: string): void {
+    const name = place.startsWith("store:") ? place : `${this.#machine.name}:${place}`;
+    this.#watch.delivering?.(name, before, secret);
+  }
 
   get #knowledge() {
     return { digests: plainDigests, machine: this.#machineId };
@@ -301,8 +344,10 @@ export class InMemory {
         address,
         check: async () => ({ server: "s" }),
         prepare: () => call("prepare store", () => ({})),
-        write: (text) =>
+        write: (text, _facts, over) =>
           call("write store", () => {
+            if (over.is === "text" ? over.text !== written.at(-1) : written.length > 0) return false;
+            this.#delivering(`store:memory:${address}`, written.at(-1), text);
             written.push(text);
             return true;
           }),
@@ -311,7 +356,11 @@ export class InMemory {
     };
   }
 
-  #remembered(record: RecordOf<"store">) {
+  #remembered(record: SingleRecord): RememberedDestination | undefined {
+    const { profiles } = this.#watch;
+    if (record.kind === "profile" && profiles)
+      return rememberedProfile(record, { stores: async () => profiles, digests: plainDigests });
+    if (record.kind !== "store") return undefined;
     const target = this.#target(record.to.replace("memory:", ""));
     return rememberedStore(record, { open: async () => target, digests: plainDigests });
   }
@@ -319,6 +368,29 @@ export class InMemory {
   /** A store, as it was typed or as an entry remembers it. */
   store(address: string, before: Pick<StoreTarget, "facts" | "consent" | "force"> = {}): SingleDestinationPlace {
     return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, this.#knowledge);
+  }
+
+  get profiles(): ProfileStores | undefined {
+    return this.#watch.profiles;
+  }
+
+  /** What the options of a command name, or an entry remembers. */
+  async destination({ to, remembered, force, mayBeOurs, yields }: SecretOptions): Promise<Destination> {
+    const one = (option: DestinationOption): SingleDestinationPlace => {
+      if (option.kind === "command") return this.taker("command", commandMark(option));
+      const how = { ...option, force: force === true || option.force === true, mayBeOurs, yields };
+      if (how.kind === "file") return this.file(how.path, how);
+      return how.kind === "store" ? this.store(how.to, how) : this.profile(how);
+    };
+    const typed = to.map(one);
+    if (remembered)
+      return rememberedSeveral(remembered, typed, async (place) => {
+        const { option } = describeDestination(place);
+        if (option === undefined) throw new Failure("usage", "Commands are not stored.");
+        return one(option);
+      });
+    if (typed.length > 1) return severalDestinations(typed);
+    return typed[0] ?? this.taker("stdout");
   }
 
   file(
@@ -329,7 +401,7 @@ export class InMemory {
       consent: before,
     }: { force?: boolean; mayBeOurs?: boolean; consent?: string } = {},
   ): SingleDestinationPlace {
-    const { files, reserves, name: machine } = this.#machine;
+    const { files, reserves, id: machine } = this.#machine;
     const { call, by } = this.#watch;
     let reserved: string | undefined;
     let inode: string | undefined;
@@ -375,6 +447,7 @@ export class InMemory {
             may: (one) => may(record(), one),
             write: () =>
               call("deliver", () => {
+                this.#delivering(`file:${path}`, files.get(path)?.secret, secret);
                 files.set(path, written);
                 reserves.delete(reserved!);
                 return true;
@@ -395,15 +468,40 @@ export class InMemory {
     };
   }
 
-  /** A place without anything to reserve: standard output and a command, whose reader has the secret, or a profile. */
-  taker(kind: "stdout" | "command" | "profile"): SingleDestinationPlace {
+  /** A stored profile. */
+  profile(target: Omit<ProfileTarget, "kind">): SingleDestinationPlace {
+    const stores = this.#watch.profiles!;
+    const place = profileDestination(target, { stores, ...this.#knowledge });
     const { call } = this.#watch;
+    return {
+      isStdout: false,
+      get record() {
+        return place.record;
+      },
+      check: () => place.check(),
+      prepare: async (work, preparation) => {
+        await call("prepare", () => {});
+        return place.prepare(work, preparation);
+      },
+      deliver: async (secret, delivery) => {
+        await call("deliver", () => {});
+        return place.deliver(secret, delivery);
+      },
+      release: () => place.release(),
+    };
+  }
+
+  /** A place without anything to reserve: standard output and a command, whose reader has the secret, or a profile. */
+  taker(kind: "stdout" | "command" | "profile", mark?: string): SingleDestinationPlace {
+    const { call, delivering } = this.#watch;
     const { printed, profiles } = this.#outside;
     let proof: string | undefined;
     const record = () =>
       kind === "profile"
-        ? ({ kind, name: "target", profileId: "t1", machine: this.#machine.name, proof } as const)
-        : { kind };
+        ? ({ kind, name: "target", profileId: "t1", machine: this.#machine.id, proof } as const)
+        : kind === "command"
+          ? ({ kind, mark } as const)
+          : { kind };
     return {
       isStdout: kind === "stdout",
       get record() {
@@ -418,6 +516,7 @@ export class InMemory {
           await note(record());
         }
         await call("deliver", () => {
+          if (kind === "command") delivering?.("command", undefined, secret);
           if (kind === "profile") profiles.set("target", { id: clientId ?? id, secret });
           else printed.add(secret);
         });
@@ -434,10 +533,11 @@ export function isDelivered(
   machines: readonly Machine[],
 ): boolean {
   return (
+    machines.some(({ credentials }) => [...credentials.values()].includes(secret)) ||
     printed.has(secret) ||
     [...stores.values()].some((written) => written.at(-1) === secret) ||
     [...profiles.values()].some((profile) => profile.secret === secret) ||
-    machines.some(({ files }) => [...files.values()].some((file) => file.secret === secret))
+    machines.some(({ files }) => [...files.values()].some((file) => withoutLastNewline(file.secret) === secret))
   );
 }
 

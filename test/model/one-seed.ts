@@ -56,6 +56,8 @@ export interface Outcome {
   readonly processes: number;
   readonly kills: number;
   readonly entries: readonly Entry[];
+  /** What was left for a person in the last nights, in which nothing failed. */
+  readonly refusals?: number;
 }
 
 class History {

@@ -58,11 +58,20 @@ export class Promises {
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
+  #isForgetful = false;
   /** Processes that were told to end an overlap now. */
   readonly endsOverlap = new Set<Process>();
 
   constructor(world: World) {
     this.#world = world;
+  }
+
+  /** The journal of a machine is as it was before, or gone: what it says of earlier requests is not what happened. */
+  forget(): void {
+    this.#isForgetful = true;
+    for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
+      known.clear();
+    for (const known of [this.#partlyDelivered, this.#rotated, this.#told]) known.clear();
   }
 
   agreed({ id }: Entry): void {
@@ -144,7 +153,8 @@ export class Promises {
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
     if (isPartlyDelivered(after)) this.#partlyDelivered.add(after.id);
-    if (before.state === after.state) return;
+    // What an entry had made before its journal was restored is no longer known there.
+    if (before.state === after.state || this.#isForgetful) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
       for (const { id, secret } of made)
@@ -173,7 +183,7 @@ export class Promises {
     if (kept === undefined || entry === undefined || this.#world.lie?.status !== undefined) return;
     if (!isSettled(entry.state) && entry.detail.secret_claimed !== true)
       this.broken.push(`the kept secret of ${id} was destroyed while the entry is ${entry.state}`);
-    const made = this.#world.all().find(({ secret, status }) => secret === kept.secret && status === "active");
+    const made = this.#world.all().find(({ secret, status }) => secret === kept.secret && status !== "revoked");
     if (made && !this.#isDelivered(made.secret) && entry.state !== "replaced")
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
@@ -321,7 +331,7 @@ export class Promises {
   /** Before a request that may bring a secret there is a place for it, and one to keep it in, and the journal names both. */
   #placeForSecret(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
-    if (detail.attempted_at?.includes(`${machine.name}:${folder}`) !== true)
+    if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
     // A process that lost its lease gives back the room of the next one.
     if (this.#world.weather.lostLeases > 0) return;
@@ -367,7 +377,8 @@ export class Promises {
     if (done.length > 0 && done.every(({ destination }) => missingPlaces(destination).length > 0))
       wrong("before all destinations had the new secret");
     if (detail.proven === undefined) wrong("before the journal said that the new one works");
-    const isAgreed = this.#agreed.has(entry) && detail.proven === "by the person";
+    const isAccepted = this.#agreed.has(entry) || this.#world.reliance?.accepts(rotation) === true;
+    const isAgreed = isAccepted && detail.proven === "by the person";
     if (!isAgreed && !delivered.some(({ secret }) => this.#world.proven.has(secret)))
       wrong("before the new one was shown to work");
     const until = Date.parse(detail.overlap_until ?? "");

@@ -9,10 +9,17 @@ import { DiskHealth, otherPlaces, type Workbench } from "../../src/operations/wo
 import { Failure } from "../../src/errors.ts";
 import { mayBeMadeElsewhere, type Entry } from "../../src/journal/entry.ts";
 import type { Journal } from "../../src/journal/journal.ts";
-import type { Destination, SingleDestinationPlace, SingleRecord } from "../../src/secrets/destination.ts";
+import type {
+  Destination,
+  SecretOptions,
+  SingleDestinationPlace,
+  SingleRecord,
+} from "../../src/secrets/destination.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { AnAccount, type Fate, type Made, type Request } from "../unit/operations/an-account.ts";
 import { InMemory, isDelivered, isKept, type Machine, newMachine, type Outside } from "./in-memory.ts";
+import { profilesOf } from "./profiles-in-memory.ts";
+import type { Reliance } from "./reliance.ts";
 import { keptName, Promises, type Sending } from "./promises.ts";
 import { type Chance, Process, Turns } from "./turns.ts";
 
@@ -44,6 +51,8 @@ export interface Weather {
   readonly disk: number;
   readonly interruptions: number;
 }
+
+const endpoint = "https://tokens.example/token";
 
 export const calm: Weather = { faults: 0, kills: 0, lostLeases: 0, disk: 0, interruptions: 0 };
 
@@ -104,6 +113,12 @@ export class World {
   isLiar = false;
   /** What receipts show for now instead of what was asked for. */
   lie: Readonly<Record<string, unknown>> | undefined;
+  /** Who relies on which secret, where other actors take part. */
+  reliance: Reliance | undefined;
+  /** The service is slow and unreliable, and refuses nothing for good. */
+  isKindly = false;
+  /** Machines that share a journal. */
+  isTeam = false;
   weather = calm;
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
@@ -116,8 +131,8 @@ export class World {
     this.account.has("key", "ak_own");
   }
 
-  machine(name: string): Machine {
-    const made = newMachine(name);
+  machine(name: string, team?: Machine): Machine {
+    const made = newMachine(name, team);
     this.machines.push(made);
     return made;
   }
@@ -195,34 +210,59 @@ export class World {
     this.isSkewed ||= around.skewMs !== 0;
     const machine = this.#on(process, around);
     const journal = machine.journal();
-    const bench = {
+    return {
       account: await this.#account(process, around),
       journal,
       secrets: machine.secrets(),
       disk: new DiskHealth(),
       retryForMs: this.chance.pick([0, 60_000]),
-      clock: {
-        now: () => (this.now += 1) + around.skewMs,
-        elapsed: () => (this.elapsed += 1),
-        sleep: async (ms: number) => {
-          this.promises.hasWritten(process);
-          await this.turns.turn(process, `sleep ${ms}`);
-          if (process.isInterrupted) throw process.interruption.signal.reason;
-          this.now += ms;
-          this.elapsed += ms;
-        },
-        random: () => 0.5,
-        interruption: process.interruption.signal,
-        finishing: <T>(work: () => Promise<T>) => work(),
-      },
+      clock: this.#clock(process, around),
       tell: { note: () => {}, warn: () => {}, waiting: () => () => {}, busy: () => () => {} },
     };
-    return bench;
+  }
+
+  #clock(process: Process, around: Surroundings): Workbench["clock"] {
+    return {
+      now: () => (this.now += 1) + around.skewMs,
+      elapsed: () => (this.elapsed += 1),
+      sleep: async (ms: number) => {
+        this.promises.hasWritten(process);
+        await this.turns.turn(process, `sleep ${ms}`);
+        if (process.isInterrupted) throw process.interruption.signal.reason;
+        this.now += ms;
+        this.elapsed += ms;
+      },
+      random: () => 0.5,
+      interruption: process.interruption.signal,
+      finishing: <T>(work: () => Promise<T>) => work(),
+    };
   }
 
   /** As the commands make it of profile, environment and flags, for new work or for an entry's. */
   async #account(process: Process, around: Surroundings, entry?: Entry): Promise<Workbench["account"]> {
-    const endpoint = "https://tokens.example/token";
+    const account = await accountOf(this.context(process, around), entry);
+    return {
+      ...account,
+      credentialDigest: async (text) => text,
+      proveClient: async ({ secret }, at) => {
+        this.#provesAt(at.token_endpoint);
+        const answer = await account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
+        if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
+      },
+      exchangeKey: (secret) => account.service.tokens.exchangeAccessKey(secret),
+    };
+  }
+
+  #provesAt(address: string | undefined): void {
+    if (address !== endpoint) this.broken.push(`a new secret went to ${address}`);
+  }
+
+  /** What a command may ask for, as far as these operations do. */
+  context(process: Process, around: Surroundings): Context {
+    const here = this.#on(process, around);
+    const keeping = here.secrets();
+    const undelivered = { ...keeping, read: keeping.readKept, destroy: keeping.destroyKept };
+    const progress = { done: () => {} };
     const profile = {
       id: "p1",
       name: "p",
@@ -232,25 +272,35 @@ export class World {
       oauth: around.proves ? { token_endpoint: endpoint, client_auth: "client_secret_basic" } : undefined,
       keyExchange: { kind: "endpoint", url: "https://api.example/exchange" },
       keyId: "ak_own",
+      credential: async () => ({ kind: "api_key", key: "own" }),
     };
-    const context = {
-      profiles: { active: async () => profile, named: async () => profile },
-      settings: { serviceVersion: around.serviceVersion },
-      journal: async (): Promise<Journal> => this.#on(process, around).journal(),
+    const stores = here.profiles;
+    return {
+      profiles: { active: async () => profile, named: async () => profile, store: async () => stores?.store },
+      settings: { serviceVersion: around.serviceVersion, retryForMs: 60_000, yes: true, cwd: "/" },
+      journal: async (): Promise<Journal> => here.journal(),
       connect: async (_profile: unknown, { serviceVersion }: { serviceVersion?: string } = {}) =>
         this.#service(process, around, serviceVersion ?? around.serviceVersion ?? "2026-07-01"),
-    };
-    const account = await accountOf(context as unknown as Context, entry);
-    return {
-      ...account,
-      credentialDigest: async (text) => text,
-      proveClient: async ({ secret }, at) => {
-        if (at.token_endpoint !== endpoint) this.broken.push(`a new secret went to ${at.token_endpoint}`);
-        const answer = await account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
-        if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
+      loadForChange: async () => {},
+      clock: this.#clock(process, around),
+      output: {
+        interactive: false,
+        note: () => {},
+        warn: () => {},
+        countdown: () => progress,
+        progress: () => progress,
       },
-      exchangeKey: (secret) => account.service.tokens.exchangeAccessKey(secret),
-    };
+      secrets: {
+        ...keeping,
+        undelivered: async () => undelivered,
+        destination: async (options: SecretOptions) => here.destination(options),
+      },
+    } as unknown as Context;
+  }
+
+  #fatesOf(what: Request): readonly Fate[] {
+    const isSlow = (fate: Fate): boolean => typeof fate !== "object" || fate.refused === 429;
+    return this.isKindly ? fates[what].filter(isSlow) : fates[what];
   }
 
   #service(process: Process, around: Surroundings, version: string): Service {
@@ -258,7 +308,7 @@ export class World {
     const { service } = this.account;
     let isTold = false;
     const asked = async <T>(what: Request, send: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
-      this.account.fates[what] = this.chance.is(this.weather.faults) ? [this.chance.pick(fates[what])] : [];
+      this.account.fates[what] = this.chance.is(this.weather.faults) ? [this.chance.pick(this.#fatesOf(what))] : [];
       const fate = this.account.fates[what][0];
       const answer = await send();
       isTold ||= answer.kind === "answered" || answer.kind === "refused";
@@ -292,7 +342,10 @@ export class World {
         const see = entry && this.promises.tooEarly(machine, entry, { version, organization: organizationId });
         const sent = send();
         for (const one of this.all())
-          if (!before.has(one) && entry) this.makers.set(one.id, { machine, entry: entry.id });
+          if (!before.has(one) && entry) {
+            this.makers.set(one.id, { machine, entry: entry.id });
+            this.reliance?.made(one.id, entry);
+          }
         // A status may be another one a moment later, and a false id is not the entry's to notice.
         const isLie = Object.keys(this.account.lies).some((name) => name !== "id" && name !== "status");
         void sent.then((answer) => {
@@ -307,8 +360,8 @@ export class World {
           making({ what: "create", body, key }, () => service.oauthClients.create(body, key)),
         get: (id: string) => read("get", () => service.oauthClients.get(id)),
         revoke: (id: string) =>
-          change({ what: "revoke", id }, () => {
-            this.promises.revokesWhatMayGo(machine, id);
+          change({ what: "revoke", id }, (entry) => {
+            this.#revokes(machine, id, entry);
             return service.oauthClients.revoke(id);
           }),
       },
@@ -326,8 +379,8 @@ export class World {
             return answer;
           }),
         revoke: (id: string) =>
-          change({ what: "revoke", id }, () => {
-            this.promises.revokesWhatMayGo(machine, id);
+          change({ what: "revoke", id }, (entry) => {
+            this.#revokes(machine, id, entry);
             const secret = this.#find(id)?.secret;
             // Killed between its admission and its look at the others, a rotation is continued as if it had been first.
             if (this.weather.kills === 0)
@@ -339,12 +392,18 @@ export class World {
       tokens: {
         exchangeAccessKey: (secret: string) =>
           read("exchange", async () => this.#noteProof(secret, (await service.tokens.exchangeAccessKey(secret))!)),
-        exchangeClient: (client: { clientSecret: string }) =>
-          read("exchange", async () =>
-            this.#noteProof(client.clientSecret, (await service.tokens.exchangeClient(client as never))!),
-          ),
+        exchangeClient: (client: { clientSecret: string; at?: { tokenEndpoint: string } }) =>
+          read("exchange", async () => {
+            if (client.at) this.#provesAt(client.at.tokenEndpoint);
+            return this.#noteProof(client.clientSecret, (await service.tokens.exchangeClient(client as never))!);
+          }),
       },
     } as unknown as Service;
+  }
+
+  #revokes(machine: Machine, id: string, entry: Entry | undefined): void {
+    if (this.reliance) this.reliance.revoking(machine, id, entry);
+    else this.promises.revokesWhatMayGo(machine, id);
   }
 
   #find(id: string): Made | undefined {
@@ -387,7 +446,7 @@ export class World {
       call: (what, effect, entry) => this.#call(process, what, effect, entry),
       waitFor: (what, mayGoOn) => this.turns.turn(process, what, mayGoOn),
       at: () => new Date((this.now += 1) + skewMs).toISOString(),
-      isShared: false,
+      isShared: this.isTeam,
       isFree,
       mayTry: isFree,
       holders: () => [...held].flatMap(([id, by]) => (by === process ? [] : [id])),
@@ -404,8 +463,14 @@ export class World {
         this.turns.history.push(`  ${id} ${after.operation} is ${after.state}`);
       },
       destroying: (entry) => this.promises.destroying(around, entry),
-      place: `${machine.name}:${folder}`,
+      place: `${machine.host}:${folder}`,
       room: (entry) => keptName(around, entry),
+      ...(this.reliance && {
+        delivering: (place, before, secret) => this.reliance!.delivering({ process, place, before, secret }),
+        profiles: profilesOf(machine, (name, before, secret) =>
+          this.reliance!.delivering({ process, place: `${machine.name}:profile:${name}`, before, secret }),
+        ),
+      }),
     });
   }
 

@@ -1,0 +1,467 @@
+// A history of nights: policies are applied, people type commands and recover what is left, on one machine or two; between the
+// nights others act (other-actors.ts). reliance.ts judges who may still work afterwards. All of it follows from one number.
+import { readAccessKey } from "../../src/api/access-keys.ts";
+import { readUntilAnswered } from "../../src/operations/sending.ts";
+import { createAccessKey } from "../../src/operations/key.ts";
+import { createOAuthClient } from "../../src/operations/client.ts";
+import { deliverKept } from "../../src/operations/delivery-recovery.ts";
+import { recover } from "../../src/operations/recovery.ts";
+import type { Workbench } from "../../src/operations/workbench.ts";
+import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";
+import { claimOptions, optionsFor, unnamedDestination } from "../../src/commands/journal/remembered-destination.ts";
+import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
+import { entriesOf } from "../../src/commands/policy/observe.ts";
+import { runnable } from "../../src/commands/policy/apply-plan.ts";
+import { accountOf, mayReplace, mayRevokeUnproven, workbenchOf } from "../../src/commands/running/change.ts";
+import type { Context } from "../../src/context.ts";
+import type { Failure } from "../../src/errors.ts";
+import { type Entry, isSettled } from "../../src/journal/entry.ts";
+import { deliveries, holdersOf, placeIn, placeOf } from "../../src/policy/holders.ts";
+import type { Observed, SeenCredential } from "../../src/policy/observed.ts";
+import { planPolicy } from "../../src/policy/plan.ts";
+import type { ItemDestination, Policy, PolicyItem } from "../../src/policy/policy.ts";
+import { inventoryOf, isOf, itemKey, type WorkScope, worksByName } from "../../src/policy/works.ts";
+import { type DestinationOption, isLocal, type SingleRecord } from "../../src/secrets/destination.ts";
+import type { Machine } from "./in-memory.ts";
+import type { Outcome } from "./one-seed.ts";
+import { takeTurn } from "./other-actors.ts";
+import { actingProfile, Reliance } from "./reliance.ts";
+import { calm, type Surroundings, World } from "./simulated-world.ts";
+import { Chance, type Process } from "./turns.ts";
+
+const day = 24 * 60 * 60_000;
+
+/** Words of an item's destinations, and the places that they are on each machine. */
+interface Destinations {
+  readonly items: readonly ItemDestination[];
+  readonly places: (machine: Machine) => string[];
+}
+
+const kinds = ["file", "file", "store", "store", "profile", "command", "several"] as const;
+
+function destinationsOf(kind: (typeof kinds)[number], name: string): Destinations {
+  const [file, store] = [{ file: `/${name}` }, { store: `memory:${name}` }];
+  const atFile = (machine: Machine): string => `${machine.name}:file:/${name}`;
+  const atStore = `store:memory:${name}`;
+  if (kind === "file") return { items: [file], places: (machine) => [atFile(machine)] };
+  if (kind === "store") return { items: [store], places: () => [atStore] };
+  if (kind === "several") return { items: [file, store], places: (machine) => [atFile(machine), atStore] };
+  if (kind === "command") return { items: [{ command: `put ${name}` }], places: () => ["command"] };
+  return { items: [{ profile: name }], places: (machine) => [`${machine.name}:profile:${name}`] };
+}
+
+const typedTo = ["file", "file", "store", "command", "acting", "profile"] as const;
+
+class Nights {
+  readonly #chance: Chance;
+  readonly #world: World;
+  readonly #reliance: Reliance;
+  readonly #isHostile: boolean;
+  readonly #policies: { readonly policy: Policy; readonly machines: readonly Machine[] }[] = [];
+  readonly #folders = new Map<Machine, string>();
+  readonly #backups = new Map<Machine, () => void>();
+  readonly #typed = new Set<string>();
+  readonly #failures: string[] = [];
+  #refusals = 0;
+  #processes = 0;
+
+  constructor(seed: number, isHostile: boolean) {
+    const chance = new Chance(seed ^ 0x3c6ef372);
+    this.#chance = chance;
+    this.#isHostile = isHostile;
+    this.#world = new World(chance, new Chance(seed ^ 0x1b873593));
+    const world = this.#world;
+    this.#reliance = new Reliance(world);
+    world.reliance = this.#reliance;
+    world.isTwoFold = true;
+    world.isKindly = !isHostile;
+    const home = world.machine("1");
+    const isTwo = chance.is(0.4);
+    world.isTeam = isTwo && chance.is(0.7);
+    if (isTwo) world.machine("2", world.isTeam ? home : undefined);
+    for (const machine of world.machines) {
+      this.#folders.set(machine, "/state");
+      this.#furnish(machine, [actingProfile, "target"]);
+    }
+    this.#policies.push(this.#policy("pol_first", world.isTeam && chance.is(0.5) ? world.machines : [home]));
+    if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
+  }
+
+  /** Profiles that a machine has from the start. */
+  #furnish(machine: Machine, names: readonly string[]): void {
+    const about = {
+      region: "us",
+      base_url: "https://api.example",
+      credential_origins: ["https://api.example"],
+    } as const;
+    const oauth = { token_endpoint: "https://tokens.example/token", client_auth: "client_secret_basic" } as const;
+    const legacy = { kind: "endpoint", url: "https://api.example/exchange" };
+    for (const name of names) {
+      machine.credentials.set(`${name}-0`, `a credential of ${name}`);
+      const stored = { source: "stored", ref: `${name}-0`, kept: "file" } as const;
+      const credential = { kind: "api_key", basic_style: "apikey-user", ...stored } as const;
+      const id = name === actingProfile ? "p1" : `${name} of ${machine.name}`;
+      machine.profiles.set(name, { ...about, id, name, oauth, legacy, credential } as never);
+    }
+  }
+
+  #policy(id: string, machines: readonly Machine[]) {
+    const chance = this.#chance;
+    const rotate = { everyMs: 30 * day, overlapMs: chance.pick([0, 0, 2 * day]), unknownAge: "report" } as const;
+    const item = (kind: PolicyItem["kind"], name: string): PolicyItem => {
+      const to = chance.pick(machines.length > 1 ? (["store", "command"] as const) : kinds);
+      const own = destinationsOf(to, `${id}-${name}`);
+      if (to === "profile") for (const machine of machines) this.#furnish(machine, [`${id}-${name}`]);
+      const about = { policy: id, name, rotate, destinations: own.items, acceptsUnproven: to === "command" };
+      const scopes = [chance.pick(["entity:read", "organization:read"])];
+      const made: PolicyItem =
+        kind === "oauth_client"
+          ? { ...about, kind, serviceAccount: "sa_1", scopes }
+          : { ...about, kind, type: "user_bound", scopes: ["*"] };
+      this.#reliance.asks(
+        itemKey(made),
+        machines.flatMap((machine) => own.places(machine)),
+      );
+      return made;
+    };
+    const items = [item("oauth_client", "reporting"), ...(chance.is(0.5) ? [item("access_key", "nightly")] : [])];
+    const policy: Policy = {
+      id,
+      items,
+      maxFailures: 1000,
+      changesPerRun: 10,
+      keepFreeSlots: 0,
+      unmanaged: "ignore",
+    };
+    return { policy, machines };
+  }
+
+  async live(): Promise<Outcome> {
+    const world = this.#world;
+    const chance = this.#chance;
+    world.weather = { ...calm, faults: chance.pick([0, 0.1, 0.3]), kills: chance.pick([0, 0.02, 0.08]) };
+    const rounds = 2 + chance.below(3);
+    for (let round = 0; round < rounds; round += 1) {
+      await this.#night(round);
+      await this.#others();
+      world.now += chance.pick([3_600_000, day, 3 * day, 31 * day]);
+    }
+    world.weather = calm;
+    // What the service had accepted it has done by now.
+    for (const made of world.account.clients) if (made.status === "pending") made.status = "active";
+    for (let night = 0; night < 3; night += 1) {
+      this.#failures.length = 0;
+      world.now += 3 * day;
+      for (const { policy, machines } of this.#policies)
+        for (const machine of machines) {
+          this.#apply(policy, machine);
+          await world.live();
+        }
+      for (const machine of world.machines) this.#recover(machine);
+      await world.live();
+    }
+    this.#refusals = this.#failures.length;
+    if (!this.#isHostile) this.#audit();
+    const kills = world.turns.history.filter((line) => line.includes("is killed")).length;
+    const { broken, turns } = world;
+    return {
+      broken,
+      history: turns.history,
+      processes: this.#processes,
+      kills,
+      entries: world.entries(),
+      refusals: this.#refusals,
+    };
+  }
+
+  /** In any order and at the same time; of one policy on two machines one after the other. */
+  async #night(round: number): Promise<void> {
+    const chance = this.#chance;
+    const { machines } = this.#world;
+    for (const { policy, machines: own } of this.#policies) this.#apply(policy, chance.pick(own));
+    if (chance.is(0.4)) this.#type(chance.pick(machines));
+    if (chance.is(0.3)) this.#type(chance.pick(machines));
+    if (round > 0 && chance.is(0.4)) this.#recover(chance.pick(machines));
+    await this.#world.live();
+  }
+
+  async #others(): Promise<void> {
+    const chance = this.#chance;
+    const machine = chance.pick(this.#world.machines);
+    const others = { world: this.#world, chance, machine, folders: this.#folders, backups: this.#backups };
+    if (chance.is(0.5)) takeTurn(others, "benign");
+    for (let turn = 0; this.#isHostile && turn < 2; turn += 1) if (chance.is(0.6)) takeTurn(others, "hostile");
+    if (!this.#backups.has(machine)) this.#backups.set(machine, this.#backupOf(machine));
+  }
+
+  /** As the state folder of a machine is now: its journal, if it is there, and what is kept. */
+  #backupOf(machine: Machine): () => void {
+    const { entries, kept, tampered, id } = machine;
+    const [before, keptBefore, tamperedBefore] = [[...entries], [...kept], [...tampered]];
+    const folder = this.#folders.get(machine)!;
+    return () => {
+      machine.id = id;
+      this.#folders.set(machine, folder);
+      if (!this.#world.isTeam) {
+        entries.splice(0, entries.length, ...before);
+        tampered.clear();
+        for (const one of tamperedBefore) tampered.add(one);
+      }
+      kept.clear();
+      machine.rooms.clear();
+      for (const [name, secret] of keptBefore) kept.set(name, secret);
+      this.#world.promises.forget();
+    };
+  }
+
+  #around(machine: Machine): Surroundings {
+    return {
+      machine,
+      serviceVersion: undefined,
+      organizationId: undefined,
+      proves: true,
+      skewMs: 0,
+      folder: this.#folders.get(machine)!,
+    };
+  }
+
+  #start(name: string, machine: Machine, work: (context: Context, process: Process) => Promise<unknown>): void {
+    const around = this.#around(machine);
+    this.#world.start(
+      `process ${(this.#processes += 1)} (${name} on ${machine.name})`,
+      around,
+      (_bench, process) => work(this.#world.context(process, around), process),
+      ({ failure }) => this.#ended(name, failure),
+    );
+  }
+
+  #ended(name: string, failure: Failure | undefined): void {
+    if (failure === undefined) return;
+    this.#failures.push(`${name} ended with ${failure.kind}: ${failure.message}`);
+    this.#world.turns.history.push(`  ${name} ended with ${failure.kind}: ${failure.message}`);
+  }
+
+  #apply(policy: Policy, machine: Machine): void {
+    const name = `apply ${policy.id}`;
+    this.#start(name, machine, async (context, process) => {
+      const bench = await workbenchOf(context);
+      const { baseUrl, organizationId } = bench.account;
+      const scope = { baseUrl, organizationId };
+      const entries = await bench.journal.entries();
+      const observed = await this.#observe({ bench, policy, machine, entries, scope });
+      const none = new Set<string>();
+      const plan = planPolicy(policy, observed, {
+        only: none,
+        retry: none,
+        redeliver: none,
+        finish: none,
+        includeOwn: false,
+      });
+      const known = new Set(entries.map(({ id }) => id));
+      const isLeft = ({ decision: { hold } }: (typeof plan.items)[number]): boolean => hold !== undefined;
+      for (const { decision } of plan.items.filter(isLeft))
+        this.#left(name, `${decision.item.name} ${decision.reason}`);
+      for (const { decision } of runnable(plan)) {
+        const place = `${machine.name}:profile:${policy.id}-${decision.item.name}`;
+        if (decision.step.do === "create") this.#reliance.consents(process, [place]);
+        const options = { context, bench, disk: bench.disk, scope, known, waitMs: 60_000 };
+        const outcome = await applyItem(decision, options);
+        if (!this.#isUnseen(decision.item)) this.#judge(`${name} ${decision.item.name}`, outcome);
+      }
+    });
+  }
+
+  #judge(name: string, { result, failure }: ItemOutcome): void {
+    if (result === "failed") this.#ended(name, failure);
+  }
+
+  #left(name: string, why: string): void {
+    this.#failures.push(`${name} is left: ${why}`);
+    this.#world.turns.history.push(`  ${name} is left: ${why}`);
+  }
+
+  async #observe(about: {
+    readonly bench: Workbench;
+    readonly policy: Policy;
+    readonly machine: Machine;
+    readonly entries: readonly Entry[];
+    readonly scope: WorkScope;
+  }): Promise<Observed> {
+    const { bench, policy, machine, entries, scope } = about;
+    const works = worksByName(entries, scope);
+    const isOfAnother = (at: SingleRecord): boolean =>
+      "machine" in at && at.machine !== undefined && at.machine !== machine.id;
+    const isThere = (at: SingleRecord): boolean =>
+      at.kind === "file" ? machine.files.has(at.path) : at.kind !== "profile" || machine.profiles.has(at.name);
+    const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
+    const isHere = ({ state }: Entry, at: SingleRecord): boolean =>
+      !isLocal(at) || (!isOfAnother(at) && ((state !== "done" && state !== "waiting") || isThere(at)));
+    const holders = holdersOf(entries, { scope, works, places, isHere });
+    const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
+    const [missing, elsewhere] = [new Set<string>(), new Set<string>()];
+    for (const { entry, places: went } of delivered.values())
+      for (const at of went) {
+        const place = placeIn(at, entry);
+        if (place === undefined || !isLocal(at)) continue;
+        if (this.#world.isTeam && isOfAnother(at)) elsewhere.add(place);
+        else if (!isThere(at)) missing.add(place);
+      }
+    const { service } = bench.account;
+    // Of clients the service is not asked one by one.
+    const clients = new Map<string, SeenCredential>();
+    for (const { id, clientId, status, body, createdAt } of this.#world.account.clients) {
+      const { service_account_id: serviceAccount, scopes } = JSON.parse(body) as Record<string, never>;
+      clients.set(id, { id, clientId, status, serviceAccount, scopes, createdAt, ownership: "other" });
+    }
+    const keys = new Map<string, SeenCredential>();
+    const rows = await readUntilAnswered(bench, () => service.accessKeys.list(), { what: "list", where: "here" });
+    for (const { value } of rows.rows) {
+      const { id = "", keyType: type, status = "active", name, createdAt, expiresAt } = readAccessKey(value);
+      keys.set(id, { id, type, status, name, createdAt, expiresAt, ownership: "other" });
+    }
+    const { unresolved } = inventoryOf(entries, scope);
+    const seen = {
+      nowMs: this.#world.now,
+      profile: actingProfile,
+      works,
+      clients,
+      keys,
+      holders,
+      delivered,
+      unresolved,
+    };
+    const untrusted = await bench.journal.untrusted(entriesOf(policy, works));
+    return { ...seen, missing, elsewhere, untrusted };
+  }
+
+  /** Somebody creates a client or key. */
+  #type(machine: Machine): void {
+    const chance = this.#chance;
+    // Often the same place as another time; a place of a policy is that policy's, and who takes it is in its way.
+    const to = chance.pick(this.#isHostile ? typedTo : typedTo.slice(0, -1));
+    const taken = this.#isHostile ? "pol_first-reporting" : "typed";
+    const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
+    const force = chance.is(0.5);
+    const option: DestinationOption =
+      to === "file"
+        ? { kind: "file", path: `/${name}` }
+        : to === "store"
+          ? { kind: "store", to: `memory:${name}` }
+          : to === "command"
+            ? { kind: "command", command: "cat" }
+            : { kind: "profile", name: to === "acting" ? actingProfile : "target" };
+    const place =
+      to === "file"
+        ? `${machine.name}:file:/${name}`
+        : to === "store"
+          ? `store:memory:${name}`
+          : to === "command"
+            ? "command"
+            : `${machine.name}:profile:${to === "acting" ? actingProfile : "target"}`;
+    const isKey = chance.is(0.4);
+    this.#typed.add(place);
+    this.#reliance.asks("typed", [place]);
+    const scope = chance.pick(["entity:read", "organization:read"]);
+    this.#start(
+      `create ${isKey ? "key" : "client"} to ${place}${force ? " --force" : ""}`,
+      machine,
+      async (context, process) => {
+        if (force) this.#reliance.consents(process, [place]);
+        const bench = await workbenchOf(context);
+        const yields = isKey ? "access_key" : "oauth_client";
+        const options = { to: [option], force: force && to !== "command", yields } as const;
+        const destination = await context.secrets.destination(options, async () => {});
+        if (isKey) {
+          const request = {
+            name: chance.pick(["nightly", "reporting"]),
+            keyType: "user_bound",
+            scopes: ["*"],
+          } as const;
+          return createAccessKey(bench, { request, marked: chance.is(0.5) }, { destination });
+        }
+        const request = { service_account_id: "sa_1", scopes: [scope] };
+        const may = (entry: Entry): Promise<boolean> => mayReplace(context, { question: "?", entry });
+        return createOAuthClient(bench, request, { destination, waitMs: 60_000, mayReplace: may });
+      },
+    );
+  }
+
+  /** `journal recover --yes` of everything, then at times a claim. */
+  #recover(machine: Machine): void {
+    const isClaimed = this.#chance.is(0.5);
+    this.#start("recover", machine, async (context, process) => {
+      const journal = await context.journal();
+      const open = await journal.unsettled();
+      const roots = open.filter(({ parent }) => !open.some(({ id }) => id === parent));
+      const taken = new TakenPlaces();
+      const asked = { options: { to: [] }, isNamed: false, replaces: false };
+      const results = await recover(journal, roots, {
+        destinationOf: async (entry) => {
+          const options = optionsFor(entry, asked);
+          if (options === undefined) return unnamedDestination(entry, asked);
+          const place = await context.secrets.destination({ ...options, mayBeOurs: true }, async () => {});
+          return taken.once(place, entry.parent ?? entry.id);
+        },
+        mayReplace: (entry) => mayReplace(context, { question: "?", entry }),
+        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
+        waitMs: 60_000,
+        overlap: "leave",
+        benchFor: (entry) => workbenchOf(context, { entry, account: () => accountOf(context, entry) }),
+      });
+      for (const { entry, failure } of results)
+        if (failure) this.#world.turns.history.push(`  recover left ${entry.id}: ${failure.kind}: ${failure.message}`);
+      if (isClaimed) await this.#claim(context, process, machine);
+    });
+  }
+
+  async #claim(context: Context, _process: Process, machine: Machine): Promise<void> {
+    const journal = await context.journal();
+    for (const entry of await journal.unsettled()) {
+      if (entry.state !== "undelivered" || entry.policy !== undefined) continue;
+      const path = `/claimed-${entry.id}`;
+      this.#reliance.asks("typed", [`${machine.name}:file:${path}`]);
+      const lease = await journal.lease(entry.id);
+      try {
+        const bench = await workbenchOf(context, { entry });
+        const options = claimOptions(lease.entry, { to: [{ kind: "file", path }] });
+        const destination = await context.secrets.destination(options, async () => {});
+        if (lease.entry.state === "undelivered") await deliverKept(bench, lease, { destination });
+      } finally {
+        await lease.release();
+      }
+    }
+  }
+
+  /** What may have been handed to a command elsewhere needs the machine that did it, or a person. */
+  #isUnseen({ destinations: [to] }: PolicyItem): boolean {
+    const isMoved = this.#world.machines.some(
+      (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",
+    );
+    return to !== undefined && "command" in to && (this.#world.isTeam || isMoved);
+  }
+
+  /** With benign actors alone everything is as the policies say, and no one was needed. */
+  #audit(): void {
+    const { broken } = this.#world;
+    broken.push(...this.#failures.map((what) => `a person was needed: ${what}`));
+    for (const { policy } of this.#policies)
+      for (const item of policy.items.filter((one) => !this.#isUnseen(one))) {
+        broken.push(...this.#reliance.lacks(itemKey(item)));
+        const own = this.#world.entries().filter(({ policy: of }) => of?.id === item.policy && of.item === item.name);
+        const isWaiting = own.some(({ state }) => state === "waiting");
+        for (const { id, state } of own.filter((one) => !isSettled(one.state) && one.state !== "waiting"))
+          broken.push(`${id} is still ${state}`);
+        // Delivered by a machine that was killed before it could write down the key's id: nobody can name that key, and one more is
+        // made in its place.
+        if (own.some(({ state, resource_id }) => state === "done" && resource_id === null)) continue;
+        // During an overlap both work.
+        const live = this.#reliance.live(itemKey(item));
+        if (live.length !== (isWaiting ? 2 : 1))
+          broken.push(`${itemKey(item)} has ${live.length} that work: ${live.join(", ")}`);
+      }
+  }
+}
+
+export function liveThroughNights(seed: number, isHostile: boolean): Promise<Outcome> {
+  return new Nights(seed, isHostile).live();
+}

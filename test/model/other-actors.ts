@@ -1,0 +1,290 @@
+// What others do between two commands: the actors of docs/design beside the processes of integ. A benign turn changes nothing that
+// anyone relies on: after it everything must still finish without a person. After a hostile one integ may refuse.
+import type { Entry } from "../../src/journal/entry.ts";
+import { isSettled } from "../../src/journal/entry.ts";
+import { actingProfile } from "./reliance.ts";
+import type { Machine } from "./in-memory.ts";
+import type { World } from "./simulated-world.ts";
+import type { Chance } from "./turns.ts";
+
+export interface Others {
+  readonly world: World;
+  readonly chance: Chance;
+  readonly machine: Machine;
+  /** Folder of the machine's kept secrets, which may move. */
+  readonly folders: Map<Machine, string>;
+  readonly backups: Map<Machine, () => void>;
+}
+
+interface Turn {
+  readonly name: string;
+  readonly class: "benign" | "hostile";
+  /** @returns false if there is nothing that it could be done to */
+  readonly act: (others: Others) => boolean | void;
+}
+
+const mine = "a person's own text";
+
+function somePath({ machine, chance }: Others): string | undefined {
+  const paths = [...machine.files.keys()];
+  return paths.length > 0 ? chance.pick(paths) : undefined;
+}
+
+function someMade({ world, chance }: Others, status: string) {
+  const all = world
+    .all()
+    .filter(({ id, status: now }) => now === status && id !== "ak_own" && !id.startsWith("console"));
+  return all.length > 0 ? chance.pick(all) : undefined;
+}
+
+/** A secret of something that works, which somebody puts where it was not. */
+function anotherSecret(others: Others): string {
+  const { chance } = others;
+  return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? mine;
+}
+
+function write({ machine }: Others, path: string, secret: string): void {
+  machine.files.set(path, { inode: "by hand", secret });
+}
+
+function someStore({ world, chance }: Others): string[] | undefined {
+  const stores = [...world.outside.stores.values()].filter((written) => written.length > 0);
+  return stores.length > 0 ? chance.pick(stores) : undefined;
+}
+
+function targetProfile({ machine, chance }: Others) {
+  return chance.pick([...machine.profiles.values()].filter(({ name }) => name !== actingProfile));
+}
+
+/** An entry that is not over, for whoever can write to the journal. */
+function edited(others: Others, change: (entry: Entry) => Entry): boolean {
+  const { machine, chance } = others;
+  const open = machine.entries.filter(({ state }) => !isSettled(state));
+  const all = open.length > 0 && chance.is(0.8) ? open : machine.entries;
+  if (all.length === 0) return false;
+  const entry = chance.pick(all);
+  machine.entries[machine.entries.indexOf(entry)] = change(entry);
+  machine.tampered.add(entry.id);
+  return true;
+}
+
+function revoke(others: Others, becomes: "revoked" | "disabled"): boolean {
+  const made = someMade(others, "active");
+  if (made === undefined) return false;
+  made.status = becomes;
+  others.world.revokedByHand.add(made.id);
+  return true;
+}
+
+export const turns: readonly Turn[] = [
+  {
+    name: "an editor adds a newline to a file",
+    class: "benign",
+    act: (others) => {
+      const path = somePath(others);
+      const text = path === undefined ? undefined : others.machine.files.get(path)?.secret;
+      if (path === undefined || text === undefined || text.endsWith("\n")) return false;
+      return write(others, path, `${text}\n`);
+    },
+  },
+  {
+    name: "the host is renamed",
+    class: "benign",
+    act: ({ machine }) => void (machine.host += "'"),
+  },
+  {
+    name: "the state folder is moved",
+    class: "benign",
+    act: ({ machine, folders }) => {
+      const [before, after] = [folders.get(machine)!, `${folders.get(machine)}'`];
+      for (const map of [machine.kept, machine.rooms] as Map<string, unknown>[])
+        for (const name of map.keys()) {
+          if (!name.startsWith(`${before} `)) continue;
+          map.set(name.replace(`${before} `, `${after} `), map.get(name));
+          map.delete(name);
+        }
+      folders.set(machine, after);
+    },
+  },
+  {
+    name: "somebody creates a key of the same name in the console",
+    class: "benign",
+    act: ({ world, chance }) => {
+      const made = world.account.has("key", `console-${world.account.keys.length}`, {
+        name: chance.pick(["nightly", "reporting"]),
+        at: world.now,
+      });
+      world.outside.printed.add(made.secret);
+    },
+  },
+  {
+    name: "a file is deleted",
+    class: "hostile",
+    act: (others) => {
+      const path = somePath(others);
+      return path !== undefined && others.machine.files.delete(path);
+    },
+  },
+  {
+    name: "a file is edited",
+    class: "hostile",
+    act: (others) => {
+      const path = somePath(others);
+      return path !== undefined && write(others, path, anotherSecret(others));
+    },
+  },
+  {
+    name: "a file is moved away, and another one is in its place",
+    class: "hostile",
+    act: (others) => {
+      const path = somePath(others);
+      if (path === undefined) return false;
+      write(others, `${path}.moved`, others.machine.files.get(path)!.secret);
+      return write(others, path, anotherSecret(others));
+    },
+  },
+  {
+    name: "a value in a store is changed",
+    class: "hostile",
+    act: (others) => {
+      const written = someStore(others);
+      if (written === undefined) return false;
+      written.push(anotherSecret(others));
+    },
+  },
+  {
+    name: "a value in a store is deleted",
+    class: "hostile",
+    act: (others) => {
+      const written = someStore(others);
+      if (written === undefined) return false;
+      written.length = 0;
+    },
+  },
+  {
+    name: "a profile is removed and another one of its name added",
+    class: "hostile",
+    act: (others) => {
+      const { machine, world } = others;
+      const profile = targetProfile(others);
+      const ref = `by hand ${(world.elapsed += 1)}`;
+      machine.credentials.set(ref, anotherSecret(others));
+      const credential = { kind: "api_key", basic_style: "apikey-user", source: "stored", ref, kept: "file" } as const;
+      machine.profiles.set(profile.name, { ...profile, id: ref, credential });
+    },
+  },
+  {
+    name: "a profile gets another credential",
+    class: "hostile",
+    act: (others) => {
+      const { machine, world, chance } = others;
+      const profile = targetProfile(others);
+      const made = world.account.clients.at(-1);
+      // That a profile names a client says nothing of its secret.
+      const credential = {
+        kind: "client_credentials",
+        client_id: made?.clientId ?? "cid_0",
+        token_endpoint: "https://tokens.example/token",
+        client_auth: "client_secret_basic",
+        ...(chance.is(0.5)
+          ? ({ source: "command", command: "cat /not-yet" } as const)
+          : ({ source: "stored", ref: "wrong", kept: "file" } as const)),
+      } as const;
+      machine.credentials.set("wrong", mine);
+      machine.profiles.set(profile.name, { ...profile, credential });
+    },
+  },
+  {
+    name: "a backup of the state folder is restored",
+    class: "hostile",
+    act: ({ machine, backups }) => {
+      const restore = backups.get(machine);
+      if (restore === undefined) return false;
+      restore();
+      backups.delete(machine);
+    },
+  },
+  {
+    name: "the state folder is lost",
+    class: "hostile",
+    act: ({ world, machine }) => {
+      machine.id += "'";
+      machine.kept.clear();
+      machine.rooms.clear();
+      if (!world.isTeam) machine.entries.length = 0;
+      world.promises.forget();
+    },
+  },
+  { name: "somebody revokes a client or key", class: "hostile", act: (others) => revoke(others, "revoked") },
+  { name: "somebody disables a client or key", class: "hostile", act: (others) => revoke(others, "disabled") },
+  {
+    name: "somebody enables what was disabled",
+    class: "hostile",
+    act: (others) => {
+      const made = someMade(others, "disabled");
+      if (made === undefined) return false;
+      made.status = "active";
+    },
+  },
+  {
+    name: "an attacker changes where a secret goes",
+    class: "hostile",
+    act: (others) => {
+      const { machine, chance } = others;
+      const destination = chance.pick([
+        { kind: "file", path: "/attacker", as: "raw", machine: machine.id },
+        { kind: "store", to: "memory:attacker", facts: {} },
+        { kind: "command" },
+      ] as const);
+      return edited(others, (entry) => ({ ...entry, destination }));
+    },
+  },
+  {
+    name: "an attacker changes a token endpoint",
+    class: "hostile",
+    act: (others) =>
+      edited(others, ({ detail, ...entry }) => ({
+        ...entry,
+        detail: {
+          ...detail,
+          proof: { token_endpoint: "https://attacker.example", client_auth: "client_secret_basic" },
+          key_exchange: { kind: "endpoint", url: "https://attacker.example" },
+        },
+      })),
+  },
+  {
+    name: "an attacker says of which client or key an entry is",
+    class: "hostile",
+    act: (others) => {
+      const made = someMade(others, "active");
+      if (made === undefined) return false;
+      const isKey = made.id.startsWith("ak");
+      return edited(others, (entry) => ({
+        ...entry,
+        resource_id: made.id,
+        state: others.chance.pick(["secret_lost", "pending", "done"] as const),
+        detail: {
+          ...entry.detail,
+          ...(isKey ? { old_key: made.id } : { old_client: made.id }),
+          proven: "token exchange",
+        },
+      }));
+    },
+  },
+  {
+    name: "an attacker removes an entry",
+    class: "hostile",
+    act: ({ world, machine, chance }) => {
+      if (machine.entries.length === 0) return false;
+      machine.entries.splice(chance.below(machine.entries.length), 1);
+      world.promises.forget();
+    },
+  },
+];
+
+/** Lets one of the others act. @returns what was done */
+export function takeTurn(others: Others, of: Turn["class"]): void {
+  const { world, chance } = others;
+  const turn = chance.pick(turns.filter((one) => one.class === of));
+  if (turn.act(others) !== false) world.turns.history.push(`on ${others.machine.name} ${turn.name}`);
+}
