@@ -355,4 +355,67 @@ export const defects = [
     name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
     changes: [["operations/orphan.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
   },
+  // What the others meet (other-actors.ts): findings of 0.2.0, and what this simulation found.
+  {
+    name: "actors: a destination is overwritten without a look",
+    changes: [
+      [
+        "operations/acts/overwrite.ts",
+        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);",
+        "",
+      ],
+    ],
+  },
+  {
+    name: "actors: an untrusted entry is believed",
+    changes: [
+      ["operations/acts/overwrite.ts", "if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);", ""],
+      ["operations/acts/send.ts", "if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);", ""],
+    ],
+  },
+  {
+    name: "actors: an overlap ends without another look at the destinations",
+    changes: [["operations/acts/revoke.ts", "if (gone.length > 0)", "if (gone.length > 99)"]],
+  },
+  {
+    name: "actors: a remembered --force consents to whatever is there",
+    changes: [
+      [
+        "operations/acts/overwrite.ts",
+        'if (isKnown("consent" in at ? at.consent : undefined)) return true;',
+        'if ("consent" in at && at.consent !== undefined) return true;',
+      ],
+    ],
+  },
+  {
+    name: "actors: two policies with an item of one name share it",
+    changes: [
+      ["policy/works.ts", "return `${policy}/${kind}/${name}`;", "return `${policy.slice(0, 4)}/${kind}/${name}`;"],
+    ],
+  },
+  {
+    name: "actors: another profile of the same name gets the secret",
+    changes: [
+      [
+        "secrets/profile.ts",
+        "if (profile.id !== (profileId ?? (this.record.profileId || profile.id)))",
+        "if (profile.id === '')",
+      ],
+      [
+        "operations/acts/overwrite.ts",
+        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);",
+        'if (at.kind !== "profile" && !(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);',
+      ],
+    ],
+  },
+  {
+    name: "actors: apply revokes what another machine handed to a command (found by this simulation)",
+    changes: [
+      [
+        "commands/policy/apply-item.ts",
+        "if (otherPlaces(entry, secrets.place).length === 0) return true;",
+        "if (entry.id !== '') return true;",
+      ],
+    ],
+  },
 ];
