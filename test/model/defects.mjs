@@ -418,4 +418,21 @@ export const defects = [
       ],
     ],
   },
+  {
+    name: "actors: a key that may be another person's is revoked with --yes",
+    changes: [
+      ["operations/creation.ts", "if (isGuess(lease.entry) || !(isNamed", "if (!(isNamed"],
+      ["operations/acts/revoke.ts", 'if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);', ""],
+    ],
+  },
+  {
+    name: "actors: a profile that has any credential is taken to have the secret",
+    changes: [
+      [
+        "secrets/profile.ts",
+        'return here.is === "text" && isKnownAs(here, proof, digests) ? here.text : undefined;',
+        'return here.is === "absent" ? undefined : "any";',
+      ],
+    ],
+  },
 ];
