@@ -445,8 +445,9 @@ export class InMemory {
           await writeOver(path, {
             look: async () => found(),
             may: (one) => may(record(), one),
-            write: () =>
+            write: (over) =>
               call("deliver", () => {
+                if ((over.is === "text" ? over.text : undefined) !== files.get(path)?.secret) return false;
                 this.#delivering(`file:${path}`, files.get(path)?.secret, secret);
                 files.set(path, written);
                 reserves.delete(reserved!);

@@ -237,7 +237,8 @@ class Nights {
 
   #ended(name: string, failure: Failure | undefined): void {
     if (failure === undefined) return;
-    this.#failures.push(`${name} ended with ${failure.kind}: ${failure.message}`);
+    // Two people who typed the same place are told so: that is between them.
+    if (name.startsWith("apply")) this.#failures.push(`${name} ended with ${failure.kind}: ${failure.message}`);
     this.#world.turns.history.push(`  ${name} ended with ${failure.kind}: ${failure.message}`);
   }
 
