@@ -50,45 +50,32 @@ export function fits(entry: Entry, filter: EntryFilter): boolean {
   if (states ? !states.includes(state) : filter.all !== true && isSettled(state)) return false;
   if (updated_at < since || id <= after || !id.startsWith(start) || (ids && !ids.includes(id))) return false;
   if (account !== undefined && !isOfAccount(entry, account)) return false;
-  const words = wordsOf(filter);
-  if (words.length === 0) return true;
-  const own = aboutOf(entry);
-  return words.every((word) => own.includes(word));
+  return aboutNames.every((name) => filter[name] === undefined || about[name](entry).includes(filter[name]));
 }
 
-type About = Pick<
-  EntryFilter,
-  "operation" | "profile" | "parent" | "replaces" | "resource" | "item" | "serviceAccount"
->;
+/** What an entry is about, by the names of what asks for it. */
+const about = {
+  operation: ({ operation }: Entry) => [operation],
+  profile: ({ profile }: Entry) => [profile],
+  parent: ({ parent }: Entry) => [parent],
+  replaces: ({ replaces }: Entry) => [replaces],
+  resource: resourcesOf,
+  item: ({ policy }: Entry) => [policy?.item],
+  serviceAccount: (entry: Entry) => [serviceAccountOf(entry)],
+} satisfies Partial<Record<keyof EntryFilter, (entry: Entry) => readonly unknown[]>>;
 
-/** What an entry is about, in words: a column of a team's journal keeps them. */
+const aboutNames = Object.keys(about) as (keyof typeof about)[];
+
+/** The same in words: a column of a team's journal keeps them. */
 export function aboutOf(entry: Entry): string[] {
-  const about: { readonly [K in keyof Required<About>]: readonly (string | null | undefined)[] } = {
-    operation: [entry.operation],
-    profile: [entry.profile],
-    parent: [entry.parent],
-    replaces: [entry.replaces],
-    resource: resourcesOf(entry),
-    item: [entry.policy?.item],
-    serviceAccount: [serviceAccountOf(entry)],
-  };
-  const words = (name: string, values: (typeof about)["item"]): string[] =>
+  const wordsOfValues = (name: string, values: readonly unknown[]): string[] =>
     values.flatMap((value) => (typeof value === "string" ? `${name} ${value}` : []));
-  return Object.entries(about).flatMap(([name, values]) => words(name, values));
+  return aboutNames.flatMap((name) => wordsOfValues(name, about[name](entry)));
 }
 
 /** Those that an entry must be about to be one of them. */
-export function wordsOf({
-  operation,
-  profile,
-  parent,
-  replaces,
-  resource,
-  item,
-  serviceAccount,
-}: EntryFilter): string[] {
-  const about: About = { operation, profile, parent, replaces, resource, item, serviceAccount };
-  return Object.entries(about).flatMap(([name, value]) => (value === undefined ? [] : `${name} ${value}`));
+export function wordsOf(filter: EntryFilter): string[] {
+  return aboutNames.flatMap((name) => (filter[name] === undefined ? [] : `${name} ${filter[name]}`));
 }
 
 /** Whose client a creation or an adoption is about. */

@@ -132,15 +132,16 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   const sum = sealed(view(bytes, start + bodyStart, end));
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
+  const head = recordHead.exec(body);
+  if (head !== null) {
+    const [, after = "", , id = "", n, state = ""] = head;
+    return { kind: "record", sum, after, id, n: Number(n), state };
+  }
   const format = Number(/^"v":([1-9]\d{0,8}),/.exec(body)?.[1]);
   if (Number.isNaN(format)) return undefined;
   if (format !== formatVersion) return { kind: "foreign", sum, format };
-  if (body.startsWith('"v":3,"journal":"integ"'))
-    return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
-  const head = recordHead.exec(body);
-  if (head === null) return undefined;
-  const [, after = "", , id = "", n, state = ""] = head;
-  return { kind: "record", sum, after, id, n: Number(n), state };
+  if (!body.startsWith('"v":3,"journal":"integ"')) return undefined;
+  return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
 /** The id and the state that the beginning of a record's line says, without a check of the line. */

@@ -61,6 +61,16 @@ export async function untilFree<T>(
   }
 }
 
+/** @returns what does one piece of work after the other */
+export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => {});
+    return done;
+  };
+}
+
 /** A record that is to be written, with the entry as it is after it. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;

@@ -27,6 +27,7 @@ import {
   type Action,
   Busy,
   type Hold,
+  inTurn,
   type Looked,
   type NewRecord,
   nothingSent,
@@ -55,6 +56,8 @@ export class StoredJournal implements Journal {
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
   readonly #held = new Set<Hold>();
+  /** Of admissions: of those at the same time all but one would have to look again. */
+  readonly #inTurn = inTurn();
 
   constructor(store: Store, { now, actor, waitMs = holderWaitMs, keys }: JournalOptions) {
     this.path = store.path;
@@ -137,7 +140,8 @@ export class StoredJournal implements Journal {
   }
 
   admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
-    return this.#signing("write to the journal", nothingSent, () => this.#wait(() => this.#admitNow(intent, options)));
+    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(intent, options));
+    return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
   resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {

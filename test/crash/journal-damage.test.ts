@@ -56,10 +56,10 @@ interface Kept {
 function survey(bytes: Buffer): Kept {
   const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
-  const contents = new Contents();
-  contents.add(scan);
+  const contents = new Contents((space, offset) => space.subarray(0, bytes.copy(space, 0, offset)));
+  for (const one of scan.found) contents.add(one, []);
   const entries = [...new Shelf(contents).candidates({ all: true })];
-  return { entries, told: contents.damage.length + (scan.torn ? 1 : 0) };
+  return { entries, told: scan.damage.length + (scan.torn ? 1 : 0) };
 }
 
 /** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */

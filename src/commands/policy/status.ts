@@ -4,10 +4,11 @@ import { readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt, nextStep } from "../../journal/entry.ts";
+import type { Account } from "../../operations/workbench.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
-import type { ItemKind } from "../../policy/works.ts";
+import { inventoryOf, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
@@ -16,7 +17,7 @@ import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, chosen, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
-import { observe } from "./observe.ts";
+import { observe, scopeOf } from "./observe.ts";
 import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
@@ -50,19 +51,20 @@ export const command = defineVerb({
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
     const isThere = options.file !== standardFile || existsSync(resolve(given.settings.cwd, options.file));
-    const policy = isThere ? (await loadPolicy(given, options.file)).policy : noPolicy;
-    const context = actingFor(given, policy);
+    const policy = isThere ? (await loadPolicy(given, options.file)).policy : undefined;
+    const context = policy === undefined ? given : actingFor(given, policy);
     const account = await accountOf(context);
     await mentionDamage(context);
     await mentionMove(context);
-    const { observed } = await observe(context, { policy, account });
-    const { planPolicy } = await import("../../policy/plan.ts");
     const { profile, region, baseUrl } = account;
+    const { due, slots } = policy
+      ? await planned(context, { policy, account, file: options.file })
+      : { due: [], slots: await knownSlots(context, account) };
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
       ...(await unfinishedRows(context)),
-      ...(await dueRows(context, planPolicy(policy, observed, chosen({})), { profile, file: options.file })),
-      ...slotRows(observed),
+      ...due,
+      ...[...slots].map(slotRow),
       ...(await keyRows(context, withinMs)),
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
@@ -72,15 +74,6 @@ export const command = defineVerb({
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });
-
-const noPolicy: Policy = {
-  id: "",
-  items: [],
-  maxFailures: 3,
-  changesPerRun: 20,
-  keepFreeSlots: 0,
-  unmanaged: "ignore",
-};
 
 async function unfinishedRows(context: Context): Promise<Row[]> {
   const own = await entriesOfProfile(context, context.settings.profile);
@@ -132,23 +125,39 @@ async function dueRows(
   });
 }
 
-function slotRows({
-  clients,
-  unresolved,
-}: {
-  readonly clients: ReadonlyMap<string, { readonly status: string; readonly serviceAccount?: string | undefined }>;
-  readonly unresolved: ReadonlyMap<string, number>;
-}): Row[] {
+/** What is due by a policy, and how many clients each service account has: the service is asked for each. */
+async function planned(
+  context: Context,
+  { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
+): Promise<{ readonly due: readonly Row[]; readonly slots: Slots }> {
+  const { observed } = await observe(context, { policy, account });
+  const { planPolicy } = await import("../../policy/plan.ts");
+  const plan = planPolicy(policy, observed, chosen({}));
+  const live = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
+  return {
+    due: await dueRows(context, plan, { profile: account.profile, file }),
+    slots: countsOf(live, observed.unresolved),
+  };
+}
+
+/** The same as the journal alone knows it: without a policy no client is asked for, however many there are. */
+async function knownSlots(context: Context, account: Account): Promise<Slots> {
+  const { known, unresolved } = inventoryOf(await (await context.journal()).entries(), scopeOf(account));
+  return countsOf(known, unresolved);
+}
+
+/** How many clients there are by their service accounts. */
+type Slots = ReadonlyMap<string, number>;
+
+function countsOf(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
   const counts = new Map(unresolved);
-  for (const { status, serviceAccount } of clients.values())
-    if (serviceAccount !== undefined && status !== "revoked" && status !== "absent")
-      counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);
-  return [...counts].map(([name, count]) => ({
-    topic: "slots",
-    name,
-    state: `${count} of 20`,
-    detail: "clients that the journal knows",
-  }));
+  for (const { serviceAccount } of clients)
+    if (serviceAccount !== undefined) counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);
+  return counts;
+}
+
+function slotRow([name, count]: readonly [string, number]): Row {
+  return { topic: "slots", name, state: `${count} of 20`, detail: "clients that the journal knows" };
 }
 
 /** Without a way to the legacy contract there are no keys to show. */

@@ -1,14 +1,15 @@
 // What the sound records of a file are together: entries, and where the order of the records is broken.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import { entryIn, finishedEntryIn, type HeaderLine, type Signed, signedIn, type Slice } from "../record.ts";
+import { entryIn, finishedEntryIn, type HeaderLine, type Signed, signedIn } from "../record.ts";
 import type { Damage, Found } from "./scan.ts";
 
-/** A record of an entry, as far as it is kept in memory. */
+/** A record of an entry, as far as it is kept in memory: its line is read again when it is asked for. */
 interface Kept {
   readonly n: number;
   readonly state: string;
-  readonly text: Slice;
+  readonly offset: number;
+  readonly length: number;
 }
 
 interface Slot {
@@ -17,8 +18,13 @@ interface Slot {
   entry?: Entry | undefined;
 }
 
-/** Reads bytes of the file again. */
-export type ReadAgain = (offset: number, length: number) => Buffer;
+/** Fills the space with bytes of the file, from an offset on; fewer if the file ends before. */
+export type ReadAgain = (space: Buffer, offset: number) => Buffer;
+
+/** Records that are asked for in turn are beside each other: so many bytes are read at a time, into the same memory. */
+const blockLength = 64 * 1024;
+const noBytes: Buffer = Buffer.alloc(0);
+const emptyBlock = { start: 0, bytes: noBytes };
 
 export class Contents {
   /** True once any sound line was seen: the file is a journal. */
@@ -33,33 +39,34 @@ export class Contents {
   lastSum = "";
   /** The highest id there is. */
   newest = "";
-  #lastOffset = 0;
   readonly #slots = new Map<string, Slot>();
-  readonly #again: ReadAgain | undefined;
+  readonly #again: ReadAgain;
+  readonly #isLong: boolean;
+  #space = noBytes;
+  #block = emptyBlock;
 
-  /** @param again of the archive, which is too long for memory: reads its records again */
-  constructor(again?: ReadAgain) {
+  /** @param isLong it has more entries than should be in memory */
+  constructor(again: ReadAgain = () => noBytes, isLong = false) {
     this.#again = again;
+    this.#isLong = isLong;
   }
 
   get isWhole(): boolean {
     return this.damage.length + this.breaks.length === 0;
   }
 
-  /** Takes in what was found after all that it knows. */
-  add({ found, damage }: { readonly found: readonly Found[]; readonly damage: readonly Damage[] }): void {
-    this.damage.push(...damage);
-    for (const one of found) this.#add(one);
-  }
-
-  #add({ record, offset, line, text }: Found): void {
-    const [lastSum, lastOffset, isFirst] = [this.lastSum, this.#lastOffset, !this.isJournal];
-    [this.lastSum, this.#lastOffset, this.isJournal] = [record.sum, offset, true];
+  /** Takes in a sound line behind all that it knows, and the damage between. */
+  add({ record, offset, length, line }: Found, damage: readonly Damage[]): void {
+    const isFirst = !this.isJournal;
     if (record.kind === "header" && isFirst) this.header = record;
+    const follows = record.kind === "record" && record.after === this.lastSum;
     // Damage explains itself: a record behind it is not reported.
-    const isExplained = (): boolean => this.damage.some((one) => one.offset > lastOffset && one.offset < offset);
-    const follows = record.kind === "record" && record.after === lastSum;
-    if (!isFirst && !follows && !isExplained()) this.breaks.push(line);
+    if (!isFirst && !follows && damage.length === 0) this.breaks.push(line);
+    this.damage.push(...damage);
+    this.isJournal = true;
+    this.lastSum = record.sum;
+    // It may hold an append that was not whole then.
+    this.#block = emptyBlock;
     if (record.kind !== "record") return;
     const { id, n, state } = record;
     if (id > this.newest) this.newest = id;
@@ -67,21 +74,18 @@ export class Contents {
     this.#slots.set(id, slot);
     // An old one must not undo what came after it.
     if (n <= (slot.records.at(-1)?.n ?? 0)) return;
-    slot.records.push({ n, state, text: this.#kept(text, offset) });
+    slot.records.push({ n, state, offset, length });
     slot.entry = undefined;
   }
 
-  #kept(text: Slice, offset: number): Slice {
-    const again = this.#again;
-    if (again === undefined) return text;
-    const length = text.end - text.start;
-    return {
-      get bytes() {
-        return again(offset, length);
-      },
-      start: 0,
-      end: length,
-    };
+  #signed({ offset, length }: Kept): Signed {
+    const at = offset % blockLength;
+    const end = at + length;
+    if (this.#block.start !== offset - at || this.#block.bytes.length < end) {
+      if (this.#space.length < end) this.#space = Buffer.allocUnsafeSlow(Math.max(end, blockLength));
+      this.#block = { start: offset - at, bytes: this.#again(this.#space, offset - at) };
+    }
+    return signedIn({ bytes: this.#block.bytes, start: at, end });
   }
 
   has(id: string): boolean {
@@ -92,12 +96,13 @@ export class Contents {
   get(id: string): Entry | undefined {
     const slot = this.#slots.get(id);
     if (slot?.entry !== undefined) return slot.entry;
-    for (const { text, state } of slot?.records.toReversed() ?? []) {
-      const { content } = signedIn(text);
-      const read = isSettled(state) ? finishedEntryIn(content) : entryIn(content);
-      if (read === undefined) continue;
+    for (const kept of slot?.records.toReversed() ?? []) {
+      const { content } = this.#signed(kept);
+      const read = isSettled(kept.state) ? finishedEntryIn(content) : entryIn(content);
+      // Another one: what was read was cut back meanwhile, as an append that failed.
+      if (read?.id !== id) continue;
       const entry = { ...read, sequence: slot!.records.at(-1)!.n };
-      if (this.#again === undefined) slot!.entry = entry;
+      if (!this.#isLong) slot!.entry = entry;
       return entry;
     }
     return undefined;
@@ -115,7 +120,7 @@ export class Contents {
 
   /** The sound records of an entry, the oldest first. */
   records(id: string): Signed[] {
-    return (this.#slots.get(id)?.records ?? []).map(({ text }) => signedIn(text));
+    return (this.#slots.get(id)?.records ?? []).map((kept) => this.#signed(kept));
   }
 }
 
@@ -125,6 +130,10 @@ export class Shelf {
 
   constructor(...parts: readonly Contents[]) {
     this.#parts = parts;
+  }
+
+  get isLong(): boolean {
+    return this.#parts.length > 1;
   }
 
   /** The file that has the entry. */
@@ -145,12 +154,14 @@ export class Shelf {
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const isOpen = isOfUnsettled(filter);
-    for (const id of ids === undefined ? this.ids() : [...new Set(ids)].sort().toReversed()) {
-      const part = this.of(id);
-      if (part === undefined || id <= after || !id.startsWith(start)) continue;
-      const state = part.stateOf(id);
-      if (states === undefined ? isOpen && isSettled(state) : !states.includes(state)) continue;
-      const entry = part.get(id);
+    const mayFit = (id: string): boolean => {
+      const state = this.of(id)?.stateOf(id);
+      if (state === undefined || id <= after || !id.startsWith(start)) return false;
+      return states === undefined ? !(isOpen && isSettled(state)) : states.includes(state);
+    };
+    const known = new Set(ids ?? this.#parts.flatMap((part) => part.ids()));
+    for (const id of [...known].filter(mayFit).sort().toReversed()) {
+      const entry = this.of(id)?.get(id);
       if (entry) yield entry;
     }
   }

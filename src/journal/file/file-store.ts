@@ -14,6 +14,7 @@ import {
   type Action,
   Busy,
   type Hold,
+  inTurn,
   type Looked,
   type NewRecord,
   type Store,
@@ -51,7 +52,7 @@ export class FileStore implements Store {
   readonly #locks: JournalLocks;
   readonly #archiveBytes: number;
   readonly #waitMs: number;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = inTurn();
   #swept = false;
 
   constructor(path: string, { now, locks = realLocks, waitMs = 10_000, archiveBytes = 1024 * 1024 }: FileParts) {
@@ -78,8 +79,11 @@ export class FileStore implements Store {
     const isHere = (journal: Contents): boolean =>
       named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
     const shelf = this.#shelf((journal) => archived || (!isOfUnsettled(filter) && !isHere(journal)));
-    for (const entry of shelf.candidates(filter))
-      if (actor === undefined || shelf.records(entry.id).some((record) => isBy(record, actor))) yield entry;
+    const isTheirs = ({ id }: Entry): boolean =>
+      actor === undefined || shelf.records(id).some((record) => isBy(record, actor));
+    // What is in the archive is given out as it is read: all of it may be more than should be in memory.
+    const found = shelf.candidates(filter);
+    for (const entry of shelf.isLong ? found : [...found]) if (isTheirs(entry)) yield entry;
   }
 
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
@@ -130,12 +134,8 @@ export class FileStore implements Store {
    * Does the work while this process alone may change the files, and of this process that work alone.
    * @param meaning what it means that the lock was not free in time
    */
-  async #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
-    const before = this.#turn;
-    let end = (): void => {};
-    this.#turn = new Promise<void>((resolve) => (end = resolve));
-    try {
-      await before;
+  #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
+    return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
       const lock = await untilFree(() => this.#locks.tryFile(), { waitMs, meaning });
       try {
@@ -145,9 +145,7 @@ export class FileStore implements Store {
       } finally {
         lock.release();
       }
-    } finally {
-      end();
-    }
+    });
   }
 
   #prepare(): void {
@@ -274,7 +272,10 @@ export class FileStore implements Store {
     return journalFailure(error, action, { path: this.path, meaning });
   }
 
-  close(): void {}
+  close(): void {
+    this.#journal.close();
+    this.#archive.close();
+  }
 }
 
 /** Beside the journal, named after it: `archive.ndjson`. */

@@ -7,7 +7,7 @@ import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
 import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
 import { assertOurs, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
-import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
+import { type Damage, type Found, type LineStart, linesOf, readBytes, readInto, scanBytes } from "./scan.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -31,8 +31,13 @@ interface Known {
   readonly contents: Contents;
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
-  /** Of the archive: what its records are read from again. */
-  readonly fd: number | undefined;
+  /** What its records are read from again. */
+  readonly file: OpenFile;
+}
+
+interface OpenFile {
+  readonly fd: number;
+  isOpen: boolean;
 }
 
 interface FileParts {
@@ -45,6 +50,8 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #known: Known | undefined;
+  /** Files that contents are read from again: the one of now, and those that another process has replaced since. */
+  readonly #open = new Set<OpenFile>();
 
   constructor(path: string, parts: FileParts) {
     this.path = path;
@@ -69,9 +76,22 @@ export class RecordFile {
     }
   }
 
-  /** What the archive's records are read from again stays open until the process ends. */
   #close(fd: number): void {
-    if (this.#known?.fd !== fd) fs.closeSync(fd);
+    if (![...this.#open].some((file) => file.fd === fd)) fs.closeSync(fd);
+  }
+
+  /** Lets go of what was read: contents that were given out have no records any more. */
+  close(): void {
+    for (const file of this.#open) {
+      file.isOpen = false;
+      try {
+        fs.closeSync(file.fd);
+      } catch {
+        // what was written is synced, and said to be
+      }
+    }
+    this.#open.clear();
+    this.#known = undefined;
   }
 
   /** Reads every byte again, whatever is known. */
@@ -85,9 +105,12 @@ export class RecordFile {
     const head = readBytes(fd, 0, Math.min(headLength, size));
     const known = this.#knownIn(fd, head);
     const from = known?.anchor ?? { offset: 0, line: 1 };
-    const isArchive = this.#parts.isArchive === true;
-    const again = (offset: number, length: number): Buffer => readBytes(fd, offset, length);
-    const contents = known?.contents ?? new Contents(isArchive ? again : undefined);
+    const file = known?.file ?? { fd, isOpen: true };
+    const again = (space: Buffer, offset: number): Buffer => {
+      if (!file.isOpen) throw new Error(`${this.path} was read after it was let go of`);
+      return readInto(space, file.fd, offset);
+    };
+    const contents = known?.contents ?? new Contents(again, this.#parts.isArchive);
     let isKnown = known !== undefined;
     let last: Found | undefined;
     // Damage behind the last sound record is read again next time, so it is not known for good.
@@ -98,7 +121,7 @@ export class RecordFile {
       found: {
         push: (one: Found) => {
           if (one.record.kind === "foreign") throw otherFormat(`The journal ${this.path}`, one.record.format);
-          if (!isKnown) contents.add({ found: [(last = one)], damage: behind.splice(0) });
+          if (!isKnown) contents.add((last = one), behind.splice(0));
           isKnown = false;
         },
       },
@@ -106,8 +129,9 @@ export class RecordFile {
     let { line } = from;
     for (const { bytes, offset } of linesOf(fd, from.offset, size)) line = scanBytes(bytes, { offset, line }, scan);
     if (!contents.isJournal && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
-    const anchor = last ? { offset: last.offset, line: last.line, bytes: bytesOf(last) } : known?.anchor;
-    this.#known = anchor && { contents, head, anchor, fd: isArchive ? (known?.fd ?? fd) : undefined };
+    const anchor = last ? { ...last, bytes: readBytes(fd, last.offset, last.length) } : known?.anchor;
+    this.#known = anchor && { contents, head, anchor, file };
+    if (anchor) this.#open.add(file);
     return { contents, damage: [...contents.damage, ...behind], torn: scan.torn, size, isEmptied: size === 0 };
   }
 
@@ -173,6 +197,7 @@ export class RecordFile {
       this.#setAside(reading);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
       replaceFile(this.path, this.#pieces(records, facts));
+      this.close();
     });
   }
 
@@ -186,11 +211,6 @@ export class RecordFile {
     }
     yield Buffer.from(text);
   }
-}
-
-/** A copy: what was read with it is let go of. */
-function bytesOf({ text: { bytes, start, end } }: Found): Buffer {
-  return Buffer.from(bytes.subarray(start, end));
 }
 
 /** Lines, each with the checksum of the one before it. */

@@ -18,7 +18,7 @@ export interface Damage extends LineStart {
 
 export interface Found extends LineStart {
   readonly record: NonNullable<ReturnType<typeof readLine>>;
-  readonly text: Slice;
+  readonly length: number;
 }
 
 /** Takes what is found, one by one. */
@@ -41,7 +41,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
     const end = cut < 0 ? bytes.length : cut;
     const text = { bytes, start, end };
     const record = readLine(text);
-    if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
+    if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, length: end - start });
     else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
     start = end + 1;
   }
@@ -51,15 +51,20 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 /** The most bytes that one read returns, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
-/** Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. */
+/**
+ * Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. A piece is valid
+ * until the next one: memory that is used again costs a tenth of new memory.
+ */
 export function* linesOf(
   fd: number,
   from: number,
   size: number,
 ): Iterable<{ readonly bytes: Buffer; readonly offset: number }> {
+  let space: Buffer = Buffer.alloc(0);
   for (let [offset, length] = [from, pieceLength]; offset < size; ) {
     const wanted = Math.min(length, size - offset);
-    const bytes = readBytes(fd, offset, wanted);
+    if (space.length < wanted) space = Buffer.allocUnsafeSlow(wanted);
+    const bytes = readInto(space.subarray(0, wanted), fd, offset);
     const isLast = bytes.length < wanted || offset + wanted === size;
     const end = isLast ? bytes.length : bytes.lastIndexOf(newline) + 1;
     length = end > 0 ? pieceLength : 2 * length;
@@ -85,11 +90,11 @@ function scanBadLine(text: Slice, at: { base: number; line: number; ended: boole
     for (const end of [next - 1, next]) {
       const record = readLine({ bytes, start, end });
       if (record === undefined) continue;
-      scan.found.push({ record, offset: base + start, line, text: { bytes, start, end } });
+      scan.found.push({ record, offset: base + start, line, length: end - start });
       left = end;
     }
     if (left === next) continue;
-    const rest = { offset: base + left, line, bytes: bytes.subarray(left, next) };
+    const rest = { offset: base + left, line, bytes: Buffer.from(bytes.subarray(left, next)) };
     if (next === text.end && !ended) scan.torn = { ...rest, reason: "an incomplete append" };
     else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not match" });
     else scan.damage.push({ ...rest, reason: "the byte that ended a line was changed" });
@@ -98,7 +103,11 @@ function scanBadLine(text: Slice, at: { base: number; line: number; ended: boole
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(Math.max(0, length));
+  return readInto(Buffer.allocUnsafeSlow(Math.max(0, length)), fd, offset);
+}
+
+/** Fills the bytes from `offset` on; fewer if the file ends before. */
+export function readInto(bytes: Buffer, fd: number, offset: number): Buffer {
   let done = 0;
   while (done < bytes.length) {
     const count = fs.readSync(fd, bytes, done, bytes.length - done, offset + done);

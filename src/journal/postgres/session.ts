@@ -2,6 +2,7 @@
 // again; what became of the statement under way is found out by reading, never guessed.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
+import { inTurn } from "../store.ts";
 import type { Address } from "./address.ts";
 import { connect, type Connected, type Server } from "./connect.ts";
 import { endsConnection, LostConnection, serverErrorOf } from "./failures.ts";
@@ -36,7 +37,7 @@ export const durably = "durably AS MATERIALIZED (SELECT set_config('synchronous_
 export class Session {
   readonly #parts: SessionParts;
   #connected: Connected | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = inTurn();
   #hasMet = false;
 
   constructor(parts: SessionParts) {
@@ -92,12 +93,6 @@ export class Session {
   close(): void {
     this.#connected?.hangUp();
     this.#connected = undefined;
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 
   async #connection(): Promise<Connected> {

@@ -13,6 +13,15 @@ import { ada, clock, intent, journalPath } from "../intent.ts";
 
 const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
 const at = (path: string): Journal => fileJournal(path, { now: clock(), actor: ada, locks });
+/** Nothing is open once the journal is closed. */
+async function closed<T>(journal: Journal, work: (journal: Journal) => T): Promise<Awaited<T>> {
+  try {
+    return await work(journal);
+  } finally {
+    journal.close();
+  }
+}
+
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 async function unfinished(path: string): Promise<void> {
@@ -124,7 +133,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
 
   it("is on disk, in this order", async () => {
     const path = await prepared();
-    const { calls, error, open } = await onDisk(() => work(at(path)));
+    const { calls, error, open } = await onDisk(() => closed(at(path), work));
     expect([error, open, lasting(calls)]).toEqual([undefined, [], expected]);
   });
 
@@ -142,7 +151,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const path = await prepared();
       const [earlier, journal] = [textOf(path), at(path)];
       const { error, open } = await onDisk(
-        () => work(journal),
+        () => closed(journal, work),
         (_, place) => (place === number ? diskError("EIO", call) : undefined),
       );
       const what = `${number}: ${words}`;
@@ -187,7 +196,10 @@ test("entries that are admitted at the same time and cannot be synced are not th
   const before = textOf(path);
   const journal = at(path);
   const { value, open } = await onDisk(
-    () => Promise.allSettled(["one", "two"].map((fingerprint) => journal.admit(intent({ fingerprint })))),
+    () =>
+      closed(journal, () =>
+        Promise.allSettled(["one", "two"].map((fingerprint) => journal.admit(intent({ fingerprint })))),
+      ),
     ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
   );
   expect(value?.map(({ status }) => status)).toEqual(["rejected", "rejected"]);

@@ -131,11 +131,11 @@ describe("bytes are cut into records and damage", () => {
       offset += Buffer.byteLength(text);
       line += text.split("\n").length - 1;
     }
-    const found = scan.found.map(({ offset, line, text }) => ({
+    const found = scan.found.map(({ offset, line, length }) => ({
       is: "sound",
       offset,
       line,
-      text: text.bytes.toString("utf8", text.start, text.end),
+      text: bytes.toString("utf8", offset - 1000, offset - 1000 + length),
     }));
     const rest = [...scan.damage, ...(scan.torn ? [scan.torn] : [])];
     const places = rest.map(({ offset, line, bytes, reason }) => ({ is: reason, offset, line, text: String(bytes) }));
@@ -169,9 +169,9 @@ test("a file is read a piece at a time, and no line is cut, however long it is",
   const lines = [700_000, 500_000, 3_000_000, 10, 900_000].map((length) => "x".repeat(length));
   for (const end of ["", "\n"]) {
     const text = `${lines.join("\n")}${end}`;
-    const pieces = [...linesOf(opened(text), 0, text.length)];
-    expect(pieces.map(({ bytes }) => String(bytes)).join("")).toBe(text);
-    expect(pieces.slice(0, -1).every(({ bytes }) => bytes.at(-1) === 10)).toBe(true);
+    const pieces = Array.from(linesOf(opened(text), 0, text.length), ({ bytes }) => String(bytes));
+    expect(pieces.join("")).toBe(text);
+    expect(pieces.slice(0, -1).every((piece) => piece.endsWith("\n"))).toBe(true);
     expect(pieces.length).toBeGreaterThan(2);
   }
 });
