@@ -1,145 +1,28 @@
-// The record of every requested change, and who may continue it. The methods are asynchronous for an engine that asks a
-// server; the file engine does its work on the main thread.
+// The record of every requested change, and who may continue it: admission, leases, history, import, export, move, verify and prune,
+// written once above the two engines.
+import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
+import * as admission from "./admission.ts";
 import type { Intent } from "./admission.ts";
-import type { Entry, EntryProgress, Moved } from "./entry.ts";
-import type { EntryFilter } from "./lookup.ts";
-import type { SecretDigests } from "./keys.ts";
-import type { Prunable } from "./prunable.ts";
-import type { EntryRecords, Finding, Step } from "./record.ts";
+import { type Entry, type EntryProgress, keyName, type Moved } from "./entry.ts";
+import type { Keys, SecretDigests } from "./keys.ts";
+import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
+import type { Coming, Merged, MergeOptions } from "./merge.ts";
+import { prunable, type Pruned, type PruneOptions } from "./prunable.ts";
+import { type EntryRecords, type Finding, recordContent, recordHash, type Step, stepIn } from "./record.ts";
+import type { Action, Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store } from "./store.ts";
+import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 
 export type { Intent } from "./admission.ts";
+export type { Coming, Merged, MergeOptions } from "./merge.ts";
 export type { Finding } from "./record.ts";
-
-export interface Journal {
-  /** Path of the file, or the address of the server without its password. */
-  readonly path: string;
-  /** It is a team's: other machines and other people change it too. */
-  readonly isShared: boolean;
-  readonly digests: SecretDigests;
-  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: no one else could claim them. */
-  readonly escrow?: EscrowStore;
-  /** All entries, the newest first. A missing journal has none. */
-  entries(): Promise<Entry[]>;
-  /** The unfinished ones, the newest first: much cheaper than to filter all in a long journal. */
-  unsettled(): Promise<Entry[]>;
-  /** Those that fit, the newest first. What relates to one entry or resource is found without reading the others. */
-  select(filter: EntryFilter): Promise<Entry[]>;
-  /** The same one by one: for more than should be in memory, or a search that ends with the first. */
-  each(filter: EntryFilter): AsyncIterable<Entry>;
-  /** How many entries there are, settled ones too. */
-  count(): Promise<number>;
-  /** Each step of an entry's work, the first one first. @param id a whole one */
-  history(id: string): Promise<Step[]>;
-  /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */
-  find(idOrPrefix: string): Promise<Entry>;
-  /**
-   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
-   * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
-   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent and nothing changed.
-   */
-  admit(intent: Intent, options?: AdmissionChoice): Promise<Admission>;
-  /**
-   * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
-   * or a running process holds it. Writes nothing.
-   */
-  resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
-  /** Waits for a running holder up to a limit, then names it. The entry is read again once it is leased. */
-  lease(id: string): Promise<EntryLease>;
-  /** null if a running process holds it. */
-  tryLease(id: string): Promise<EntryLease | null>;
-  /** Who works on which entry now, by its id. Of a file only its locks know it. */
-  holders(): Promise<ReadonlyMap<string, Holder>>;
-  /**
-   * Takes an entry away from the holder that was seen; its process records nothing more.
-   * @throws Failure `conflict` if another holds it by now; of a file, if its process is known to run, or made a step only now
-   */
-  takeAway(id: string, seen: Holder | undefined): Promise<void>;
-  /**
-   * Makes sure that every lease of this process outlasts one request, before that is sent.
-   * @throws Failure if another has one of them now: nothing may be sent
-   */
-  extendLeases(): Promise<void>;
-  /** Whether no lease of this process can have ended: asked in the moment in which a request leaves. */
-  holdsLeases(): boolean;
-  /** Each entry with its records, the oldest first: to be carried to another journal. */
-  records(): AsyncIterable<EntryRecords>;
-  /**
-   * Takes in entries of another journal: all, or none.
-   * @throws Failure `conflict` if one contradicts what is here; `usage` if this journal is marked, unless they are moved back
-   */
-  merge(entries: Coming, options?: MergeOptions): Promise<Merged>;
-  /** Where its entries were moved to, or are being moved to: it is read, and never changed. */
-  movedTo(): Promise<Moved | undefined>;
-  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
-  markMoved(moved: Moved | undefined): Promise<void>;
-  verify(): Promise<Finding[]>;
-  /** Those of these entries that have a record without a valid HMAC; all of them if this machine has no key. */
-  untrusted(ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Signs all records of an entry with the journal's key: a person has looked at it. @throws Failure `usage` without a key */
-  trust(id: string): Promise<void>;
-  /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
-  condition(): Promise<Condition>;
-  /** Forgets settled entries last touched longer ago than that; see `prunable`. */
-  prune(olderThanMs: number, options?: PruneOptions): Promise<Pruned>;
-  /** Ends what was opened for it. Safe to repeat. */
-  close(): void;
-}
-
-export interface EscrowStore {
-  /** The entries that have one. */
-  ids(): Promise<ReadonlySet<string>>;
-  /** Committed once the promise is fulfilled. */
-  put(entry: string, ciphertext: string): Promise<void>;
-  get(entry: string): Promise<string | undefined>;
-  /** Safe to repeat. */
-  remove(entry: string): Promise<void>;
-}
-
-/** Entries to be taken in, one by one where they come from another journal. */
-export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
-
-/** How many entries were new, had new records, or were there as they came. */
-export interface Merged {
-  readonly added: number;
-  readonly extended: number;
-  readonly unchanged: number;
-}
-
-export interface MergeOptions {
-  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
-  readonly isMove?: boolean;
-  /** A person vouches for the records: they are signed with this journal's key. */
-  readonly isTrusted?: boolean;
-}
-
-/** Who works on an entry. */
-export interface Holder extends Actor {
-  readonly pid: number;
-  /** ISO 8601 UTC, by the server's clock, as `until`. */
-  readonly since: string;
-  /** When others may have it if nothing more is heard of it. */
-  readonly until: string;
-}
-
-export interface PruneOptions {
-  /** Says what would be removed, and removes nothing. */
-  readonly isTrial?: boolean;
-  /** Entries whose client or key may still be live are removed too. */
-  readonly includeLive?: boolean;
-}
-
-export interface Pruned extends Pick<Prunable, "live" | "keptLive"> {
-  readonly removed: number;
-}
+export type { Condition, EscrowStore, Holder } from "./store.ts";
 
 /** An entry that this process alone may change, until it is released. */
 export interface EntryLease {
   /** As it is after the last step that was recorded. */
   readonly entry: Entry;
-  /**
-   * Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is.
-   */
+  /** Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is. */
   readonly quietUntil?: string | undefined;
   /**
    * Records a step: on disk and synced once the promise is fulfilled.
@@ -172,10 +55,373 @@ export interface AdmissionChoice {
   readonly key?: string;
 }
 
-export interface Condition {
-  readonly damagedPlaces: number;
-  /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
-  readonly isEmptied: boolean;
-  /** Where its entries were moved to, or are being moved to. */
-  readonly moved: Moved | undefined;
+interface JournalOptions {
+  /** milliseconds since 1970 */
+  readonly now: () => number;
+  readonly actor: Actor;
+  /** How long a running holder is waited for. */
+  readonly waitMs?: number | undefined;
+  readonly keys: Keys;
 }
+
+export class StoredJournal {
+  /** Path of the file, or the address of the server without its password. */
+  readonly path: string;
+  /** It is a team's: other machines and other people change it too. */
+  readonly isShared: boolean;
+  readonly digests: SecretDigests;
+  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: no one else could claim them. */
+  readonly escrow?: EscrowStore;
+  readonly #store: Store;
+  readonly #parts: Required<JournalOptions>;
+  readonly #held = new Set<Hold>();
+  /** Of admissions: of those at the same time all but one would have to look again. */
+  readonly #inTurn = inTurn();
+
+  constructor(store: Store, { now, actor, waitMs = 10_000, keys }: JournalOptions) {
+    this.path = store.path;
+    this.isShared = store.escrow !== undefined;
+    this.digests = keys.digests;
+    if (store.escrow) this.escrow = store.escrow;
+    this.#store = store;
+    this.#parts = { now, actor, waitMs, keys };
+  }
+
+  /** All entries, the newest first. A missing journal has none. */
+  entries(): Promise<Entry[]> {
+    return this.select({ all: true });
+  }
+
+  /** The unfinished ones, the newest first: much cheaper than to filter all in a long journal. */
+  unsettled(): Promise<Entry[]> {
+    return this.select({});
+  }
+
+  /** Those that fit, the newest first. What relates to one entry or resource is found without reading the others. */
+  async select(filter: EntryFilter): Promise<Entry[]> {
+    const found: Entry[] = [];
+    for await (const entry of this.each(filter)) found.push(entry);
+    return found;
+  }
+
+  /** The same one by one: for more than should be in memory, or a search that ends with the first. */
+  async *each(filter: EntryFilter): AsyncIterable<Entry> {
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    if (left <= 0) return;
+    for await (const entry of this.#eachOf(this.#store.select(filter))) {
+      if (!fits(entry, filter)) continue;
+      yield entry;
+      left -= 1;
+      if (left <= 0) return;
+    }
+  }
+
+  async *#eachOf<T>(read: AsyncIterable<T>): AsyncIterable<T> {
+    try {
+      yield* read;
+    } catch (error) {
+      throw this.#store.failure(error, "read the journal");
+    }
+  }
+
+  /** How many entries there are, settled ones too. */
+  count(): Promise<number> {
+    return this.#reading(() => this.#store.count());
+  }
+
+  /** Each step of an entry's work, the first one first. @param id a whole one */
+  history(id: string): Promise<Step[]> {
+    return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
+  }
+
+  async #recordsOf(id: string): Promise<EntryRecords["records"]> {
+    for await (const { records } of this.#store.records([id])) return records;
+    return [];
+  }
+
+  /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */
+  async find(typed: string): Promise<Entry> {
+    return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
+  }
+
+  /** A whole id is not looked for first. */
+  async #idOf(typed: string): Promise<string> {
+    const id = normalizeId(typed);
+    return idPattern.test(id) ? id : (await this.find(typed)).id;
+  }
+
+  #reading<T>(work: () => Promise<T>): Promise<T> {
+    return this.#orFailure("read the journal", undefined, work);
+  }
+
+  /** @throws Failure in words for what the engine's own calls met */
+  async #orFailure<T>(action: Action, meaning: string | undefined, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#store.failure(error, action, meaning);
+    }
+  }
+
+  /** The same of work that leads to a record: it has to be signed. */
+  async #signing<T>(action: Action, meaning: string, work: () => Promise<T>): Promise<T> {
+    this.#parts.keys.assertCanSign();
+    return this.#orFailure(action, meaning, work);
+  }
+
+  /**
+   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
+   * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
+   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent and nothing changed.
+   */
+  admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
+    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(intent, options));
+    return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
+  }
+
+  /**
+   * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
+   * or a running process holds it. Writes nothing.
+   */
+  resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    return this.#signing("lock the journal", nothingSent, () =>
+      this.#wait(async () => this.#resumeNow(await this.#look(intent, options), { intent, options })),
+    );
+  }
+
+  #look(intent: Intent, options: AdmissionChoice): Promise<Looked> {
+    const { base_url } = intent;
+    const key = admission.keyOf(intent, options) ?? null;
+    return this.#store.look(intent, keyName({ base_url, idempotency_key: key }));
+  }
+
+  #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
+    return untilFree(attempt, { waitMs: this.#parts.waitMs });
+  }
+
+  async #admitNow(intent: Intent, options: AdmissionChoice): Promise<Admission | Busy> {
+    const key = admission.keyOf(intent, options);
+    const looked = await this.#look(intent, options);
+    const resumed = await this.#resumeNow(looked, { intent, options });
+    if (resumed) return resumed;
+    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    const same = admission.entriesOfRequest(unfinished, intent, this.isShared);
+    if (key === undefined && options.fresh !== true) {
+      admission.assertNoneLost(same);
+      admission.assertSameAccount(unfinished, intent, this.isShared);
+    }
+    const hold = await this.#insert(intent, looked.newest, key);
+    // Another process was first: what is there now is looked at again.
+    if (hold === undefined) return this.#admitNow(intent, options);
+    const ids = new Set(same.map(({ id }) => id));
+    const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
+      holder !== undefined && ids.has(entry.id) ? [{ entry: entry.id, holder }] : [],
+    );
+    return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
+  }
+
+  /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
+  async #resumeNow(
+    looked: Looked,
+    { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
+  ): Promise<Admission | Busy | undefined> {
+    const key = admission.keyOf(intent, options);
+    if (key !== undefined) {
+      const holder = admission.entryOfKey(looked.ofKey, intent, { key, isShared: this.isShared });
+      const taken = holder && (await this.#store.take(holder.id));
+      return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
+    }
+    if (options.fresh === true) return undefined;
+    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared)) {
+      if (!admission.isResumable(entry)) continue;
+      const taken = await this.#store.take(entry.id);
+      if (taken instanceof Busy) continue;
+      if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
+      // Its holder has finished it since it was read: what is there now is looked at again.
+      await taken.release();
+      return this.#resumeNow(await this.#look(intent, options), { intent, options });
+    }
+    return undefined;
+  }
+
+  #insert(intent: Intent, newest: string, typed: string | undefined): Promise<Hold | undefined> {
+    const now = this.#parts.now();
+    const id = newEntryId(now, { random: randomInt(2 ** 20), newest });
+    const key = intent.idempotent ? (typed ?? randomUUID()) : null;
+    const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
+    return this.#store.insert(this.#recordOf(entry, {}), newest);
+  }
+
+  #recordOf(entry: Entry, about: { readonly prev?: string; readonly before?: Entry }): NewRecord {
+    const content = recordContent(entry, { by: this.#parts.actor, ...about });
+    return { entry, content, mac: this.#parts.keys.sign(content) };
+  }
+
+  /** Waits for a running holder up to a limit, then names it. The entry is read again once it is leased. */
+  lease(typed: string): Promise<EntryLease> {
+    return this.#signing("lock an entry of the journal", nothingSent, async () => {
+      const id = await this.#idOf(typed);
+      return this.#lease(await this.#wait(() => this.#store.take(id)));
+    });
+  }
+
+  /** null if a running process holds it. */
+  tryLease(typed: string): Promise<EntryLease | null> {
+    return this.#signing("lock an entry of the journal", nothingSent, async () => {
+      const hold = await this.#store.take(await this.#idOf(typed));
+      return hold instanceof Busy ? null : this.#lease(hold);
+    });
+  }
+
+  #lease(hold: Hold, { isNew = false } = {}): EntryLease {
+    this.#held.add(hold);
+    let { entry, content } = hold;
+    // A number is used once, even if its record could not be written: something of it may be there.
+    let { sequence } = entry;
+    let isReleased = false;
+    let trusted = isNew ? Promise.resolve(true) : undefined;
+    return {
+      get entry() {
+        return entry;
+      },
+      get quietUntil() {
+        return hold.quietUntil;
+      },
+      record: async (change: Partial<EntryProgress>) => {
+        if (isReleased) throw new Error(`journal entry ${entry.id} is recorded after its release`);
+        // The clocks of several machines differ: a step is never before the one before it.
+        const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
+        sequence += 1;
+        const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
+        const record = this.#recordOf(next, { prev: recordHash(content), before: entry });
+        const meaning = "The journal still shows the entry as it was before this step.";
+        await this.#orFailure("update the journal", meaning, () => hold.append(record));
+        ({ entry, content } = record);
+        return entry;
+      },
+      // No other process writes to it while it is held.
+      isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
+      note: (change) => {
+        entry = { ...entry, ...change };
+      },
+      release: async () => {
+        isReleased = true;
+        this.#held.delete(hold);
+        await hold.release();
+      },
+    };
+  }
+
+  /** Who works on which entry now, by its id. Of a file only its locks know it. */
+  holders(): Promise<ReadonlyMap<string, Holder>> {
+    return this.#reading(() => this.#store.holders());
+  }
+
+  /**
+   * Takes an entry away from the holder that was seen; its process records nothing more.
+   * @throws Failure `conflict` if another holds it by now; of a file, if its process is known to run, or made a step only now
+   */
+  async takeAway(id: string, seen: Holder | undefined): Promise<void> {
+    const entry = await this.find(id);
+    await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
+  }
+
+  /**
+   * Makes sure that every lease of this process outlasts one request, before that is sent.
+   * @throws Failure if another has one of them now: nothing may be sent
+   */
+  async extendLeases(): Promise<void> {
+    for (const hold of this.#held) await hold.extend();
+  }
+
+  /** Whether no lease of this process can have ended: asked in the moment in which a request leaves. */
+  holdsLeases(): boolean {
+    return [...this.#held].every((hold) => hold.isHeld());
+  }
+
+  /** Each entry with its records, the oldest first: to be carried to another journal. */
+  records(): AsyncIterable<EntryRecords> {
+    return this.#eachOf(this.#store.records());
+  }
+
+  /**
+   * Takes in entries of another journal: all, or none.
+   * @throws Failure `conflict` if one contradicts what is here; `usage` if this journal is marked, unless they are moved back
+   */
+  async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
+    const { mergeInto } = await import("./merge.ts");
+    const parts = { store: this.#store, keys: this.#parts.keys };
+    return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
+  }
+
+  /** Where its entries were moved to, or are being moved to: it is read, and never changed. */
+  async movedTo(): Promise<Moved | undefined> {
+    return (await this.condition()).moved;
+  }
+
+  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
+  async markMoved(moved: Moved | undefined): Promise<void> {
+    const { markMoved } = await import("./merge.ts");
+    return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
+  }
+
+  async verify(): Promise<Finding[]> {
+    const { verifyRecords } = await import("./verify.ts");
+    return this.#reading(async () => [
+      ...(await this.#store.verify()),
+      ...(await verifyRecords(this.#store, this.#parts.keys)),
+    ]);
+  }
+
+  /** Those of these entries that have a record without a valid HMAC; all of them if this machine has no key. */
+  async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { keys } = this.#parts;
+    const found = new Set<string>();
+    if (ids.length === 0) return found;
+    return this.#reading(async () => {
+      for await (const { id, records } of this.#store.records(ids))
+        if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
+      return found;
+    });
+  }
+
+  /** Signs all records of an entry with the journal's key: a person has looked at it. @throws Failure `usage` without a key */
+  async trust(typed: string): Promise<void> {
+    const { id } = await this.find(typed);
+    return this.#signing("update the journal", "The journal is as it was.", async () => {
+      const records = await this.#recordsOf(id);
+      const signed = records.map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
+      return this.#store.exclusive((tx) => tx.sign(id, signed));
+    });
+  }
+
+  /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
+  condition(): Promise<Condition> {
+    return this.#reading(() => this.#store.condition());
+  }
+
+  /** Forgets settled entries last touched longer ago than that; see `prunable`. */
+  prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
+    const before = new Date(this.#parts.now() - olderThanMs).toISOString();
+    return this.#orFailure("prune the journal", "The journal was not changed.", async () => {
+      const isNone = (await this.#store.condition()).damagedPlaces + (await this.#store.count()) === 0;
+      if (isNone) return { removed: 0, live: [], keptLive: [] };
+      return this.#store.exclusive(async (tx) => {
+        if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
+        const choice = { before, leased: await tx.held(), includeLive };
+        const { going, live, keptLive } = prunable(await tx.entries(), choice);
+        if (!isTrial) await tx.remove(going);
+        return { removed: going.size, live, keptLive };
+      }, isTrial);
+    });
+  }
+
+  /** Ends what was opened for it. Safe to repeat. */
+  close(): void {
+    this.#store.close();
+  }
+}
+
+/** What the rest of the program sees of it. */
+export type Journal = Pick<StoredJournal, keyof StoredJournal>;

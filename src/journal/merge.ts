@@ -3,10 +3,26 @@ import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { movedAway } from "./admission.ts";
 import { type Entry, keyName, type Moved } from "./entry.ts";
-import type { Coming, Merged, MergeOptions } from "./journal.ts";
 import type { Keys } from "./keys.ts";
 import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
+
+/** Entries to be taken in, one by one where they come from another journal. */
+export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
+
+/** How many entries were new, had new records, or were there as they came. */
+export interface Merged {
+  readonly added: number;
+  readonly extended: number;
+  readonly unchanged: number;
+}
+
+export interface MergeOptions {
+  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
+  readonly isMove?: boolean;
+  /** A person vouches for the records: they are signed with this journal's key. */
+  readonly isTrusted?: boolean;
+}
 
 /** So many entries at a time, of more than should be in memory. */
 const atOnce = 500;

@@ -5,7 +5,7 @@ import { FileStore } from "./file/file-store.ts";
 import type { Journal } from "./journal.ts";
 import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 import { machineKey } from "./file/machine-key.ts";
-import { StoredJournal } from "./stored-journal.ts";
+import { StoredJournal } from "./journal.ts";
 
 /** Where a journal is: a file of this machine, or a server that a team shares. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -41,7 +41,7 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
     const keys = typed ?? keyRing(machineKey(parts.stateDir));
     return new StoredJournal(new FileStore(place.path, parts), { ...parts, keys });
   }
-  const { openTeamStore } = await import("./postgres/open.ts");
+  const { openTeamStore } = await import("./postgres/postgres-store.ts");
   const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
   const printed = async (): Promise<Keys | undefined> =>
     keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
@@ -69,7 +69,7 @@ export async function initJournal({
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
-  const { initTeamJournal } = await import("./postgres/open.ts");
+  const { initTeamJournal } = await import("./postgres/postgres-store.ts");
   const done = await initTeamJournal({ address: place.address, env, actor });
   return { ...done, key: done.made ? newKey() : undefined };
 }

@@ -21,6 +21,17 @@ export interface Prunable {
   readonly keptLive: readonly Entry[];
 }
 
+export interface PruneOptions {
+  /** Says what would be removed, and removes nothing. */
+  readonly isTrial?: boolean;
+  /** Entries whose client or key may still be live are removed too. */
+  readonly includeLive?: boolean;
+}
+
+export interface Pruned extends Pick<Prunable, "live" | "keptLive"> {
+  readonly removed: number;
+}
+
 /** A client or key, if there is one, by the address that has it. */
 function named({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];

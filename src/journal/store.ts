@@ -1,10 +1,10 @@
-// What an engine of the journal does; everything else is written once above it (stored-journal.ts).
+// What an engine of the journal does; everything else is written once above it (journal.ts).
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
+import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, Moved } from "./entry.ts";
-import type { Condition, EscrowStore, Holder } from "./journal.ts";
 import type { EntryFilter } from "./lookup.ts";
 import type { EntryRecords, Finding, Signed } from "./record.ts";
 
@@ -71,6 +71,15 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
+/** Who works on an entry. */
+export interface Holder extends Actor {
+  readonly pid: number;
+  /** ISO 8601 UTC, by the server's clock, as `until`. */
+  readonly since: string;
+  /** When others may have it if nothing more is heard of it. */
+  readonly until: string;
+}
+
 /** A record that is to be written, with the entry as it is after it. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
@@ -119,6 +128,24 @@ export interface Transaction {
   /** Replaces the HMACs of an entry's records, the oldest first. */
   sign(id: string, records: readonly Signed[]): Promise<void>;
   remove(ids: ReadonlySet<string>): Promise<void>;
+}
+
+export interface EscrowStore {
+  /** The entries that have one. */
+  ids(): Promise<ReadonlySet<string>>;
+  /** Committed once the promise is fulfilled. */
+  put(entry: string, ciphertext: string): Promise<void>;
+  get(entry: string): Promise<string | undefined>;
+  /** Safe to repeat. */
+  remove(entry: string): Promise<void>;
+}
+
+export interface Condition {
+  readonly damagedPlaces: number;
+  /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
+  readonly isEmptied: boolean;
+  /** Where its entries were moved to, or are being moved to. */
+  readonly moved: Moved | undefined;
 }
 
 export interface Store {

@@ -1,6 +1,6 @@
 // What `journal verify` finds in the records of any journal: edited, removed or moved ones, and what contradicts.
 import { keyName } from "./entry.ts";
-import type { Finding } from "./journal.ts";
+import type { Finding } from "./record.ts";
 import type { Keys } from "./keys.ts";
 import { brokenStep, entryIn } from "./record.ts";
 import type { Store } from "./store.ts";

@@ -1,9 +1,9 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Actor } from "../../src/journal/actor.ts";
-import { StoredJournal } from "../../src/journal/stored-journal.ts";
+import { StoredJournal } from "../../src/journal/journal.ts";
 import type { EntryFilter } from "../../src/journal/lookup.ts";
-import { initTeamJournal, openTeamStore } from "../../src/journal/postgres/open.ts";
+import { initTeamJournal, openTeamStore } from "../../src/journal/postgres/postgres-store.ts";
 import { tablesIn } from "../../src/journal/postgres/schema.ts";
 import { recordHash } from "../../src/journal/record.ts";
 import { selectionOf } from "../../src/journal/postgres/rows.ts";

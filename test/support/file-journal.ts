@@ -3,7 +3,7 @@ import type { Actor } from "../../src/journal/actor.ts";
 import { FileStore } from "../../src/journal/file/file-store.ts";
 import type { LockParts } from "../../src/journal/file/locks.ts";
 import { keyRing, type Keys } from "../../src/journal/keys.ts";
-import { StoredJournal } from "../../src/journal/stored-journal.ts";
+import { StoredJournal } from "../../src/journal/journal.ts";
 
 interface FileJournalParts {
   readonly now: () => number;

@@ -6,21 +6,11 @@ import { Failure } from "../../errors.ts";
 import { namesOf } from "../actor.ts";
 import { movedAway } from "../admission.ts";
 import { type Entry, isSettled, keyName } from "../entry.ts";
-import type { Condition, Holder } from "../journal.ts";
 import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
-import {
-  type Action,
-  Busy,
-  type Hold,
-  inTurn,
-  type Looked,
-  type NewRecord,
-  type Store,
-  type Transaction,
-  untilFree,
-} from "../store.ts";
+import type { Action, Condition, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import { Busy, inTurn, untilFree } from "../store.ts";
 import { type Contents, Shelf } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, type LockParts, realLocks } from "./locks.ts";
@@ -137,7 +127,7 @@ export class FileStore implements Store {
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
-      const lock = await untilFree(() => this.#locks.tryFile(), { waitMs, meaning });
+      const lock = await untilFree(() => this.#locks.tryLock(), { waitMs, meaning });
       try {
         if (!this.#swept) this.#locks.sweep();
         this.#swept = true;
@@ -160,7 +150,7 @@ export class FileStore implements Store {
     return this.#underLock(async () => {
       if (newestIn(this.#here()) !== newest) return undefined;
       this.#archiveNow(this.#journal.read());
-      const lock = this.#locks.tryEntry(record.entry.id);
+      const lock = this.#locks.tryLock(record.entry.id);
       if (lock instanceof Busy) return undefined;
       try {
         this.#journal.append([record]);
@@ -195,7 +185,7 @@ export class FileStore implements Store {
     this.#here();
     if (!this.#shelf((journal) => !isHere(journal)).of(id)) throw entryNotFound(id);
     this.#prepare();
-    const lock = this.#locks.tryEntry(id);
+    const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
       // Only now: its last holder may have changed it.

@@ -20,6 +20,8 @@ export const realLocks: LockParts = {
   means: () => ({ self: identify(process.pid), kernel: loadKernelLock() }),
 };
 
+const nameOf = (id?: string): string => (id === undefined ? "The journal" : `Journal entry ${id}`);
+
 export class JournalLocks {
   readonly #path: string;
   readonly #parts: LockParts;
@@ -35,29 +37,20 @@ export class JournalLocks {
     return (this.#loaded ??= this.#parts.means());
   }
 
-  get #file(): string {
-    return `${this.#path}.lock`;
+  /** @param id of an entry; else of the file */
+  #pathOf(id?: string): string {
+    return `${this.#path}${id === undefined ? "" : `.drive-${id}`}.lock`;
   }
 
-  #ofEntry(id: string): string {
-    return `${this.#path}.drive-${id}.lock`;
-  }
-
-  tryFile(): OwnedLock | Busy {
-    return this.#try(this.#file, "The journal");
-  }
-
-  tryEntry(id: string): OwnedLock | Busy {
-    return this.#try(this.#ofEntry(id), `Journal entry ${id}`, id);
-  }
-
-  #try(path: string, what: string, entry?: string): OwnedLock | Busy {
+  /** @param id of an entry; else the file is locked */
+  tryLock(id?: string): OwnedLock | Busy {
+    const path = this.#pathOf(id);
     const attempt = tryLock(path, this.#means);
     if (attempt.held) return attempt.held;
     const { self } = this.#means;
     const isSeen = attempt.owner !== undefined && canBeLookedAt(attempt.owner, self);
     const by = describeOwner(attempt.owner, self);
-    return new Busy(what, { kind: "failed", by, entry: isSeen ? undefined : entry });
+    return new Busy(nameOf(id), { kind: "failed", by, entry: isSeen ? undefined : id });
   }
 
   /**
@@ -66,10 +59,8 @@ export class JournalLocks {
    * @throws Failure if its process is known to run, or something was done only now
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
-    for (const [path, what] of [
-      [this.#file, "The journal"],
-      [this.#ofEntry(id), `Journal entry ${id}`],
-    ] as const) {
+    for (const one of [undefined, id]) {
+      const [path, what] = [this.#pathOf(one), nameOf(one)];
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
@@ -89,7 +80,7 @@ export class JournalLocks {
 
   /** Removes what ended processes left. The caller holds the file's lock, behind which every admission waits. */
   sweep(): void {
-    sweepLocks(this.#path, { held: this.#file, means: this.#means });
+    sweepLocks(this.#path, { held: this.#pathOf(), means: this.#means });
   }
 
   /** Ids of the entries that a process holds. */

@@ -2,7 +2,7 @@
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { flags } from "../../next-step.ts";
-import type { Finding } from "../journal.ts";
+import type { Finding } from "../record.ts";
 import type { Reading } from "./record-file.ts";
 import type { Damage } from "./scan.ts";
 

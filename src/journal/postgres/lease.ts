@@ -4,8 +4,7 @@ import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
-import type { Holder } from "../journal.ts";
-import type { Hold, NewRecord } from "../store.ts";
+import type { Hold, Holder, NewRecord } from "../store.ts";
 import { journalFailure } from "./failures.ts";
 import { changed, rowOf } from "./rows.ts";
 import type { PostgresParts, Tables } from "./schema.ts";

@@ -3,13 +3,14 @@
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
+import type { Actor } from "../actor.ts";
 import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
-import type { Condition, EscrowStore, Holder } from "../journal.ts";
 import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import { type EntryRecords, entryIn, type Finding } from "../record.ts";
-import { type Action, Busy, type Hold, type Looked, type NewRecord, type Store, type Transaction } from "../store.ts";
-import { escrowTable } from "./escrow-table.ts";
+import type { Action, Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import { Busy } from "../store.ts";
+import { type Environment, readAddress } from "./address.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import {
   describeHolder,
@@ -26,8 +27,8 @@ import {
   withRecord,
 } from "./lease.ts";
 import { astrayIn, entriesIn, requestWord, rowOf, selectionOf } from "./rows.ts";
-import type { PostgresParts } from "./schema.ts";
-import { durably, type Query, type Row } from "./session.ts";
+import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } from "./schema.ts";
+import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
 /** Entries of a long list that are read together, and those with their records. */
@@ -240,5 +241,69 @@ export class PostgresStore implements Store {
 
   close(): void {
     this.#parts.session.close();
+  }
+}
+
+/** Encrypted secrets beside the entries. */
+function escrowTable({ session, tables: { escrow }, shown }: PostgresParts): EscrowStore {
+  const unchanged = "The encrypted secret in the journal is as it was.";
+  const asked = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>
+    work.catch((error: unknown) => {
+      throw journalFailure(error, shown, meaning);
+    });
+  return {
+    async ids() {
+      return new Set((await asked(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
+    },
+    async put(entry, ciphertext) {
+      const text = `WITH ${durably} INSERT INTO ${escrow} (entry, ciphertext) SELECT $1, $2 FROM durably
+        ON CONFLICT (entry) DO UPDATE SET ciphertext = excluded.ciphertext, made_at = clock_timestamp()`;
+      await asked(session.write({ text, values: [entry, ciphertext] }), unchanged);
+    },
+    async get(entry) {
+      const [row] = await asked(session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]), unchanged);
+      return row && String(row.ciphertext);
+    },
+    async remove(entry) {
+      await asked(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }), unchanged);
+    },
+  };
+}
+
+export interface Team {
+  readonly address: string;
+  readonly env: Environment;
+  readonly actor: Actor;
+}
+
+/** @param isMade the tables are there, or the connection is refused */
+function partsOf({ address: text, env, actor }: Team, isMade: boolean) {
+  const address = readAddress(text, { env });
+  const tables = tablesIn(address.schema);
+  const session = new Session({
+    address,
+    user: actor.user,
+    check: async (query, server) => {
+      assertUsable(server);
+      if (isMade) await checkTables(query, tables);
+    },
+  });
+  return { session, tables, actor, shown: address.shown };
+}
+
+/** @throws Failure `usage` if the address cannot be used */
+export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<PostgresParts, "requestMs" | "leaseMs">) {
+  return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
+}
+
+/** Makes the tables, or finds them there. @returns their version, and whether they were made now */
+export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
+  const { session, tables, shown } = partsOf(team, false);
+  try {
+    return await session.transaction((query) => makeTables(query, tables));
+  } catch (error) {
+    throw journalFailure(error, shown);
+  } finally {
+    session.close();
   }
 }

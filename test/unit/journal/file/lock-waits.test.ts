@@ -27,7 +27,7 @@ const refused = async (work: () => unknown): Promise<unknown> => {
 /** What is said of a process that has the lock. */
 const busyOf = (path: string, entry?: string): Busy => {
   const locks = locksAt(path);
-  const attempt = entry === undefined ? locks.tryFile() : locks.tryEntry(entry);
+  const attempt = entry === undefined ? locks.tryLock() : locks.tryLock(entry);
   if (!(attempt instanceof Busy)) throw new Error("it is free");
   return attempt;
 };
