@@ -88,12 +88,33 @@ describe("without a server", () => {
       says: "its socket was not found",
     },
     {
+      what: "libpq's other notation",
+      journal: () => "host=db.example password=canary dbname=integ",
+      code: 2,
+      says: "it does not begin with postgresql://",
+    },
+    {
       what: "a plain connection off this machine",
       journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",
       code: 2,
       says: "unprotected to db.example",
     },
   ])("$what", check);
+
+  it("libpq's other notation is no file's name wherever it is typed, and is not said back", async () => {
+    const home = new Home(env);
+    onTestFinished(() => home.remove());
+    const made = ["profiles", "add", "p", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
+    expect((await home.integ(made, { input: "key-of-a-test" })).code).toBe(0);
+    const before = readdirSync(home.folder);
+    for (const words of ["profiles edit p --journal", "journal move --to", "journal import"]) {
+      const typed = [...words.split(" "), "host=db.example password=canary dbname=integ"];
+      const { code, stderr } = await home.integ(typed);
+      expect([words, code, stderr]).toEqual([words, 2, expect.stringMatching(/address/)]);
+      expect(stderr).not.toContain("canary");
+    }
+    expect(readdirSync(home.folder)).toEqual(before);
+  });
 
   it.each([
     ["", "the connection was closed"],

@@ -38,6 +38,12 @@ async function bytesOf(context: Context, file: string): Promise<Buffer> {
     return readFileSync(path);
   } catch (error) {
     if (error instanceof Failure) throw error;
+    // It may have a password: it is not repeated.
+    if (/^\s*\w+\s*=|:\/\//.test(file))
+      throw new Failure("usage", "The export is the address of a journal, and not a file.", {
+        meaning: "Nothing was imported.",
+        hint: "Name a file that integ journal export wrote, or bring the entries with integ journal move.",
+      });
     throw fileFailure(error, "read the export", { path });
   }
 }
