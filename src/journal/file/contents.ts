@@ -51,10 +51,6 @@ export class Contents {
     this.#isLong = isLong;
   }
 
-  get isWhole(): boolean {
-    return this.damage.length + this.breaks.length === 0;
-  }
-
   /** Takes in a sound line behind all that it knows, and the damage between. */
   add({ record, offset, length, line }: Found, damage: readonly Damage[]): void {
     const isFirst = !this.isJournal;

@@ -164,16 +164,15 @@ export class FileStore implements Store {
 
   /** Moves what is over to the archive, if that is much: appended there and synced, then left out here. A damaged file stays. */
   #archiveNow(reading: Reading): void {
-    const { contents, damage, torn, size } = reading;
-    if (size <= this.#archiveBytes || !contents.isWhole || damage.length > 0 || torn) return;
+    const { contents, torn, size, isSound } = reading;
+    if (size <= this.#archiveBytes || !isSound || torn) return;
     const entries = [...new Shelf(contents).candidates({ all: true })];
     if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
     const moving = [...going].sort();
     const records = moving.flatMap((id) => contents.records(id));
     if (records.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
-    const archive = this.#archive.read();
-    if (!archive.contents.isWhole || archive.damage.length > 0) return;
+    if (!this.#archive.read().isSound) return;
     this.#archive.append(records);
     const archived = [contents.header?.archived ?? "", ...moving].sort().at(-1);
     const staying = contents.ids().filter((id) => !going.has(id));

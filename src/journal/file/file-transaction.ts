@@ -1,4 +1,6 @@
 // A change of many entries of a journal in files: gathered, then written under the lock that the caller holds.
+import { Failure } from "../../errors.ts";
+import { flags, shell } from "../../next-step.ts";
 import { type Entry, keyName, type Moved } from "../entry.ts";
 import { brokenStep, type EntryRecords, type HeaderFacts, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
@@ -10,6 +12,15 @@ interface Rewriting {
   readonly ids: readonly string[];
   readonly facts: HeaderFacts;
   readonly isForced: boolean;
+}
+
+/** What is written again is without what is damaged, and follows itself: no one could see any more that something is missing. */
+function damaged(path: string): Failure {
+  return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
+    meaning: "Nothing was changed.",
+    hint: "Check it with integ journal verify; prune writes a new journal without the damage.",
+    nextCommand: shell`integ journal prune ${flags.olderThan} 90d`,
+  });
 }
 
 /** Gathers the changes; `commit` writes the files again that they are in. */
@@ -77,19 +88,20 @@ export class FileTransaction implements Transaction {
   /** The archive is changed first: an entry that is in both counts as the journal has it. What was changed is in the journal then. */
   commit(): void {
     const { journal, archive } = this.#read;
+    const isForced = this.#mark !== undefined || this.#changed.size > 0;
+    if (isForced && !(journal.isSound && archive.isSound)) throw damaged(this.#journal.path);
     this.#rewrite(this.#archive, archive, { ids: archive.contents.ids(), facts: {}, isForced: false });
     const ids = [...new Set([...journal.contents.ids(), ...this.#changed.keys()])];
     const { moved, archived } = journal.contents.header ?? {};
-    const isForced = this.#mark !== undefined || this.#changed.size > 0;
     this.#rewrite(this.#journal, journal, { ids, facts: { moved, archived, ...this.#mark }, isForced });
   }
 
   #rewrite(file: RecordFile, reading: Reading, { ids, facts, isForced }: Rewriting): void {
-    const { contents, damage, size } = reading;
+    const { contents, size, isSound } = reading;
     const removed = this.#removed ?? new Set<string>();
     const touches = ids.some((id) => removed.has(id) || this.#changed.has(id));
     // Who removes asks for a file without damage too.
-    const isMended = this.#removed !== undefined && size > 0 && (!contents.isWhole || damage.length > 0);
+    const isMended = this.#removed !== undefined && size > 0 && !isSound;
     if (!touches && !isMended && !isForced) return;
     const staying = ids.filter((id) => !removed.has(id));
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);

@@ -24,6 +24,8 @@ export interface Reading {
   readonly size: number;
   /** There is a file, and nothing in it. */
   readonly isEmptied: boolean;
+  /** Nothing is damaged, and no record was edited, removed or moved; a torn end apart. */
+  readonly isSound: boolean;
 }
 
 /** What was read so far. The last record read is found again before anything behind it is believed. */
@@ -66,7 +68,7 @@ export class RecordFile {
     } catch (error) {
       if (!isMissing(error)) throw error;
       this.#known = undefined;
-      return { contents: new Contents(), damage: [], torn: undefined, size: 0, isEmptied: false };
+      return { contents: new Contents(), damage: [], torn: undefined, size: 0, isEmptied: false, isSound: true };
     }
     try {
       checkFile(fd, this.path);
@@ -132,7 +134,9 @@ export class RecordFile {
     const anchor = last ? { ...last, bytes: readBytes(fd, last.offset, last.length) } : known?.anchor;
     this.#known = anchor && { contents, head, anchor, file };
     if (anchor) this.#open.add(file);
-    return { contents, damage: [...contents.damage, ...behind], torn: scan.torn, size, isEmptied: size === 0 };
+    const damage = [...contents.damage, ...behind];
+    const isSound = damage.length + contents.breaks.length === 0;
+    return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
   /** What was read, if the file is the one that was and the last record read is still there, on a line of its own. */

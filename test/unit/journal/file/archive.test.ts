@@ -167,6 +167,26 @@ test.each(["journal", "archive"])("nothing moves while the %s is damaged", async
   expect(await idsOf(at(path), { all: true })).toHaveLength(count + 1);
 });
 
+test.each(["journal", "archive"])("nothing but prune writes again what is damaged: the %s", async (which) => {
+  const [path, other] = [journalPath(), at(journalPath())];
+  const [id] = await refused(at(path));
+  await made(at(path), { fingerprint: "next" });
+  await made(other, { fingerprint: "of another" });
+  // A record that was removed: each of the others is sound.
+  const file = which === "journal" ? path : archiveOf(path);
+  const lines = readFileSync(file, "utf8").split("\n");
+  writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));
+  if (which === "journal") appendFileSync(file, '{"sum":"0000000000000000","v":3}\n');
+  const before = [readFileSync(path), readFileSync(archiveOf(path))];
+  const refusal = { kind: "usage", message: `The journal ${path} is damaged, and is not written again.` };
+  await expect(at(path).merge(other.records())).rejects.toMatchObject(refusal);
+  await expect(at(path).trust(id!)).rejects.toMatchObject(refusal);
+  await expect(at(path).markMoved({ to: "elsewhere", isUnfinished: true })).rejects.toMatchObject(refusal);
+  expect([readFileSync(path), readFileSync(archiveOf(path))]).toEqual(before);
+  await at(path).prune(1e9);
+  expect(await at(path).merge(other.records())).toMatchObject({ added: 1 });
+});
+
 test("prune forgets what is old in the archive, export and move carry it", async () => {
   const path = journalPath();
   const gone = await refused(at(path, 1e9));
