@@ -18,6 +18,8 @@ export const flags = {
   basicStyle: "--basic-style",
   byReplacement: "--by-replacement",
   clientId: "--client-id",
+  clientAssertionCommand: "--client-assertion-command",
+  clientKeyFile: "--client-key-file",
   clientSecretCommand: "--client-secret-command",
   clientSecretStdin: "--client-secret-stdin",
   escrow: "--escrow",

@@ -1,5 +1,6 @@
 // From a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
 // §5.3).
+import type { ClientProof } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Environment, variable, type Resolution } from "./resolution.ts";
@@ -72,19 +73,38 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
       throw new Failure("auth", error.message, { ...error.details, nextCommand: credentialAgain(profile) });
     });
   }
-  const flag = credential.kind === "api_key" ? flags.apiKeyCommand : flags.clientSecretCommand;
-  return secretFrom(source.command, { ...shellOptions(tools), flag, profile: profile.name });
+  if (source.from === "key_file") return keyIn(source.path, profile);
+  const [isAssertion, isKey] = [source.from === "assertion", credential.kind === "api_key"];
+  const flag = isAssertion ? flags.clientAssertionCommand : isKey ? flags.apiKeyCommand : flags.clientSecretCommand;
+  return secretFrom(source.command, { ...shellOptions(tools), alone: isAssertion, flag, profile: profile.name });
+}
+
+/** @throws Failure `auth` if there is none; `usage` if other users may read it */
+async function keyIn(path: string, profile: Profile): Promise<string> {
+  const { readPrivateFile } = await import("../disk/private-file.ts");
+  const key = readPrivateFile(path);
+  if (key !== undefined) return key;
+  throw new Failure("auth", `The private key of profile ${profile.name} is missing: there is no file ${path}.`, {
+    nextCommand: credentialAgain(profile),
+  });
+}
+
+async function proofOf(profile: Profile, credential: StoredCredential, tools: ActivationTools): Promise<ClientProof> {
+  const { from } = secretSourceOf(credential);
+  if (from === "assertion") return { assertion: () => secretOf(profile, credential, tools) };
+  const secret = await secretOf(profile, credential, tools);
+  return from === "key_file" ? { privateKey: secret } : { clientSecret: secret };
 }
 
 /** Loaded on first use: few profiles have a command. */
 const secretFrom: typeof secretFromCommand = async (command, options) =>
   (await import("./shell-command.ts")).secretFromCommand(command, options);
 
-function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSettings): Credential {
+function clientCredential(clientId: string, proof: ClientProof, oauth: OAuthSettings): Credential {
   return {
     kind: "client_credentials",
     clientId,
-    clientSecret,
+    ...proof,
     tokenEndpoint: oauth.token_endpoint,
     clientAuth: oauth.client_auth,
     audience: oauth.audience,
@@ -97,10 +117,9 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
   const { credential } = profile;
   const lack = lackOf(profile, "v1");
   if (lack !== undefined || credential === null) throw lack;
-  const secret = await secretOf(profile, credential, tools);
   return credential.kind === "api_key"
-    ? { kind: "api_key", key: secret, style: credential.basic_style }
-    : clientCredential(credential.client_id, secret, credential);
+    ? { kind: "api_key", key: await secretOf(profile, credential, tools), style: credential.basic_style }
+    : clientCredential(credential.client_id, await proofOf(profile, credential, tools), credential);
 }
 
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
@@ -130,16 +149,28 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   };
 }
 
-function environmentWays(resolution: Resolution, env: Environment): Ways & Pick<ActiveProfile, "principal"> {
+function environmentProof(tools: ActivationTools): ClientProof | undefined {
+  const { env } = tools;
+  const command = variable(env, "INTEG_CLIENT_ASSERTION_COMMAND");
+  if (command !== undefined) {
+    const options = { ...shellOptions(tools), alone: true, flag: "INTEG_CLIENT_ASSERTION_COMMAND", profile: "env" };
+    return { assertion: () => secretFrom(command, options) };
+  }
+  const clientSecret = variable(env, "INTEG_CLIENT_SECRET");
+  return clientSecret === undefined ? undefined : { clientSecret };
+}
+
+function environmentWays(resolution: Resolution, tools: ActivationTools): Ways & Pick<ActiveProfile, "principal"> {
+  const { env } = tools;
   return {
     principal: variable(env, "INTEG_API_KEY") === undefined ? variable(env, "INTEG_CLIENT_ID") : undefined,
     credential: async () => {
       const key = variable(env, "INTEG_API_KEY");
       if (key !== undefined) return { kind: "api_key", key, style: "apikey-user" };
       const clientId = variable(env, "INTEG_CLIENT_ID");
-      const secret = variable(env, "INTEG_CLIENT_SECRET");
-      if (clientId === undefined || secret === undefined || !resolution.oauth) throw noCredential("env");
-      return clientCredential(clientId, secret, resolution.oauth);
+      const proof = environmentProof(tools);
+      if (clientId === undefined || proof === undefined || !resolution.oauth) throw noCredential("env");
+      return clientCredential(clientId, proof, resolution.oauth);
     },
     legacy: async () => {
       const token = variable(env, "INTEG_ACCESS_TOKEN");
@@ -158,7 +189,7 @@ function exchangeOf(legacy: LegacyAccess): Ways["keyExchange"] {
 
 async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<Ways & Partial<ActiveProfile>> {
   const { from } = resolution;
-  if (from.kind === "environment") return environmentWays(resolution, tools.env);
+  if (from.kind === "environment") return environmentWays(resolution, tools);
   if (from.kind === "sandbox") {
     if (tools.sandbox === undefined) throw new Error("the sandbox profiles need the embedded service");
     const access = await tools.sandbox(resolution.region);

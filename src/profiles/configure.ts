@@ -20,11 +20,12 @@ import type { ProfileStore } from "./store.ts";
 /** The secret part of a new credential: given now, or printed by a command at each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };
 
-export type NewCredential = GivenSecret &
-  (
-    | { readonly kind: "api_key"; readonly basic_style: BasicStyle; readonly key_id?: string }
-    | ({ readonly kind: "client_credentials"; readonly client_id: string } & NewOAuthSettings)
-  );
+/** How a new client authenticates: by a secret, by an assertion that a command prints, or by the private key in a file. */
+export type GivenProof = GivenSecret | { readonly assertion_command: string } | { readonly key_file: string };
+
+export type NewCredential =
+  | (GivenSecret & { readonly kind: "api_key"; readonly basic_style: BasicStyle; readonly key_id?: string })
+  | (GivenProof & { readonly kind: "client_credentials"; readonly client_id: string } & NewOAuthSettings);
 
 export type NewOAuthSettings = Pick<OAuthSettings, "token_endpoint" | "audience" | "issuer" | "scope" | "client_auth">;
 
@@ -149,13 +150,9 @@ function checkSecret(secret: string, what: string): string {
 
 /** The credential as profiles.json keeps it, its secret elsewhere. */
 function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
-  const place =
-    "command" in credential
-      ? { source: "command" as const, command: credential.command }
-      : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
   if (credential.kind === "api_key") {
     const { kind, basic_style, key_id } = credential;
-    return { kind, basic_style, key_id, ...place };
+    return { kind, basic_style, key_id, ...placeOf(credential, saved) };
   }
   const { kind, client_id, token_endpoint, audience, issuer, scope, client_auth } = credential;
   return {
@@ -166,15 +163,27 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
     issuer,
     scope,
     client_auth,
-    ...place,
+    ...proofOf(credential, saved),
   };
+}
+
+function placeOf(given: GivenSecret, saved: SavedSecret | undefined) {
+  return "command" in given
+    ? { source: "command" as const, command: given.command }
+    : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
+}
+
+function proofOf(given: GivenProof, saved: SavedSecret | undefined) {
+  if ("assertion_command" in given) return { source: "assertion_command" as const, command: given.assertion_command };
+  if ("key_file" in given) return { source: "key_file" as const, key_file: given.key_file };
+  return placeOf(given, saved);
 }
 
 async function saveSecret(
   given: NewCredential | null | undefined,
   { baseUrl, credentials }: { baseUrl: string; credentials: Credentials },
 ): Promise<SavedSecret | undefined> {
-  if (!given || "command" in given) return undefined;
+  if (!given || !("secret" in given)) return undefined;
   const secret = checkSecret(given.secret, given.kind === "api_key" ? "API key" : "client secret");
   return credentials.save(secret, originsOf({ base_url: checkBaseUrl(baseUrl), credential: given }));
 }

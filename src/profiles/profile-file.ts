@@ -55,12 +55,23 @@ const secretFields = {
   kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
 };
 
-export type SecretFields = z.infer<z.ZodMiniObject<typeof secretFields>>;
+/** A client may authenticate without a secret: by an assertion that a command prints, or by a private key in a file. */
+const clientSecretFields = {
+  ...secretFields,
+  source: z.enum(["stored", "command", "assertion_command", "key_file"], {
+    error: "must be stored, command, assertion_command or key_file",
+  }),
+  key_file: z.optional(z.string().check(z.minLength(1))),
+};
 
-function isComplete(it: SecretFields): boolean {
-  return it.source === "command" ? it.command !== undefined : it.ref !== undefined && it.kept !== undefined;
+export type SecretFields = z.infer<z.ZodMiniObject<typeof clientSecretFields>>;
+
+function isComplete({ source, command, key_file, ref, kept }: SecretFields): boolean {
+  if (source === "stored") return ref !== undefined && kept !== undefined;
+  return (source === "key_file" ? key_file : command) !== undefined;
 }
-const incompleteWords = "with source command needs command, with source stored needs ref and kept";
+const incompleteWords =
+  "with source stored needs ref and kept, with source key_file needs key_file, with another source needs command";
 
 const ApiKeyCredential = z
   .looseObject({
@@ -77,7 +88,7 @@ const ClientCredential = z
     kind: z.literal("client_credentials"),
     client_id: z.string().check(z.minLength(1)),
     ...oauthFields,
-    ...secretFields,
+    ...clientSecretFields,
   })
   .check(z.refine(isComplete, incompleteWords));
 

@@ -31,24 +31,36 @@ export function originsOf(profile: {
 /** Where the secret of a stored credential is. */
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
-  | { readonly from: "command"; readonly command: string };
+  | { readonly from: "command"; readonly command: string }
+  /** In place of a secret: a command that prints an assertion at each call, or the file of a private key. */
+  | { readonly from: "assertion"; readonly command: string }
+  | { readonly from: "key_file"; readonly path: string };
 
 export function secretSourceOf(credential: SecretFields): SecretSource {
-  const { command, ref, kept } = credential;
-  if (credential.source === "command" && command !== undefined) return { from: "command", command };
+  const { source, command, key_file, ref, kept } = credential;
+  if (source === "command" && command !== undefined) return { from: "command", command };
+  if (source === "assertion_command" && command !== undefined) return { from: "assertion", command };
+  if (source === "key_file" && key_file !== undefined) return { from: "key_file", path: key_file };
   if (ref !== undefined && kept !== undefined) return { from: "stored", ref, kept };
   throw new Error("a stored credential without its source passed the schema");
 }
 
 /** Where the credential of a profile is kept, for `profiles show`; null if it has none. */
-export function whereIsCredential(profile: Profile): "keychain" | "file" | "command" | null {
+export function whereIsCredential(
+  profile: Profile,
+): "keychain" | "file" | "command" | "assertion command" | "key file" | null {
   if (profile.credential === null) return null;
   const source = secretSourceOf(profile.credential);
-  return source.from === "command" ? "command" : source.kept;
+  if (source.from === "stored") return source.kept;
+  return ({ command: "command", assertion: "assertion command", key_file: "key file" } as const)[source.from];
 }
 
 /** The command that gives a profile its credential again. */
 export function credentialAgain({ name, credential }: Profile): NextCommand {
+  const source = credential === null ? undefined : secretSourceOf(credential);
+  if (source?.from === "assertion")
+    return shell`integ profiles edit ${name} ${flags.clientAssertionCommand} ${source.command}`;
+  if (source?.from === "key_file") return shell`integ profiles edit ${name} ${flags.clientKeyFile} ${source.path}`;
   const flag = credential?.kind === "client_credentials" ? flags.clientSecretStdin : flags.apiKeyStdin;
   return shell`integ profiles edit ${name} ${flag}`;
 }

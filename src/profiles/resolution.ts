@@ -195,7 +195,13 @@ export function resolveProfile(input: ResolutionInput): Resolution {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables that are a credential or a part of one. */
-const credentialVariables = ["INTEG_API_KEY", "INTEG_CLIENT_ID", "INTEG_CLIENT_SECRET", "INTEG_ACCESS_TOKEN"] as const;
+const credentialVariables = [
+  "INTEG_API_KEY",
+  "INTEG_CLIENT_ID",
+  "INTEG_CLIENT_SECRET",
+  "INTEG_CLIENT_ASSERTION_COMMAND",
+  "INTEG_ACCESS_TOKEN",
+] as const;
 
 /** Variables that only mean something beside `INTEG_BASE_URL`. */
 const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE", "INTEG_TOKEN_SCOPE"] as const;
@@ -259,7 +265,8 @@ function checkCredentials(env: Environment): void {
       hint: "Set INTEG_API_KEY, or INTEG_CLIENT_ID with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT, or unset INTEG_BASE_URL.",
     });
   }
-  const client = present.has("INTEG_CLIENT_ID") || present.has("INTEG_CLIENT_SECRET");
+  const proofs = ["INTEG_CLIENT_SECRET", "INTEG_CLIENT_ASSERTION_COMMAND"].filter((name) => present.has(name));
+  const client = present.has("INTEG_CLIENT_ID") || proofs.length > 0;
   if (client && present.has("INTEG_API_KEY")) {
     throw new Failure(
       "usage",
@@ -267,8 +274,12 @@ function checkCredentials(env: Environment): void {
       { hint: "Unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET." },
     );
   }
+  if (proofs.length > 1)
+    throw new Failure("usage", `${proofs.join(" and ")} are two ways for one client to authenticate.`, {
+      hint: `Unset ${proofs.join(" or ")}.`,
+    });
   if (!client) return;
-  const missing = ["INTEG_CLIENT_ID", "INTEG_CLIENT_SECRET", "INTEG_TOKEN_ENDPOINT"].filter(
+  const missing = ["INTEG_CLIENT_ID", proofs[0] ?? "INTEG_CLIENT_SECRET", "INTEG_TOKEN_ENDPOINT"].filter(
     (name) => variable(env, name) === undefined,
   );
   if (missing.length > 0) {

@@ -95,8 +95,12 @@ async function foundIn({ credential, ...profile }: Profile, credentials: Credent
   if (credential === null) return { is: "absent" };
   const of = credential.kind === "client_credentials" ? credential.client_id : credential.key_id;
   const source = secretSourceOf(credential);
-  if (source.from === "command")
-    return { is: "hidden", version: createHash("sha256").update(source.command).digest("hex").slice(0, 16), of };
+  if (source.from !== "stored")
+    return {
+      is: "hidden",
+      version: createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 16),
+      of,
+    };
   try {
     return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
   } catch (error) {

@@ -42,7 +42,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
           const attempt = await exchangeClientCredentials(found, options);
           // What helps against a refusal is what helps for OAuth clients: the id, the organization, OAuth access.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
-          return granted(about, "get an OAuth access token");
+          return granted(about, "get an OAuth access token", attempt.claims);
         },
       }),
     };
@@ -103,11 +103,14 @@ async function grantFor(
 }
 
 /** @throws Failure `auth` if the endpoint does not accept the credential, `NoToken` if it cannot be asked */
-function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
+function granted(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
   if (attempt.kind === "refused" && attempt.status !== 429)
-    throw failure.kind === "auth" ? failure : new Failure("auth", failure.message, failure.details);
+    throw new Failure("auth", failure.message, {
+      ...failure.details,
+      ...(claims !== undefined && { meaning: claims }),
+    });
   const reason = attempt.kind === "refused" || attempt.reason === "status" ? "unsendable" : attempt.reason;
   throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt), retryAfterSeconds: retryAfterOf(attempt) });
 }

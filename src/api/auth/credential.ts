@@ -8,7 +8,18 @@ export type Credential =
       /** §5.1 rule 1: user name `apikey` with the key as password, or the key as user name with an empty password. */
       readonly style: "apikey-user" | "key-as-user";
     }
-  | ({ readonly kind: "client_credentials"; readonly clientId: string; readonly clientSecret: string } & TokenEndpoint);
+  | ({ readonly kind: "client_credentials"; readonly clientId: string } & ClientProof & TokenEndpoint);
+
+/**
+ * How a client authenticates at the token endpoint: by its secret, by an assertion (a JWT, RFC 7523 §2.2) that is new
+ * for each exchange, or by one that is signed here with its private key (`private_key_jwt`, OpenID Connect Core §9).
+ * @assumed §5.2 rule 3 leaves the client authentication method to the organization's setup
+ */
+export type ClientProof =
+  | { readonly clientSecret: string }
+  | { readonly assertion: () => Promise<string> }
+  /** In PEM. */
+  | { readonly privateKey: string };
 
 /** What the organization's setup gives for the token exchange (§5.2 rule 3). */
 export interface TokenEndpoint {
@@ -18,6 +29,7 @@ export interface TokenEndpoint {
   readonly issuer?: string;
   /** Scopes of the tokens, separated by spaces (RFC 6749 §3.3), if the endpoint needs them. */
   readonly scope?: string;
+  /** How clients with a secret send it. */
   readonly clientAuth: "client_secret_basic" | "client_secret_post";
 }
 

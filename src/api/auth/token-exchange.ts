@@ -5,7 +5,8 @@ import type { Attempt } from "../call/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
 import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-text.ts";
-import type { LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
+import type { Authenticated, AuthenticatedBy } from "./client-assertion.ts";
+import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
 
 /** What a client or key is proven with. */
 export interface Tokens {
@@ -13,13 +14,14 @@ export interface Tokens {
    * One client credentials exchange (RFC 6749 §4.4) at the profile's token endpoint, or at the one given.
    * @returns nothing if no token endpoint is known: there is no proof
    */
-  exchangeClient(client: {
-    readonly clientId: string;
-    readonly clientSecret: string;
-    readonly at?: TokenEndpoint;
-    /** The scopes of the token; without them those of the endpoint, else what it gives. */
-    readonly scopes?: readonly string[] | undefined;
-  }): Promise<Attempt<TokenGrant> | undefined>;
+  exchangeClient(
+    client: ClientProof & {
+      readonly clientId: string;
+      readonly at?: TokenEndpoint;
+      /** The scopes of the token; without them those of the endpoint, else what it gives. */
+      readonly scopes?: readonly string[] | undefined;
+    },
+  ): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * The exchange of an access key's secret for a bearer token, by the way the profile has or at the endpoint given.
    * @returns nothing if the profile has a token and no way to get one: there is no proof
@@ -59,11 +61,11 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 }
 
-export interface ClientCredentialsRequest extends TokenEndpoint {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly scopes?: readonly string[] | undefined;
-}
+export type ClientCredentialsRequest = TokenEndpoint &
+  ClientProof & {
+    readonly clientId: string;
+    readonly scopes?: readonly string[] | undefined;
+  };
 
 export interface ExchangeOptions {
   readonly transport: Transport;
@@ -78,12 +80,12 @@ export interface ExchangeOptions {
 export async function exchangeClientCredentials(
   request: ClientCredentialsRequest,
   options: ExchangeOptions,
-): Promise<Attempt<TokenGrant>> {
-  if (request.clientId === "" || request.clientSecret === "")
+): Promise<Attempt<TokenGrant> & Pick<Authenticated, "claims">> {
+  if (request.clientId === "" || ("clientSecret" in request && request.clientSecret === ""))
     throw new Failure("auth", "The client id or the client secret is empty.");
   const oauth = await import("oauth4webapi");
-  const exchange = await ask(oauth, request, options);
-  return readByLibrary(
+  const { exchange, claims } = await ask(oauth, request, options);
+  const attempt = await readByLibrary(
     exchange,
     { now: options.now, otherwise: "the response is not a token response" },
     async (response) => {
@@ -97,29 +99,30 @@ export async function exchangeClientCredentials(
       return { token: access_token, expiresInSeconds: expires_in };
     },
   );
+  return claims === undefined ? attempt : { ...attempt, claims };
 }
 
 /** The library makes the request, our transport sends it. */
 async function ask(
   oauth: typeof import("oauth4webapi"),
   request: ClientCredentialsRequest,
-  { transport }: ExchangeOptions,
-): Promise<Exchange> {
-  const { tokenEndpoint, clientId, clientSecret, audience, scopes, clientAuth } = request;
+  { transport, now }: ExchangeOptions,
+): Promise<{ readonly exchange: Exchange } & Pick<Authenticated, "claims">> {
+  const { tokenEndpoint, clientId, audience, scopes } = request;
   const scope = scopes?.join(" ") ?? request.scope;
-  const authentication =
-    clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
+  const { by, secret, claims } = await authenticationOf(oauth, request, now);
   const parameters = { ...(audience !== undefined && { audience }), ...(scope !== undefined && { scope }) };
   let exchange: Exchange | undefined;
   await oauth
-    .clientCredentialsGrantRequest(serverOf(request), { client_id: clientId }, authentication, parameters, {
+    .clientCredentialsGrantRequest(serverOf(request), { client_id: clientId }, by, parameters, {
       async [oauth.customFetch](_: string, { headers, body }: { headers: Record<string, string>; body: unknown }) {
         exchange = await transport.exchange({
           method: "POST",
           ...splitAddress(tokenEndpoint),
           headers,
           body: String(body),
-          secrets: [clientSecret],
+          // An assertion that was signed here is a secret of this request too.
+          secrets: [secret ?? new URLSearchParams(String(body)).get("client_assertion") ?? ""],
         });
         // The library does not report errors of the response: the transport reports them better.
         return new Response();
@@ -128,7 +131,25 @@ async function ask(
     .catch((error: unknown) => {
       if (exchange === undefined) throw error;
     });
-  return exchange!;
+  return { exchange: exchange!, claims };
+}
+
+async function authenticationOf(
+  oauth: typeof import("oauth4webapi"),
+  request: ClientCredentialsRequest,
+  now: () => number,
+): Promise<AuthenticatedBy> {
+  if ("clientSecret" in request) {
+    const { clientAuth, clientSecret: secret } = request;
+    return {
+      by: clientAuth === "client_secret_post" ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret),
+      secret,
+    };
+  }
+  const { assertionAuthentication, keyAuthentication } = await import("./client-assertion.ts");
+  return "assertion" in request
+    ? assertionAuthentication(await request.assertion(), now())
+    : keyAuthentication(oauth, request);
 }
 
 /** The library is given a name to talk to: only the transport knows addresses, and some of them are logical. */

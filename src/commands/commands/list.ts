@@ -78,6 +78,10 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_API_KEY", meaning: "Instead of a profile: the API key" },
   { name: "INTEG_CLIENT_ID", meaning: "Instead of a profile: the OAuth client's id" },
   { name: "INTEG_CLIENT_SECRET", meaning: "Instead of a profile: the OAuth client's secret" },
+  {
+    name: "INTEG_CLIENT_ASSERTION_COMMAND",
+    meaning: "Instead of INTEG_CLIENT_SECRET: a command that prints a new assertion (a JWT) for each exchange",
+  },
   { name: "INTEG_TOKEN_ENDPOINT", meaning: "Instead of a profile: token endpoint of the OAuth client" },
   { name: "INTEG_AUDIENCE", meaning: "Instead of a profile: audience of the tokens" },
   { name: "INTEG_TOKEN_SCOPE", meaning: "Instead of a profile: scope of the tokens, if the token endpoint needs it" },

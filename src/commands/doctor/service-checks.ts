@@ -238,8 +238,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const own = credential.kind === "client_credentials" ? credential : undefined;
   const service = await subject.service();
   const attempt = await service.tokens.exchangeClient({
-    clientId: own?.clientId ?? madeUpId,
-    clientSecret: own?.clientSecret ?? madeUpId,
+    ...(own ?? { clientId: madeUpId, clientSecret: madeUpId }),
   });
   const isRefused = attempt?.kind === "refused" && (attempt.status === 400 || attempt.status === 401);
   if (own === undefined && isRefused) return [ok(check, "responds as a token endpoint")];

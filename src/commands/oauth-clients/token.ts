@@ -1,5 +1,5 @@
 // `integ oauth-clients token`: one client credentials exchange (RFC 6749 §4.4, §5.2).
-import type { TokenEndpoint } from "../../api/auth/credential.ts";
+import type { ClientProof, TokenEndpoint } from "../../api/auth/credential.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { read } from "../running/read.ts";
@@ -60,7 +60,7 @@ export const command = defineVerb({
 async function clientOf(
   context: Context,
   options: { clientId?: string; clientSecretStdin?: true; fromProfile?: true },
-): Promise<{ clientId: string; clientSecret: string; at?: TokenEndpoint }> {
+): Promise<ClientProof & { clientId: string; at?: TokenEndpoint }> {
   if (options.fromProfile && (options.clientId !== undefined || options.clientSecretStdin))
     throw new Failure("usage", "--from-profile and --client-id contradict each other.", { hint: "Keep one of them." });
   if (!options.fromProfile) {
@@ -80,6 +80,6 @@ async function clientOf(
     throw new Failure("usage", `Profile ${profile.name} has an API key, not client credentials.`, {
       hint: "Name the client with --client-id and --client-secret-stdin.",
     });
-  const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer, scope } = credential;
-  return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer, scope } };
+  const { tokenEndpoint, clientAuth, audience, issuer, scope, ...client } = credential;
+  return { ...client, at: { tokenEndpoint, clientAuth, audience, issuer, scope } };
 }

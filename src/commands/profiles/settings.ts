@@ -1,9 +1,10 @@
 // The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
+import { resolve } from "node:path";
 import { learnKeyId } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import type { GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
+import type { GivenProof, GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
 /** Declares the flags of a profile. No flag takes a secret as its value. */
@@ -33,6 +34,11 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--client-id <id>", "Client id, to use OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "Read the client secret from standard input")
     .option("--client-secret-command <command>", "Command that prints the client secret; runs at each use")
+    .option(
+      "--client-assertion-command <command>",
+      "Command that prints a new assertion (a JWT) in place of a client secret; runs for each exchange",
+    )
+    .option("--client-key-file <path>", "File of the client's private key (PEM), to authenticate by private_key_jwt")
     .option("--token-endpoint <url>", "Token endpoint of the client")
     .option("--audience <audience>", "Audience of the tokens")
     .option("--token-scope <scope>", "Scope of the tokens, if the token endpoint needs it: names separated by spaces")
@@ -62,7 +68,8 @@ export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withKnown(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
-  refuseBoth(flags, "clientSecretStdin", "clientSecretCommand");
+  for (const [index, one] of clientProofs.entries())
+    for (const other of clientProofs.slice(index + 1)) refuseBoth(flags, one, other);
   refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
   await checkAddresses(flags);
   await checkRegion(flags, before);
@@ -188,8 +195,11 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, meant);
 }
 
+/** The ways in which a client authenticates. */
+const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
+
 function wantsClient(flags: ProfileFlags): boolean {
-  return flags.clientId !== undefined || flags.clientSecretStdin === true || flags.clientSecretCommand !== undefined;
+  return flags.clientId !== undefined || clientProofs.some((flag) => flags[flag] !== undefined);
 }
 
 function legacyOf({ accessTokenCommand, accessTokenEndpoint }: ProfileFlags): ProfileSettings["legacy"] {
@@ -224,16 +234,23 @@ async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCrede
   const { clientId, tokenEndpoint } = flags;
   if (!clientId)
     throw new Failure("usage", "--client-id is missing.", {
-      hint: "Give --client-id, a secret and --token-endpoint together.",
+      hint: "Give --client-id, a secret (or an assertion, or a key) and --token-endpoint together.",
     });
   if (!tokenEndpoint) throw new Failure("usage", "--token-endpoint is missing: OAuth client credentials need it.");
   const endpoint = endpointOf(flags, tokenEndpoint);
-  const given = await secretOf(context, {
+  return { kind: "client_credentials", client_id: clientId, ...endpoint, ...(await proofOf(context, flags)) };
+}
+
+async function proofOf(context: Context, flags: ProfileFlags): Promise<GivenProof> {
+  const { clientAssertionCommand: command, clientKeyFile: file } = flags;
+  if (command?.trim() === "") throw new Failure("usage", "The command that prints the client assertion is empty.");
+  if (command !== undefined) return { assertion_command: command };
+  if (file !== undefined) return { key_file: resolve(file) };
+  return secretOf(context, {
     stdin: flags.clientSecretStdin,
     command: flags.clientSecretCommand,
     what: "client secret",
   });
-  return { kind: "client_credentials", client_id: clientId, ...endpoint, ...given };
 }
 
 function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<ProfileSettings["oauth"]> {

@@ -1,4 +1,5 @@
 // The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), each answer as a test wants it.
+import type { ClientProof } from "../../../src/api/auth/credential.ts";
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
@@ -120,8 +121,10 @@ export class AnAccount {
       clockOffset: () => told,
       tokens: {
         exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),
-        exchangeClient: async ({ clientSecret }: { clientSecret: string }) =>
-          answer("exchange", {}, () => this.#exchange(this.clients, clientSecret)),
+        exchangeClient: async (client: ClientProof) =>
+          answer("exchange", {}, () =>
+            this.#exchange(this.clients, "clientSecret" in client ? client.clientSecret : ""),
+          ),
       },
     };
     return service as Service;

@@ -1,0 +1,121 @@
+// A client that authenticates by an assertion in place of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
+import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
+import { Failure } from "../../errors.ts";
+import { isObject, parseJson } from "../json/json-text.ts";
+import type { TokenEndpoint } from "./credential.ts";
+
+type OAuth = typeof import("oauth4webapi");
+
+export interface Authenticated {
+  /** What an assertion that somebody else signed says of itself, for the message if it is refused. */
+  readonly claims?: string;
+}
+
+export interface AuthenticatedBy extends Authenticated {
+  readonly by: import("oauth4webapi").ClientAuth;
+  /** What no log and no message may show; absent for an assertion that is signed with the request. */
+  readonly secret?: string;
+}
+
+/** A clock may be wrong by so much before an assertion counts as expired here. */
+const leewayMs = 60_000;
+
+/**
+ * Authenticates with an assertion that a command printed.
+ * @throws Failure `auth` for what is no JWT, or has expired; no part of the signature is in the message
+ */
+export function assertionAuthentication(assertion: string, nowMs: number): AuthenticatedBy {
+  const payload = payloadOf(assertion);
+  if (payload === undefined)
+    throw new Failure("auth", "The client assertion is not a signed JWT.", {
+      meaning: "It has to be three parts in base64url with dots between them. Nothing was sent.",
+      hint: "Check what the command prints: the assertion alone.",
+    });
+  const claims = wordsOf(payload);
+  if (typeof payload.exp === "number" && payload.exp * 1000 < nowMs - leewayMs)
+    throw new Failure("auth", "The client assertion has expired.", {
+      meaning: `${claims} Nothing was sent.`,
+      hint: "Check that the command gets a new assertion at each call, and that this machine's clock is right.",
+    });
+  return {
+    by(_server, client, body) {
+      body.set("client_id", client.client_id);
+      body.set("client_assertion", assertion);
+      body.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    },
+    secret: assertion,
+    claims,
+  };
+}
+
+function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undefined {
+  const parts = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(assertion);
+  if (parts === null) return undefined;
+  try {
+    const payload = parseJson(Buffer.from(parts[1]!, "base64url")).value;
+    return isObject(payload) ? payload : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The claims that decide whether a token endpoint accepts an assertion (RFC 7523 §3). */
+function wordsOf({ iss, sub, aud, exp }: Readonly<Record<string, unknown>>): string {
+  const until = typeof exp === "number" ? new Date(exp * 1000) : undefined;
+  const claims = {
+    issuer: iss,
+    subject: sub,
+    audience: aud,
+    expires: until === undefined || Number.isNaN(until.getTime()) ? undefined : until.toISOString(),
+  };
+  const words = Object.entries(claims).map(([name, value]) => `${name} ${JSON.stringify(value) ?? "missing"}`);
+  return `The assertion says: ${words.join(", ")}.`;
+}
+
+/**
+ * Authenticates by `private_key_jwt`. The assertion is for the issuer, or for the token endpoint if no issuer is known.
+ * @throws Failure `auth` for a key that cannot be used
+ */
+export async function keyAuthentication(
+  oauth: OAuth,
+  { privateKey, issuer, tokenEndpoint }: TokenEndpoint & { readonly privateKey: string },
+): Promise<AuthenticatedBy> {
+  const key = await importedKey(privateKey);
+  const by = oauth.PrivateKeyJwt(key, {
+    [oauth.modifyAssertion](_header, payload) {
+      payload.aud = issuer ?? tokenEndpoint;
+    },
+  });
+  return { by };
+}
+
+async function importedKey(pem: string): Promise<webcrypto.CryptoKey> {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch (error) {
+    throw unusable("it is not a private key in PEM without a password", error);
+  }
+  const algorithm = algorithmOf(key);
+  if (algorithm === undefined) throw unusable(`its kind (${key.asymmetricKeyType}) signs no assertions`);
+  const der = key.export({ type: "pkcs8", format: "der" });
+  return webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]);
+}
+
+function unusable(why: string, cause?: unknown): Failure {
+  return new Failure("auth", `The client's private key cannot be used: ${why}.`, {
+    hint: "Use a key of RSA, of the curves P-256, P-384 or P-521, or Ed25519.",
+    cause,
+  });
+}
+
+const curves: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+
+function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): AnyAlgorithm | undefined {
+  if (type === "rsa") return { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  if (type === "ed25519") return { name: "Ed25519" };
+  const namedCurve = type === "ec" ? curves[details?.namedCurve ?? ""] : undefined;
+  return namedCurve === undefined ? undefined : { name: "ECDSA", namedCurve };
+}
+
+type AnyAlgorithm = { readonly name: string; readonly hash?: string; readonly namedCurve?: string };

@@ -1,0 +1,205 @@
+// An OAuth client without a stored secret, against a token server that is not ours (oidc-provider): it signs with a private key, or a
+// command prints an assertion, a new one for each exchange, as a CI job's identity token. What is wrong with one is said claim by
+// claim, and no assertion is in any output.
+import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import Provider from "oidc-provider";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { parse } from "yaml";
+import { Home, root } from "../support/program.ts";
+import { isMissing } from "../support/tools.mjs";
+
+const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+const homes: Home[] = [];
+let tokens: Server;
+let api: Server;
+let exchanges: URLSearchParams[] = [];
+let reads: string[] = [];
+
+const addressOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const endpoint = (): string => `${addressOf(tokens)}/token`;
+
+beforeAll(async () => {
+  let answer: ReturnType<Provider["callback"]>;
+  tokens = createServer((request, response) => {
+    request.on("data", (body: Buffer) => exchanges.push(new URLSearchParams(body.toString())));
+    answer(request, response);
+  }).listen(0, "127.0.0.1");
+  api = createServer((request, response) => {
+    reads.push(request.headers.authorization ?? "");
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end('{"object":"list","data":[{"id":"e1"}],"next_page_token":null,"has_more":false}');
+  }).listen(0, "127.0.0.1");
+  await Promise.all([once(tokens, "listening"), once(api, "listening")]);
+  const provider = new Provider(addressOf(tokens), {
+    clients: [
+      {
+        client_id: "job",
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: "ES256",
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        response_types: [],
+        jwks: { keys: [createPublicKey(privateKey).export({ format: "jwk" })] },
+      },
+    ],
+    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+    ttl: { ClientCredentials: 600 },
+  });
+  answer = provider.callback();
+});
+
+afterEach(() => {
+  for (const home of homes.splice(0)) home.remove();
+  [exchanges, reads] = [[], []];
+});
+
+afterAll(() => {
+  tokens.close();
+  api.close();
+});
+
+/** A home with a key file, and the words that add a profile whose client authenticates so. */
+function home(...proof: readonly string[]): { at: Home; add: string[] } {
+  const at = new Home();
+  homes.push(at);
+  writeFileSync(at.path("key.pem"), pem, { mode: 0o600 });
+  const words = ["profiles", "add", "p", "--region", "us", "--base-url", addressOf(api), "--client-id", "job"];
+  return { at, add: [...words, "--token-endpoint", endpoint(), ...proof] };
+}
+
+/** A signed assertion of the client. */
+function assertion(claims: Readonly<Record<string, unknown>> = {}): string {
+  const now = Math.floor(Date.now() / 1000);
+  const all = { iss: "job", sub: "job", aud: endpoint(), exp: now + 300, iat: now, jti: randomUUID(), ...claims };
+  const signed = [{ alg: "ES256" }, all].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  const signature = createSign("SHA256").update(signed.join(".")).sign({ key: privateKey, dsaEncoding: "ieee-p1363" });
+  return [...signed, signature.toString("base64url")].join(".");
+}
+
+it("signs with its private key, and shows where that is", async () => {
+  const { at, add } = home("--client-key-file", "key.pem");
+  expect(await at.integ(add)).toMatchObject({ code: 0 });
+  const { code, stderr } = await at.integ(["entities", "list", "--debug"]);
+  expect(code, stderr).toBe(0);
+  expect(reads.at(-1)).toMatch(/^Bearer \S+$/);
+  const sent = exchanges.map((exchange) => exchange.get("client_assertion")!);
+  for (const one of sent) expect(stderr).not.toContain(one.split(".")[2]);
+  expect(new Set(sent).size).toBe(sent.length);
+  const { stdout } = await at.integ(["profiles", "show", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({ credential: { client_id: "job", kept_in: "key file" } });
+});
+
+it("gets a new assertion for each exchange from a command, and sends it there alone", async () => {
+  const { at, add } = home("--client-assertion-command", 'sed -n "$(cat n)p" assertions; echo $(($(cat n)+1)) > n');
+  const all = Array.from({ length: 9 }, () => assertion());
+  writeFileSync(at.path("assertions"), `${all.join("\n")}\n`);
+  writeFileSync(at.path("n"), "1\n");
+  expect(await at.integ(add)).toMatchObject({ code: 0 });
+  for (const _ of [1, 2])
+    expect((await at.integ(["entities", "list", "--debug"])).stderr).not.toContain(all[0]!.slice(-40));
+  const token = await at.integ(["oauth-clients", "token", "--from-profile", "--json"]);
+  expect(JSON.parse(token.stdout)).toMatchObject({ token_type: "Bearer" });
+  expect((await at.integ(["doctor", "--json"])).stdout).toContain("gives a token");
+  const used = exchanges.map((exchange) => exchange.get("client_assertion"));
+  expect(used).toEqual(all.slice(0, used.length));
+  expect(used.length).toBeGreaterThan(4);
+  expect(reads.join("\n")).not.toContain(all[0]);
+});
+
+it("needs no profile and no secret in CI: the environment names the command", async () => {
+  const at = new Home({
+    INTEG_BASE_URL: addressOf(api),
+    INTEG_REGION: "us",
+    INTEG_CLIENT_ID: "job",
+    INTEG_CLIENT_ASSERTION_COMMAND: "cat assertion",
+    INTEG_TOKEN_ENDPOINT: endpoint(),
+  });
+  homes.push(at);
+  writeFileSync(at.path("assertion"), assertion());
+  expect(await at.integ(["entities", "list", "--json"])).toMatchObject({ code: 0 });
+  const both = await at.integ(["entities", "list"], { env: { INTEG_CLIENT_SECRET: "s" } });
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("two ways")]);
+});
+
+it.skipIf(isMissing("curl", "jq"))("works as docs/ci.md says, on GitHub and on GitLab", async () => {
+  const page = readFileSync(join(root, "docs", "ci.md"), "utf8")
+    .split("\n## A job without a stored credential\n")[1]!
+    .split("\n## ")[0]!
+    .replaceAll("https://api.eu.example.com", addressOf(api))
+    .replaceAll("https://auth.eu.example.com/oauth/token", endpoint())
+    .replace("${{ vars.INTEG_CLIENT_ID }}", "job");
+  const [github, gitlab] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => parse(text!));
+  const identity = createServer(({ url, headers }, response) => {
+    const asked = new URL(url!, "http://here");
+    const isAllowed = headers.authorization === "bearer request-token" && asked.searchParams.get("v") === "2";
+    response.writeHead(isAllowed ? 200 : 401, { "content-type": "application/json" });
+    response.end(JSON.stringify({ value: assertion({ aud: asked.searchParams.get("audience") }) }));
+  }).listen(0, "127.0.0.1");
+  await once(identity, "listening");
+  const on = async (env: Readonly<Record<string, string>>) => {
+    const at = new Home({ ...env });
+    homes.push(at);
+    const { code, stderr } = await at.integ(["entities", "list", "--json"]);
+    expect(code, stderr).toBe(0);
+  };
+  await on({
+    ...github.env,
+    ACTIONS_ID_TOKEN_REQUEST_URL: `${addressOf(identity)}/token?v=2`,
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN: "request-token",
+  });
+  const IDENTITY_TOKEN = assertion({ aud: gitlab.id_tokens.IDENTITY_TOKEN.aud });
+  await on({ ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN });
+  identity.close();
+  expect(exchanges).toHaveLength(2);
+});
+
+const wrong: readonly (readonly [string, () => string, string, number])[] = [
+  ["that is empty", () => "", "printed nothing", 0],
+  ["that is no JWT", () => "not-a-token", "not a signed JWT", 0],
+  ["with a second line", () => `${assertion()}\nmore`, "more than one line", 0],
+  ["that has expired", () => assertion({ exp: 1_700_000_000 }), 'expires "2023-11-14T22:13:20.000Z"', 0],
+  ["for another server", () => assertion({ aud: "https://else.example" }), 'audience "https://else.example"', 1],
+  ["of another subject", () => assertion({ sub: "someone" }), 'subject "someone"', 1],
+];
+
+it.each(wrong)("an assertion %s ends with 3 and says why", async (_what, printed, words, sent) => {
+  const { at, add } = home("--client-assertion-command", "cat assertion", "--no-verify");
+  writeFileSync(at.path("assertion"), printed());
+  expect(await at.integ(add)).toMatchObject({ code: 0 });
+  const { code, stderr } = await at.integ(["entities", "list", "--retry-for", "0"]);
+  expect([code, exchanges.length, reads]).toEqual([3, sent, []]);
+  expect(stderr).toContain(words);
+  const signature = readFileSync(at.path("assertion"), "utf8").split(".")[2];
+  if (signature) expect(stderr).not.toContain(signature.split("\n")[0]);
+});
+
+it.each([
+  ["is missing", (path: string) => chmodSync(path, 0o600), "other.pem", "there is no file"],
+  ["can be read by others", (path: string) => chmodSync(path, 0o644), "key.pem", "chmod 600"],
+  [
+    "is none",
+    (path: string) => writeFileSync(path, "-----BEGIN PRIVATE KEY-----\nAAAA\n"),
+    "key.pem",
+    "not a private key",
+  ],
+] as const)("a private key that %s ends before anything is sent", async (_what, change, name, words) => {
+  const { at, add } = home("--client-key-file", name, "--no-verify");
+  expect(await at.integ(add)).toMatchObject({ code: 0 });
+  change(at.path("key.pem"));
+  const { code, stderr } = await at.integ(["entities", "list"]);
+  expect([[2, 3].includes(code!), exchanges, reads]).toEqual([true, [], []]);
+  expect(stderr).toContain(words);
+});
+
+it("has one way to authenticate", async () => {
+  const { at, add } = home("--client-key-file", "key.pem", "--client-assertion-command", "cat assertion");
+  const both = await at.integ(add);
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("contradict each other")]);
+  expect(exchanges).toEqual([]);
+});
