@@ -31,7 +31,8 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase() : to}`;
+  // Behind the name of an organization's secret stands who may use it.
+  return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
 /** A command learns the service account, and may choose by it where the secret goes. */

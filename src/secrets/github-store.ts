@@ -1,5 +1,6 @@
-// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>`: a GitHub Actions secret of a repository or of one of its
-// environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
+// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions secret of a
+// repository, of one of its environments or of an organization, encrypted for it before it is sent. No one can read it back: the
+// proof is GitHub's word and the time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
@@ -19,11 +20,21 @@ import {
 } from "./store-http.ts";
 
 interface Address {
+  /** `org` for a secret of the organization that is named in place of a repository. */
   readonly owner: string;
   readonly repository: string;
   readonly environment: string | undefined;
   readonly name: string;
+  /** Which repositories may use the secret of an organization; what it was if it is absent, `private` for a new secret. */
+  readonly access?: Access | undefined;
 }
+
+interface Access {
+  readonly visibility: "all" | "private" | "selected";
+  readonly repositories: readonly string[];
+}
+
+const organizations = "org";
 
 interface PublicKey {
   readonly id: string;
@@ -46,14 +57,18 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   async check(): Promise<StoreFacts> {
     const server = this.#server();
     this.#token(server);
-    return { server };
+    const { access } = this.at;
+    return { server, ...(access && { visibility: access.visibility }) };
   }
 
   async prepare(): Promise<StoreFacts> {
     const client = this.#client();
-    await this.#repository(client);
+    await (this.at.owner === organizations ? this.#organization(client) : this.#repository(client));
     await this.#publicKey(client);
-    return {};
+    const { repositories = [] } = this.at.access ?? {};
+    if (repositories.length === 0) return {};
+    const ids = await Promise.all(repositories.map((name) => this.#repositoryId(client, name)));
+    return { repository_ids: ids.join(",") };
   }
 
   readonly isUnreadable = true;
@@ -63,8 +78,9 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return version === undefined ? { is: "absent" } : { is: "hidden", version };
   }
 
-  async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
+  async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
+    const access = this.at.owner === organizations ? await this.#access(client, facts) : {};
     let key = await this.#publicKey(client);
     const before = await this.#changedAt(client);
     if (before !== (over.is === "hidden" ? over.version : undefined)) return false;
@@ -72,7 +88,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       const response = await client.send({
         method: "PUT",
         path: `${this.#secrets()}/${this.at.name}`,
-        body: { encrypted_value: sealedBox(Buffer.from(text), key.key).toString("base64"), key_id: key.id },
+        body: { encrypted_value: sealedBox(Buffer.from(text), key.key).toString("base64"), key_id: key.id, ...access },
         secret: text,
       });
       if (response.kind === "response" && (response.status === 201 || response.status === 204))
@@ -125,6 +141,47 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     if (found.status !== 200) throw this.#refusal(found, "be found");
   }
 
+  async #organization(client: StoreClient): Promise<void> {
+    const { status } = await client.read({ method: "GET", path: this.#path() });
+    if (status === 200) return;
+    throw new Failure("usage", `${this.name}: the organization ${this.at.repository} is not found.`, {
+      hint: "Check its name, and that the token may see it.",
+    });
+  }
+
+  async #repositoryId(client: StoreClient, repository: string): Promise<number> {
+    const path = `/repos/${this.at.repository}/${repository}`;
+    const { body } = await client.read({ method: "GET", path });
+    const id = fieldOf(body, "id");
+    if (typeof id === "number") return id;
+    throw new Failure("usage", `${this.name}: the organization has no repository ${repository}.`, {
+      hint: "Check its name, and that the token may see it.",
+    });
+  }
+
+  /** Which repositories may use the secret from now on: GitHub asks for it with each write. */
+  async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
+    if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
+    if (visibility !== undefined) return { visibility };
+    const path = `${this.#secrets()}/${this.at.name}`;
+    const now = await client.read({ method: "GET", path });
+    const before = fieldOf(now.body, "visibility");
+    if (now.status !== 200 || before === undefined) return { visibility: "private" };
+    if (before !== "selected") return { visibility: before };
+    const selected: unknown[] = [];
+    for (let page = 1; ; page += 1) {
+      const { status, body } = await client.read({
+        method: "GET",
+        path: `${path}/repositories?per_page=100&page=${page}`,
+      });
+      const repositories = fieldOf(body, "repositories");
+      if (status !== 200 || !Array.isArray(repositories))
+        throw new Failure("unreachable", `${this.name}: GitHub does not say which repositories may use the secret.`);
+      selected.push(...repositories.map((repository: unknown) => fieldOf(repository, "id")));
+      if (repositories.length < 100) return { visibility: before, selected_repository_ids: selected };
+    }
+  }
+
   async #publicKey(client: StoreClient): Promise<PublicKey> {
     const response = await client.read({ method: "GET", path: `${this.#secrets()}/public-key` });
     if (response.status !== 200) throw this.#refusal(response, "be encrypted: GitHub does not give the public key");
@@ -175,7 +232,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
 
   #path(): string {
     const { owner, repository } = this.at;
-    return `/repos/${owner}/${repository}`;
+    return owner === organizations ? `/orgs/${repository}` : `/repos/${owner}/${repository}`;
   }
 
   #secrets(): string {
@@ -246,25 +303,45 @@ function isUnknown(response: StoreResponse | LostResponse): boolean {
 }
 
 const tokenHint =
-  "Use a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
+  "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";
 
 /** GitHub's names are the same in any case: the address has one form. @throws Failure `usage` */
 function addressIn(text: string): Address {
-  const [, owner = "", repository = "", environment, name = ""] =
-    /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})$/u.exec(text) ?? [];
+  const [, owner = "", repository = "", environment, name = "", options] =
+    /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})(?:\?(.*))?$/u.exec(text) ?? [];
+  const isOrganization = owner.toLowerCase() === organizations;
+  const isPlace = !isOrganization || environment === undefined;
+  const access = options === undefined ? undefined : accessIn(options);
+  const isAccess = options === undefined || (isOrganization && access !== undefined);
   const isName = name !== "" && !/^github_/i.test(name);
-  if (isName && repository !== "." && repository !== ".." && !/[\p{Cc}\p{Cs}]/u.test(environment ?? ""))
+  if (
+    isName &&
+    isPlace &&
+    isAccess &&
+    repository !== "." &&
+    repository !== ".." &&
+    !/[\p{Cc}\p{Cs}]/u.test(environment ?? "")
+  )
     return {
+      access,
       owner: owner.toLowerCase(),
       repository: repository.toLowerCase(),
       environment: environment?.toLowerCase(),
       name: name.toUpperCase(),
     };
   throw invalidValue(flags.secretTo, `github:${text}`, {
-    why: "it is not github:<owner>/<repo>[@<environment>]#<NAME>",
-    meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
+    why: "it is not github:<owner>/<repo>[@<environment>]#<NAME> or github:org/<organization>#<NAME>",
+    meaning:
+      "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_. Behind an organization's secret there may be ?visibility=all, ?visibility=private or ?repositories=<name>,<name>.",
     hint: `Write it like ${flags.secretTo} github:my-org/my-repo#CLIENT_SECRET.`,
   });
+}
+
+function accessIn(options: string): Access | undefined {
+  const [, visibility, repositories] =
+    /^(?:visibility=(all|private)|repositories=([\w.-]{1,100}(?:,[\w.-]{1,100})*))$/.exec(options) ?? [];
+  if (visibility === "all" || visibility === "private") return { visibility, repositories: [] };
+  return repositories === undefined ? undefined : { visibility: "selected", repositories: repositories.split(",") };
 }
 
 const cloudTokens = ["GH_TOKEN", "GITHUB_TOKEN"] as const;

@@ -23,6 +23,8 @@ export interface GitHubServer extends StoreServer {
   /** How often it was written. */
   changes(name: string): number;
   forgetSecrets(): void;
+  /** Which repositories may use a secret of the organization acme. */
+  readonly access: Map<string, { readonly visibility: string; readonly ids: readonly number[] | undefined }>;
   /** What `updated_at` says, in seconds from now. */
   skewSeconds: number;
 }
@@ -31,6 +33,20 @@ const refuse = (status: number, message: string): StoreResponse => ({
   status,
   body: { message, documentation_url: "https://docs.github.com/rest", status: String(status) },
 });
+interface OrganizationRequest {
+  readonly method: string;
+  readonly used: string | undefined;
+  /** Behind `/orgs/`. */
+  readonly path: readonly string[];
+  readonly body: unknown;
+}
+
+/** The repositories of acme. */
+const selectable: ReadonlyMap<string, number> = new Map([
+  ["api", 11],
+  ["web", 12],
+]);
+
 const notFound = refuse(404, "Not Found");
 
 function keyPair(): Omit<Box, "sealed"> & { readonly id: string } {
@@ -52,6 +68,9 @@ export async function startGitHub(): Promise<GitHubServer> {
     // A server of GitHub Enterprise has its API below /api/v3.
     const isEnterprise = segments[0] === "api" && segments[1] === "v3";
     const [repos, owner, repository, ...rest] = isEnterprise ? segments.slice(2) : segments;
+    if (repos === "orgs") return ofOrganization({ method, used, body, path: segments.slice(isEnterprise ? 3 : 1) });
+    const id = repos === "repos" && owner === "acme" ? selectable.get(repository ?? "") : undefined;
+    if (id !== undefined) return { status: 200, body: { id } };
     if (repos !== "repos" || owner !== "my-org" || repository !== "my-repo") return notFound;
     const { archived, push } = github.repository;
     if (rest.length === 0)
@@ -74,6 +93,24 @@ export async function startGitHub(): Promise<GitHubServer> {
     return put(path, body);
   }
 
+  /** Secrets of the organization acme: who may use one is told with each write. */
+  function ofOrganization({ method, used, path, body }: OrganizationRequest): StoreResponse {
+    const [organization, , , name, repositories] = path;
+    if (organization !== "acme") return notFound;
+    if (path.length === 1) return { status: 200, body: { login: "acme" } };
+    if (used !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
+    if (name === "public-key") return { status: 200, body: { key_id: key.id, key: key.public } };
+    const before = stored.get(`acme#${name}`);
+    const { visibility, ids } = github.access.get(String(name)) ?? {};
+    if (method === "GET" && !before) return notFound;
+    if (repositories !== undefined) return { status: 200, body: { repositories: ids?.map((id) => ({ id })) } };
+    if (method === "GET") return { status: 200, body: { name, visibility, updated_at: before!.updatedAt } };
+    const asked = body as { visibility?: string; selected_repository_ids?: number[] };
+    if (!["all", "private", "selected"].includes(asked.visibility ?? "")) return refuse(422, "visibility is missing");
+    github.access.set(String(name), { visibility: asked.visibility!, ids: asked.selected_repository_ids });
+    return put(`acme#${name}`, body);
+  }
+
   function put(path: string, body: unknown): StoreResponse {
     const { encrypted_value: sealed = "", key_id: id } = body as { encrypted_value?: string; key_id?: string };
     if (github.repository.archived) return refuse(403, "Repository was archived so is read-only.");
@@ -90,6 +127,7 @@ export async function startGitHub(): Promise<GitHubServer> {
     token,
     blindToken,
     repository: { archived: false, push: true },
+    access: new Map(),
     skewSeconds: 0,
     rotateKey: () => void (key = keyPair()),
     secret: (name: string) => {

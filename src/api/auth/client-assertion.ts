@@ -7,7 +7,7 @@ import type { TokenEndpoint } from "./credential.ts";
 type OAuth = typeof import("oauth4webapi");
 
 export interface Authenticated {
-  /** What an assertion that somebody else signed says of itself, for the message if it is refused. */
+  /** The claims of an assertion that integ did not sign, for the message if it is refused. */
   readonly claims?: string;
 }
 
@@ -22,7 +22,7 @@ const leewayMs = 60_000;
 
 /**
  * Authenticates with an assertion that a command printed.
- * @throws Failure `auth` for what is no JWT, or has expired; no part of the signature is in the message
+ * @throws Failure `auth` for what is not a JWT, or has expired; no part of the signature is in the message
  */
 export function assertionAuthentication(assertion: string, nowMs: number): AuthenticatedBy {
   const payload = payloadOf(assertion);

@@ -25,6 +25,10 @@ const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDes
     { store: "github:Acme/App#client_secret" },
     { kind: "store", to: "github:acme/app#CLIENT_SECRET", facts: {} },
   ],
+  "store with options behind it": [
+    { store: "github:org/acme#SECRET?repositories=api,web" },
+    { kind: "store", to: "github:org/acme#SECRET", facts: {} },
+  ],
   command: [{ command: "deploy" }, { kind: "command", mark: commandMark({ command: "deploy" }) }],
 };
 

@@ -121,7 +121,8 @@ describe("the place", () => {
   });
 
   const none = {
-    meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
+    meaning:
+      "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_. Behind an organization's secret there may be ?visibility=all, ?visibility=private or ?repositories=<name>,<name>.",
     hint: "Write it like --secret-to github:my-org/my-repo#CLIENT_SECRET.",
   };
   it.each(["a/b", "a/#N", "/b#N", "a/b#", "a/.#N", "a/..#N", "a/b#1N", "a/b#GitHub_N", "a/b@#N", "a/b@\u0007#N"])(
@@ -129,7 +130,7 @@ describe("the place", () => {
     async (text) => {
       expect(await failureOf(() => github({}, {}, text))).toEqual({
         kind: "usage",
-        message: `Invalid --secret-to "github:${text}": it is not github:<owner>/<repo>[@<environment>]#<NAME>.`,
+        message: `Invalid --secret-to "github:${text}": it is not github:<owner>/<repo>[@<environment>]#<NAME> or github:org/<organization>#<NAME>.`,
         details: none,
       });
     },

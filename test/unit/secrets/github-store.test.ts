@@ -148,6 +148,50 @@ describe("a lost response", () => {
   });
 });
 
+// The shapes are GitHub's: PUT /orgs/{org}/actions/secrets/{secret_name} asks for the visibility with each write.
+describe.skipIf(isMissing("libsodium"))("of an organization", () => {
+  const secret = "github:org/Acme#client_secret";
+  const delivered = async (address: string): Promise<unknown> => {
+    const here = at();
+    await deliver(here, await prepared(here, address));
+    expect([github.secret("acme#CLIENT_SECRET"), await isFound(here)]).toEqual([canary, true]);
+    expect(here.record).toMatchObject({ kind: "store", to: "github:org/acme#CLIENT_SECRET" });
+    return github.access.get("CLIENT_SECRET");
+  };
+
+  it("is for its private repositories if nothing is said, and stays as it is when it is written again", async () => {
+    expect(await delivered(secret)).toEqual({ visibility: "private", ids: undefined });
+    const selected = { visibility: "selected", ids: Array.from({ length: 3 }, (_, index) => index + 1) };
+    for (const access of [{ visibility: "all", ids: undefined }, selected]) {
+      github.access.set("CLIENT_SECRET", access);
+      expect(await delivered(secret)).toEqual(access);
+    }
+  });
+
+  it.each([
+    ["visibility=all", { visibility: "all", ids: undefined }],
+    ["visibility=private", { visibility: "private", ids: undefined }],
+    ["repositories=api,web", { visibility: "selected", ids: [11, 12] }],
+  ])("is for those that %s names", async (options, access) => {
+    github.access.set("CLIENT_SECRET", { visibility: "selected", ids: [1] });
+    expect(await delivered(`${secret}?${options}`)).toEqual(access);
+  });
+
+  it.each([
+    ["github:org/nobody#A", "usage: --secret-to github:org/nobody#A: the organization nobody is not found."],
+    [
+      "github:org/acme#A?repositories=api,none",
+      "usage: --secret-to github:org/acme#A: the organization has no repository none.",
+    ],
+    ["github:org/acme#A?visibility=selected", "usage: Invalid --secret-to"],
+    ["github:org/acme@production#A", "usage: Invalid --secret-to"],
+    ["github:my-org/my-repo#A?visibility=all", "usage: Invalid --secret-to"],
+  ])("%s is refused before anything is written", async (address, words) => {
+    expect(await endOf(() => prepared(at(), address))).toContain(words);
+    expect(github.log.filter((line) => write.test(line))).toEqual([]);
+  });
+});
+
 it("a secret that someone removed at the moment of a lost response was not written by integ: it is written again", async () => {
   const [address, name] = ["github:my-org/my-repo#CLIENT_SECRET", "CLIENT_SECRET"];
   const here = at();
