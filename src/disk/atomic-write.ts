@@ -24,6 +24,8 @@ export interface WriteOptions {
   readonly durable?: "name" | "content" | "none";
   /** Holds a secret: refused on a file system that cannot keep it from other users. */
   readonly secret?: boolean;
+  /** Other users may read it. */
+  readonly forAll?: boolean;
 }
 
 /** As a whole, or in pieces for more than should be in memory. */
@@ -34,10 +36,10 @@ function piecesOf(data: FileContent): Iterable<Uint8Array> {
   return data instanceof Uint8Array ? [data] : data;
 }
 
-/** Creates a file that did not exist, its owner's alone, through no symbolic link: whole and synced, or none. */
+/** Creates a file that did not exist, through no symbolic link, by default its owner's alone: whole and synced, or none. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
-  const { durable = "name", secret = false } = options;
-  const fd = secret ? createPrivateFile(path) : openSync(path, newFile, 0o600);
+  const { durable = "name", secret = false, forAll = false } = options;
+  const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);
   try {
     let size = 0;
     for (const piece of piecesOf(data)) {

@@ -60,6 +60,7 @@ const output: Text = [
       ["ndjson", "One row on each line, written as its page arrives."],
       ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
       ["yaml", "The same data as json."],
+      ["openmetrics", "Samples for a monitoring agent, of integ status."],
       ["markdown", "A table, for a pull request, an issue or the summary of a job."],
       ["html", "One page of integ report, with a timeline."],
       ["sarif", "Findings of an audit as SARIF 2.1.0, for code scanning."],

@@ -61,6 +61,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
 const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",
+  openmetrics: "Use openmetrics with integ status.",
 };
 
 function assertFormat({ verb, name }: Typed, format: Format): void {

@@ -77,6 +77,11 @@ export interface Output extends Questions {
   /** Writes a file that did not exist, readable by its owner alone: it has its name once it is whole and synced. */
   newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
   /**
+   * Puts a file that other users may read in the place of an earlier one, in one step: a reader sees the old one or the new one.
+   * @throws Failure `failed` if it cannot be written; the old one stays
+   */
+  replacedFile(path: string, text: string): Promise<void>;
+  /**
    * Prints text as it is, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
    */
@@ -112,6 +117,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   markdown: async () => (await import("./formats/markdown.ts")).markdown,
   html: async () => (await import("./formats/html.ts")).html,
   sarif: async () => (await import("./formats/sarif.ts")).sarif,
+  openmetrics: async () => (await import("./formats/openmetrics.ts")).openmetrics,
 };
 
 /** What asks is loaded when there is something to ask. */
@@ -164,7 +170,10 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "page" | "newFile"> {
+): Pick<
+  Output,
+  "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "page" | "newFile" | "replacedFile"
+> {
   const { terminal, format } = options;
   const target = stdoutTarget(options, { note, tellMissing: warn });
   const show = async (
@@ -204,12 +213,22 @@ function createPrinting(
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
     newFile: async (path, pieces) => (await import("../disk/atomic-write.ts")).createWhole(path, pieces),
+    replacedFile,
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
     page: (lines) => printPage(terminal, lines),
   };
+}
+
+async function replacedFile(path: string, text: string): Promise<void> {
+  const { replaceFile } = await import("../disk/atomic-write.ts");
+  try {
+    replaceFile(path, text, { forAll: true });
+  } catch (error) {
+    throw (await import("../disk/error-words.ts")).fileFailure(error, "write", { path });
+  }
 }
 
 function summaryOf(

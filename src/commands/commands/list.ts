@@ -50,7 +50,7 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_PROFILE", meaning: "Profile to act as", flag: "--profile" },
   {
     name: "INTEG_OUTPUT",
-    meaning: "Output format: table, json, ndjson, csv, yaml, markdown, sarif or html",
+    meaning: "Output format: table, json, ndjson, csv, yaml, markdown, sarif, html or openmetrics",
     flag: "--output",
   },
   {

@@ -9,7 +9,7 @@ import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import type { Advice } from "../../next-step.ts";
 import { agentMode } from "../../profiles/agent-mode.ts";
 
-export const formats = ["table", "json", "ndjson", "csv", "yaml", "markdown", "sarif", "html"] as const;
+export const formats = ["table", "json", "ndjson", "csv", "yaml", "markdown", "sarif", "html", "openmetrics"] as const;
 export type Format = (typeof formats)[number];
 
 /** The options as commander gives them, at whichever level they were typed. */

@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { readAccessKey } from "../../api/access-keys.ts";
+import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { dueAt, nextStep } from "../../journal/entry.ts";
+import { dueAt, type Entry, nextStep } from "../../journal/entry.ts";
 import type { Account } from "../../operations/workbench.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
+import type { Observed } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
@@ -40,22 +41,29 @@ interface Row {
 
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),
+  formats: ["openmetrics"],
   configure: (command) =>
-    addPolicyFile(command).option("--expires-within <duration>", "Show keys that expire within this time", "14d"),
+    addPolicyFile(command)
+      .option("--expires-within <duration>", "Show keys that expire within this time", "14d")
+      .option("--out <file>", "With -o openmetrics: replace this file in one step; other users may read it"),
   examples: [
     { line: "integ status", does: "profile, unfinished changes, what is due, slots, keys about to expire" },
+    { line: "integ status -o openmetrics --out integ.prom", does: "the same as samples, for a textfile collector" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
   more: `What is due comes from the policy file, if there is one (default: ${standardFile}). The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan --exit-code or integ doctor.`,
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
+    if (options.out !== undefined && given.output.format !== "openmetrics")
+      throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
     const isThere = options.file !== standardFile || existsSync(resolve(given.settings.cwd, options.file));
     const policy = isThere ? (await loadPolicy(given, options.file)).policy : undefined;
     const context = policy === undefined ? given : actingFor(given, policy);
     const account = await accountOf(context);
     await mentionDamage(context);
     await mentionMove(context);
+    if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
     const { due, slots } = policy
       ? await planned(context, { policy, account, file: options.file })
@@ -75,9 +83,55 @@ export const command = defineVerb({
   },
 });
 
-async function unfinishedRows(context: Context): Promise<Row[]> {
+const noPolicy: Policy = {
+  id: "",
+  items: [],
+  maxFailures: 3,
+  changesPerRun: 20,
+  keepFreeSlots: 0,
+  unmanaged: "ignore",
+};
+
+interface Wanted {
+  readonly policy: Policy | undefined;
+  readonly account: Account;
+  readonly out: string | undefined;
+}
+
+async function printSamples(context: Context, { policy = noPolicy, account, out }: Wanted): Promise<void> {
+  const { observed, entries } = await observe(context, { policy, account });
+  const { planPolicy } = await import("../../policy/plan.ts");
+  const { samplesOf } = await import("./metrics.ts");
+  const changes = entries.filter((entry) => entry.policy?.id === policy.id && entry.state === "done");
+  const samples = samplesOf({
+    observed,
+    keys: (await listedKeys(context)).keys,
+    unfinished: await unfinishedOf(context),
+    slots: slotsOf(observed),
+    actions: planPolicy(policy, observed, chosen({})).items.map(({ row }) => row.action),
+    lastChange: changes
+      .map(({ updated_at }) => updated_at)
+      .toSorted()
+      .at(-1),
+  });
+  const { output } = context;
+  let text = "";
+  const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
+  const view = { columns: [], singular: "sample", plural: "samples" };
+  const to = out === undefined ? undefined : ({ sink, rowsBefore: 0, format: "openmetrics" } as const);
+  const list = output.list(view, to);
+  await list.page(pageOf(samples.map((sample) => JSON.stringify(sample))));
+  await list.end({ nextPageToken: null, hasMore: false });
+  if (out !== undefined) await output.replacedFile(resolve(context.settings.cwd, out), text);
+}
+
+async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
   const own = await entriesOfProfile(context, context.settings.profile);
-  const unfinished = (await (await context.journal()).select(own)).filter(({ parent }) => parent === null);
+  return (await (await context.journal()).select(own)).filter(({ parent }) => parent === null);
+}
+
+async function unfinishedRows(context: Context): Promise<Row[]> {
+  const unfinished = await unfinishedOf(context);
   const missing = await tellMissing(context, unfinished);
   return unfinished.map((entry) => {
     const first = missing.get(entry.id);
@@ -133,11 +187,12 @@ async function planned(
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const plan = planPolicy(policy, observed, chosen({}));
-  const live = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
-  return {
-    due: await dueRows(context, plan, { profile: account.profile, file }),
-    slots: countsOf(live, observed.unresolved),
-  };
+  return { due: await dueRows(context, plan, { profile: account.profile, file }), slots: slotsOf(observed) };
+}
+
+function slotsOf({ clients, unresolved }: Observed): Slots {
+  const live = [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
+  return countsOf(live, unresolved);
 }
 
 /** The same as the journal alone knows it: without a policy no client is asked for, however many there are. */
@@ -160,23 +215,26 @@ function slotRow([name, count]: readonly [string, number]): Row {
   return { topic: "slots", name, state: `${count} of 20`, detail: "clients that the journal knows" };
 }
 
-/** Without a way to the legacy contract there are no keys to show. */
 async function keyRows(context: Context, withinMs: number): Promise<Row[]> {
+  const { keys, nowMs } = await listedKeys(context);
+  return keys.flatMap(({ id = "", name, status, expiresAt }): Row[] => {
+    const end = Date.parse(expiresAt ?? "");
+    if (status === "revoked" || Number.isNaN(end) || end - nowMs > withinMs) return [];
+    const state = end <= nowMs ? "expired" : "expiring";
+    return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step: `integ keys get ${id}` }];
+  });
+}
+
+/** Without a way to the legacy contract there are no keys to show. */
+async function listedKeys(context: Context): Promise<{ readonly keys: readonly AccessKey[]; readonly nowMs: number }> {
   try {
     await (await context.profiles.active()).legacy();
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    const now = serviceNow(context, service);
-    return value.rows.flatMap((row): Row[] => {
-      const { id = "", name, status, expiresAt } = readAccessKey(row.value);
-      const end = Date.parse(expiresAt ?? "");
-      if (status === "revoked" || Number.isNaN(end) || end - now > withinMs) return [];
-      const state = end <= now ? "expired" : "expiring";
-      return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step: `integ keys get ${id}` }];
-    });
+    return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     context.output.note(`Without access keys: ${error.message}`);
-    return [];
+    return { keys: [], nowMs: 0 };
   }
 }

@@ -1,7 +1,7 @@
 import type { FieldPath } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
 
-export type Format = "table" | "json" | "ndjson" | "csv" | "yaml" | "markdown" | "sarif" | "html";
+export type Format = "table" | "json" | "ndjson" | "csv" | "yaml" | "markdown" | "sarif" | "html" | "openmetrics";
 
 /** One documented field of a row or a resource. */
 export interface Column {

@@ -1,0 +1,74 @@
+// The status as samples for a monitoring system.
+import type { AccessKey } from "../../api/access-keys.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { Sample } from "../../output/formats/openmetrics.ts";
+import type { Observed } from "../../policy/observed.ts";
+
+export interface Measured {
+  readonly observed: Observed;
+  readonly keys: readonly AccessKey[];
+  readonly unfinished: readonly Entry[];
+  /** How many clients each service account has. */
+  readonly slots: ReadonlyMap<string, number>;
+  /** What a plan would do, an action for each item of the policy. */
+  readonly actions: readonly string[];
+  /** When the policy's last change was finished, ISO 8601. */
+  readonly lastChange: string | undefined;
+}
+
+type Named = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
+
+/** All samples; times are seconds since 1970. What is not known has no sample. */
+export function samplesOf({ observed, keys, unfinished, slots, actions, lastChange }: Measured): Sample[] {
+  const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
+  const live = keys.filter(({ status }) => status !== "revoked");
+  const labelsOf = ({ id = "", name = "" }: AccessKey) => ({ kind: "access_key", id, name });
+  const created: Named[] = [
+    ...clients.map(({ id, createdAt }) => ({ labels: { kind: "oauth_client", id, name: "" }, at: createdAt })),
+    ...live.map((key) => ({ labels: labelsOf(key), at: key.createdAt })),
+  ];
+  const counted = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
+    [...countOf(words)].map(([word, value]) => ({ metric, help, labels: { [label]: word }, value }));
+  const own: Named[] = [{ labels: {}, at: lastChange }];
+  return [
+    ...timed("integ_credential_created_timestamp_seconds", "When a live credential was created.", created),
+    ...timed(
+      "integ_credential_expiry_timestamp_seconds",
+      "When a live access key expires; a key without expiry has no sample.",
+      live.map((key) => ({ labels: labelsOf(key), at: key.expiresAt })),
+    ),
+    ...timed(
+      "integ_credential_last_used_timestamp_seconds",
+      "When an access key was used last; a key that was never used has no sample.",
+      live.map((key) => ({ labels: labelsOf(key), at: key.lastUsedAt })),
+    ),
+    ...counted(
+      "integ_changes_unfinished",
+      "Changes in the journal that are not finished.",
+      "state",
+      unfinished.map(({ state }) => state),
+    ),
+    ...[...slots].map(([account, value]) => ({
+      metric: "integ_client_slots_used",
+      help: "OAuth clients of a service account that the journal knows; 20 is the limit.",
+      labels: { service_account: account },
+      value,
+    })),
+    ...counted("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
+    ...timed("integ_policy_last_change_timestamp_seconds", "When a change of the policy was finished last.", own),
+    { metric: "integ_status_timestamp_seconds", help: "When these figures were made.", value: observed.nowMs / 1000 },
+  ];
+}
+
+function timed(metric: string, help: string, all: readonly Named[]): Sample[] {
+  return all.flatMap(({ labels, at }) => {
+    const value = Date.parse(at ?? "") / 1000;
+    return Number.isNaN(value) ? [] : [{ metric, help, labels, value }];
+  });
+}
+
+function countOf(words: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
+}

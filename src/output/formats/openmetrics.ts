@@ -1,0 +1,48 @@
+// Samples as OpenMetrics 1.0, for the textfile collector of a monitoring agent. A row is a sample: metric, help, labels, value. Rows of one
+// metric stand together.
+import { JsonText } from "../../api/json/json-text.ts";
+import { visibleText } from "../visible-text.ts";
+import type { Formatter } from "./format.ts";
+
+export interface Sample {
+  /** A name that ends with its unit, if it has one: `…_seconds`. */
+  readonly metric: string;
+  readonly help: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export const openmetrics: Formatter = {
+  resource: () => "# EOF\n",
+  list(_view, { sink }) {
+    let metric: string | undefined;
+    return {
+      async page(page) {
+        let text = "";
+        for (const row of page) {
+          const sample = JsonText.of(row.text).value as Sample;
+          if (sample.metric !== metric) text += headOf(sample);
+          metric = sample.metric;
+          text += lineOf(sample);
+        }
+        await sink.write(text);
+      },
+      end: async () => sink.write("# EOF\n"),
+    };
+  },
+};
+
+function headOf({ metric, help }: Sample): string {
+  const unit = metric.endsWith("_seconds") ? `# UNIT ${metric} seconds\n` : "";
+  return `# TYPE ${metric} gauge\n${unit}# HELP ${metric} ${help}\n`;
+}
+
+function lineOf({ metric, labels = {}, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([name, text]) => `${name}="${escaped(text)}"`);
+  return `${metric}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
+}
+
+/** Names are the service's text: a terminal may show them. */
+function escaped(label: string): string {
+  return visibleText(label).replaceAll("\\", "\\\\").replaceAll('"', '\\"');
+}

@@ -1,0 +1,143 @@
+// `integ status -o openmetrics`: the samples are what the account has, and a parser that is not ours reads them.
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+import { isMissing } from "../support/tools.mjs";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** The reference implementation, of the Prometheus project. */
+const reader = `import json, sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read
+print(json.dumps([{"name": s.name, "labels": s.labels, "value": s.value} for f in read(sys.stdin.read()) for s in f.samples]))`;
+
+function samplesIn(input: string): Sample[] {
+  const env = { PATH: "/usr/bin:/bin" };
+  return JSON.parse(execFileSync("python3", ["-c", reader], { input, env, encoding: "utf8" })) as Sample[];
+}
+
+function home(): Home {
+  const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+  onTestFinished(() => at.remove());
+  return at;
+}
+
+const policy = `version: 1
+id: pol_4b1d7e0c92a6f358
+oauth_clients:
+  reporting:
+    service_account: SA
+    scopes: [entity:read]
+    secret: { file: reporting.secret }
+  later:
+    service_account: SA
+    scopes: [entity:read]
+    secret: { file: later.secret }
+`;
+
+describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
+  it("are each credential's times, slots, what is due, and when that was", async () => {
+    const at = home();
+    writeFileSync(at.path("integ.yaml"), policy.replaceAll("SA", service.us.service_account_id));
+    const hostile = 'a"b\\c\u001b[31m\u202e';
+    const words = ["keys", "create", "--name", hostile, "--scope", "push-ingest:*", "--no-marker", "--yes"];
+    const made = await at.integ([...words, "--expires-in", "30d", "--secret-file", "key.secret", "--json"]);
+    expect(made.code, made.stderr).toBe(0);
+    expect((await at.integ(["apply", "--yes", "--only", "reporting"])).code).toBe(0);
+    const { code, stdout, stderr } = await at.integ(["status", "-o", "openmetrics"]);
+    expect(code, stderr).toBe(0);
+    const samples = samplesIn(stdout);
+    const of = (name: string): Sample[] => samples.filter((sample) => sample.name === name);
+    const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as {
+      data: {
+        id: string;
+        name: string;
+        expiresAt: string | null;
+        createdAt: string;
+        lastUsedAt: string | null;
+        status: string;
+      }[];
+    };
+    const keys = data.filter(({ status }) => status !== "revoked");
+    const times = (text: (key: (typeof data)[0]) => string | null): object =>
+      Object.fromEntries(keys.flatMap((key) => (text(key) === null ? [] : [[key.id, Date.parse(text(key)!) / 1000]])));
+    const found = (name: string): object =>
+      Object.fromEntries(
+        of(name).flatMap(({ labels, value }) => (labels.kind === "access_key" ? [[labels.id, value]] : [])),
+      );
+    expect(found("integ_credential_expiry_timestamp_seconds")).toEqual(times(({ expiresAt }) => expiresAt));
+    expect(found("integ_credential_created_timestamp_seconds")).toEqual(times(({ createdAt }) => createdAt));
+    expect(found("integ_credential_last_used_timestamp_seconds")).toEqual(times(({ lastUsedAt }) => lastUsedAt));
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    const own = of("integ_credential_expiry_timestamp_seconds").find(({ labels }) => labels.id === id);
+    expect(own!.labels.name).toBe('a"b\\c\\u{1b}[31m\\u{202e}');
+    expect(of("integ_client_slots_used")).toMatchObject([
+      { labels: { service_account: service.us.service_account_id }, value: 1 },
+    ]);
+    expect(of("integ_policy_items")).toEqual(
+      expect.arrayContaining(
+        ["create", "none"].map((action) => ({ name: "integ_policy_items", labels: { action }, value: 1 })),
+      ),
+    );
+    const [made_at, changed] = [
+      of("integ_status_timestamp_seconds")[0]!,
+      of("integ_policy_last_change_timestamp_seconds")[0]!,
+    ];
+    expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
+  });
+
+  it("count what is not finished", async () => {
+    const at = home();
+    const words = [
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+    ];
+    expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
+    const samples = samplesIn((await at.integ(["status", "-o", "openmetrics"])).stdout);
+    expect(samples).toContainEqual({
+      name: "integ_changes_unfinished",
+      labels: { state: "undelivered" },
+      value: 1,
+    });
+  });
+});
+
+describe("the file", () => {
+  it("takes an earlier one's place whole, and other users may read it", async () => {
+    const at = home();
+    writeFileSync(at.path("integ.prom"), "old");
+    const { code, stdout, stderr } = await at.integ(["status", "-o", "openmetrics", "--out", "integ.prom"]);
+    expect([code, stdout], stderr).toEqual([0, ""]);
+    expect(readFileSync(at.path("integ.prom"), "utf8")).toMatch(/^# TYPE integ_[^]*\n# EOF\n$/);
+    expect(statSync(at.path("integ.prom")).mode & 0o777).toBe(0o644 & ~process.umask());
+    expect(readdirSync(at.folder).filter((name) => name.startsWith("integ.prom"))).toEqual(["integ.prom"]);
+  });
+
+  it.each([
+    [["status", "--out", "integ.prom"], "--out needs -o openmetrics"],
+    [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "nowhere"],
+    [["keys", "list", "-o", "openmetrics"], "Use openmetrics with integ status."],
+  ])("of %j ends with an error, and nothing is there", async (words, said) => {
+    const at = home();
+    const { code, stdout, stderr } = await at.integ(words);
+    expect([code === 0, stdout]).toEqual([false, ""]);
+    expect(stderr).toContain(said);
+    expect(existsSync(at.path("integ.prom"))).toBe(false);
+  });
+});
