@@ -19,6 +19,7 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
 const played: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],
+  "docs/agents/SKILL.md": ["guides"],
   "docs/ci.md": ["keys-ci-doc", "hosted-ci-doc"],
   "docs/contracts.md": ["guides"],
   "docs/design/output.md": ["errors"],

@@ -25,6 +25,7 @@ const guides: readonly Guide[] = [
   { page: "docs/contracts.md" },
   { page: "docs/recovery.md" },
   { page: "docs/policy.md" },
+  { page: "docs/agents/SKILL.md", codes: [[/keys audit/, 10]] },
   { page: "SECURITY.md" },
   {
     page: "docs/sandbox.md",
@@ -95,7 +96,8 @@ async function newHome(page: string): Promise<Home> {
     expect((await add("admin", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
     expect((await add("ci", await desk.makeKey({ name: "ci" }))).code).toBe(0);
   }
-  if (page === "docs/policy.md" || page === "SECURITY.md")
+  if (page === "docs/agents/SKILL.md") at.env.INTEG_AGENT = "1";
+  if (page === "docs/policy.md" || page === "docs/agents/SKILL.md" || page === "SECURITY.md")
     expect((await add("prod", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
   return at;
 }

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
 import { manPages } from "../../../scripts/docs/man.ts";
 import { referenceText } from "../../../scripts/docs/reference.ts";
+import { skillText } from "../../../scripts/docs/skill.ts";
 import { scripts, shells } from "../../../src/completion/scripts.ts";
 import type { Surface } from "../../../src/completion/surface.ts";
 import { wholeTree } from "../../../src/program.ts";
@@ -26,6 +27,13 @@ describe("completions/", () => {
 describe("docs/", () => {
   it("commands.md is what is printed", async () => {
     await expect(referenceText(surface)).toMatchFileSnapshot(join(root, "docs", "commands.md"));
+  });
+
+  it("agents/SKILL.md is what is printed, and short enough to be read at once", async () => {
+    const text = skillText(surface);
+    await expect(text).toMatchFileSnapshot(join(root, "docs", "agents", "SKILL.md"));
+    // Four characters a token.
+    expect(text.length).toBeLessThan(4 * 5000);
   });
 
   it("man/ holds what is printed", async () => {

@@ -1,0 +1,102 @@
+// The skill file for coding agents, docs/agents/SKILL.md: a short text, and the commands of the tree. An agent reads it as a whole,
+// so it stays below 5,000 tokens (about 20,000 characters).
+import type { Surface } from "../../src/completion/surface.ts";
+import { isRunnable, nodesBelow } from "../../src/completion/tree.ts";
+
+/** @returns the whole file */
+export function skillText({ tree, exitCodes }: Surface): string {
+  const commands = [...nodesBelow(tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
+  return `---
+name: integ
+description: Create, rotate, revoke and audit an organization's OAuth clients and access keys, and read its entities, cohorts and people, with the command-line tool integ, without seeing a secret.
+---
+
+<!-- Printed by \`npm run docs\`: change scripts/docs/skill.ts and the command tree, not this file. -->
+
+# Work with integ
+
+integ administers an organization's account through its Public Integration API. It shows every secret once, so it delivers secrets
+to a destination and keeps a record of each change in a journal. In your environment it is in agent mode: output is JSON, there are
+no prompts, and a secret never goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
+
+## Before anything else
+
+\`\`\`sh
+integ doctor
+integ status
+integ journal list
+\`\`\`
+
+\`doctor\` says whether the profile works. \`status\` shows what is due and what is unfinished. Finish unfinished work first: each row has
+its own \`next_step\`. The profiles \`sandbox\` and \`sandbox-eu\` are a complete copy of the API on this machine, for trying things.
+
+## Read
+
+\`\`\`sh
+integ entities list --all --fields id,email
+integ keys list
+integ oauth-clients list
+integ keys audit
+\`\`\`
+
+A list prints one page and says so on standard error; \`--all\` fetches every page. The API has no list of OAuth clients:
+\`oauth-clients list\` shows those that the journal knows. \`integ schema\` lists the outputs that have a JSON Schema, and prints one by its name.
+
+## Change credentials: plan, person, apply
+
+For anything that should stay, use a policy file. Write it, show the plan to a person, and apply exactly that plan after they agreed:
+
+\`\`\`sh
+integ policy init
+integ policy check
+integ plan --out plan.json
+integ plan -o markdown
+integ apply plan.json
+\`\`\`
+
+For one change, name a destination for the secret. \`--dry-run\` prints the requests and sends nothing.
+
+\`\`\`sh
+integ oauth-clients create --service-account "$SERVICE_ACCOUNT" --scope entity:read --secret-file ./client.secret --dry-run
+integ oauth-clients create --service-account "$SERVICE_ACCOUNT" --scope entity:read --secret-file ./client.secret
+\`\`\`
+
+Destinations: \`--secret-file\`, \`--secret-to\` (Vault, GitHub Actions, Kubernetes, keychain), \`--secret-command\`, \`--secret-profile\`.
+
+## After an interruption
+
+Never repeat a change by hand after a timeout or a lost response: the idempotency key is in the journal, and \`recover\` knows what to do.
+
+\`\`\`sh
+integ journal recover
+\`\`\`
+
+## Consent
+
+- \`--yes\` is a person's answer. Type it only if a person agreed to this change in this conversation. Agent mode implies no consent.
+- \`--force\`, \`--accept-unproven\`, \`--replace-lost-secret\`, \`--revoke\`, \`--new\` and \`--no-verify\` accept a risk by name. Leave them out unless a
+  person asked for that flag. A printed next step has none of them.
+- If integ refuses, it kept everything. Show the message to a person; do not look for another way around it.
+
+## Never
+
+- Never read, print or copy the content of a secret's destination, a profile's credential or integ's state folder.
+- Never put a secret into an argument, a policy file or a message.
+- Never edit, move or delete the journal.
+- Never run the command of a policy file that you have not read.
+
+## Exit codes
+
+| code | when |
+|---|---|
+${exitCodes.map(({ code, when }) => `| ${code} | ${when} |`).join("\n")}
+
+An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (to be typed as it is) or \`hint\` (for a person).
+
+## Commands
+
+Each begins with integ. Help for one, with its options: \`integ help keys rotate\`.
+
+${commands.map(({ path, summary }) => `- ${path.join(" ")}: ${summary}`).join("\n")}
+`;
+}
