@@ -71,7 +71,7 @@ export function decide(item: PolicyItem, observed: Observed, options: DecisionOp
 
 /** What an entry says that no key of the journal signed is no reason to replace or revoke anything, nor to create another. */
 function untrusted(decision: Decision, { entry: { id } }: Work): Decision {
-  const reason = `its journal entry ${id} is untrusted: somebody without a key of the journal may have changed it`;
+  const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
 }
 

@@ -37,5 +37,6 @@ export function profilesOf(
 export function secretIn({ credential }: Profile, credentials: ReadonlyMap<string, string>): string | undefined {
   if (credential === null) return undefined;
   const source = secretSourceOf(credential);
-  return source.from === "stored" ? credentials.get(source.ref) : source.command;
+  if (source.from === "stored") return credentials.get(source.ref);
+  return "command" in source ? source.command : source.path;
 }

@@ -25,7 +25,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ help profiles show ": [],
   "integ help journal prune ": [],
   "integ completion ": ["bash", "fish", "powershell", "zsh"],
-  "integ -o ": ["csv", "html", "json", "markdown", "ndjson", "sarif", "table", "yaml"],
+  "integ -o ": ["csv", "html", "json", "markdown", "ndjson", "openmetrics", "sarif", "table", "yaml"],
   "integ entities list -o n": ["ndjson"],
   "integ entities list --output=nd": ["ndjson"],
   "integ entities list --type ": ["person"],
