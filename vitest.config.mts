@@ -76,7 +76,7 @@ class LongFirst extends BaseSequencer {
 }
 
 /** What is about changes of the account, whatever engine the journal has. */
-const onEveryEngine = ["oauth-clients", "rotation", "keys-replacement", "recover-command", "policy-apply"];
+const onEveryEngine = ["rotation", "keys-replacement", "recover-command"];
 
 /** Units that start processes, answer on a socket, or play each step of each operation in each world: too slow for the inner loop. */
 const withProcesses = [

@@ -72,6 +72,6 @@ describe.runIf(isTraced)("a sync that fails from then on", () => {
     const syncs = syncsOf(await pointsOf(scene));
     expect(syncs.length).toBeGreaterThan(4);
     const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
-    await playEach(scene, { all, sample: spread(all, 2), figure: "failing sync" });
+    await playEach(scene, { all, sample: spread(all, 1), figure: "failing sync" });
   });
 });

@@ -5,6 +5,6 @@ import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 
 const scene = keyScenes();
 
-killTest(scene(create), { sample: 4 });
+killTest(scene(create), { sample: 3 });
 killTest(scene(rotate), { sample: 3 });
-killTest(scene(replace), { sample: 4 });
+killTest(scene(replace), { sample: 3 });

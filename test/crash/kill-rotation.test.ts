@@ -5,7 +5,7 @@ import { killTest } from "./harness.ts";
 
 const scene = clientScenes();
 
-killTest(scene(rotate), { sample: 4 });
-killTest(scene(rotateToThree), { sample: 3 });
-killTest(scene(recover), { sample: 3 });
+killTest(scene(rotate), { sample: 3 });
+killTest(scene(rotateToThree), { sample: 2 });
+killTest(scene(recover), { sample: 2 });
 killTest(scene(recoverUnsent), { sample: 2 });

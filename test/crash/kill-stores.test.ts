@@ -14,10 +14,10 @@ const deliveries = { of: deliveryPoints, isDistinct: true };
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {
-  killTest(scene(rotateTo(withFile)), { sample: 4, ...deliveries });
-  killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 3, ...deliveries });
+  killTest(scene(rotateTo(withFile)), { sample: 3, ...deliveries });
+  killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 2, ...deliveries });
 }
 
 // kubectl by itself makes more calls than all the rest, and has nothing to recover.
 if (!isMissing("kubectl", "openssl"))
-  killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, ...deliveries });
+  killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 2, ...deliveries });

@@ -39,7 +39,7 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   };
 }
 
-const sample = { first: 1, second: 3 };
+const sample = { first: 1, second: 2 };
 
 /** Where the command is killed. The first few points leave nothing to recover, so that a sample has none of them. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {

@@ -33,7 +33,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a server that is killed", () => {
     after: () => up,
   };
   it.each<[Scene, number]>([
-    [client(clients.create), 3],
+    [client(clients.create), 2],
     [client(clients.rotate), 1],
     [client(clients.recover), 1],
     [keyCreation, 1],
@@ -52,7 +52,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a standby that is promoted", () => {
     },
   };
   it.each<[Scene, number]>([
-    [client(clients.create), 2],
+    [client(clients.create), 1],
     [keyCreation, 1],
   ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, promoted, sample));
 });

@@ -222,11 +222,11 @@ describe("items of a policy", () => {
     const again = await integHere(at, ["apply", "--yes", "--json"], { env });
     expect([again.code, errorOf(again).hint]).toEqual([7, expect.stringMatching(/and INTEG_API_KEY\.$/)]);
     expect(await rows(at)).toEqual([left]);
-    // A command that resumes it sends nothing either, and its step is not the recovery alone.
+    // A typed command is another request: it waits for the item's, whose secret goes to the same file.
     const typed = await integHere(at, [...createWords(), "--secret-file", "a.secret", "--json"], { env });
     expect([typed.code, errorOf(typed)]).toEqual([
-      7,
-      expect.objectContaining({ hint: `Set INTEG_API_KEY. Then run integ journal recover ${left!.id}.` }),
+      8,
+      expect.objectContaining({ next_command: `integ journal recover ${left!.id}` }),
     ]);
     const status = await integHere(at, ["status", "--json"], { env });
     expect(status.stderr).toContain("a: Profile env has no credential for /v1. Set INTEG_API_KEY.");

@@ -30,7 +30,16 @@ async function begin(home: Home, region: "us" | "eu"): Promise<void> {
   const headers = { "content-type": "application/json" };
   expect((await fetch(service[region].control_url, { method: "POST", headers, body })).ok).toBe(true);
   const account = service[region].service_account_id;
-  const words = ["--service-account", account, "--scope", "entity:read", "--secret-file", "s", "--retry-for", "0"];
+  const words = [
+    "--service-account",
+    account,
+    "--scope",
+    "entity:read",
+    "--secret-command",
+    "cat > s",
+    "--retry-for",
+    "0",
+  ];
   const { code, stderr } = await home.integ(["oauth-clients", "create", ...words]);
   expect(code, stderr).toBe(7);
 }
@@ -105,7 +114,7 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     );
     const variables = Object.fromEntries([...error.hint!.matchAll(/(INTEG_\w+)=(\S+)/g)].map(([, ...pair]) => pair));
     const env = { ...(variables as Record<string, string>), INTEG_API_KEY: api_key };
-    const recovered = await eve.integ(["journal", "recover", "--secret-file", "s"], { env });
+    const recovered = await eve.integ(["journal", "recover"], { env });
     expect(recovered.code, recovered.stderr).toBe(0);
   });
 

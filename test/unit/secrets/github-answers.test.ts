@@ -19,7 +19,7 @@ afterEach(() => {
 afterAll(() => github.close());
 
 const tokenHint =
-  "Use a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
+  "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";
 const body = { message: "as GitHub says it" };
 
 async function failureOf(to: string, { isWrite }: { isWrite: boolean }): Promise<Failure> {
