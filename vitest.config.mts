@@ -84,7 +84,6 @@ const withProcesses = [
   "completion/scripts",
   "disk/{lock-races,process-lock}",
   "journal/{file/{archive,failing-disk,lock-waits},postgres/tls}",
-  "operations/recover-dimensions",
   "profiles/{credentials,shell-command,store}",
   "sandbox/{control,fuzz,neighbours,server,store}",
   "secrets/{command,failing-disk,github-answers,kubernetes-answers,refusals,registry,secret-format,stdout,vault-answers,vault-fields,vault-store}",

@@ -1,0 +1,42 @@
+// Which failure a recovery of several entries ends with.
+import { describe, expect, it } from "vitest";
+import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
+import { Failure, type FailureKind } from "../../../src/errors.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+
+describe("the worst of several", () => {
+  const order: readonly FailureKind[] = [
+    "outcome_unknown",
+    "undelivered",
+    "secret_lost",
+    "pending",
+    "unusable",
+    "auth",
+    "rate_limited",
+    "unreachable",
+    "conflict",
+    "not_found",
+    "failed",
+    "usage",
+  ];
+  const of = (kind?: FailureKind, isSkipped = false): Recovered => ({
+    entry: { id: "e1" } as Entry,
+    ...(kind === undefined ? {} : { failure: new Failure(kind, kind) }),
+    isSkipped,
+  });
+  it("is the first of them in their order, whatever comes first", () => {
+    for (const [at, one] of order.entries())
+      for (const other of order.slice(at + 1))
+        for (const both of [
+          [of(one), of(other)],
+          [of(other), of(), of(one)],
+        ])
+          expect([one, other, worstOf(both)?.kind]).toEqual([one, other, one]);
+  });
+  it("is none of those that were skipped, unless all were", () => {
+    expect(worstOf([of("outcome_unknown", true), of("usage")])?.kind).toBe("usage");
+    expect(worstOf([of("outcome_unknown", true), of()])).toBeUndefined();
+    expect(worstOf([of("auth", true), of("pending", true)])?.kind).toBe("pending");
+    expect(worstOf([])).toBeUndefined();
+  });
+});
