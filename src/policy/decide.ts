@@ -69,7 +69,7 @@ export function decide(item: PolicyItem, observed: Observed, options: DecisionOp
   return held(unlessOccupied(found, observed, options), works, options);
 }
 
-/** What an entry says that no key of the journal signed is no reason to replace or revoke anything, nor to create another. */
+/** What an entry says that no key of the journal signed lets nothing be replaced or revoked, and no other one be created. */
 function untrusted(decision: Decision, { entry: { id } }: Work): Decision {
   const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
