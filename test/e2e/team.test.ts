@@ -118,9 +118,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(lost.code, lost.stderr).toBe(7);
     const [seen] = await rows(eve);
     expect(seen).toMatchObject({ state: "unknown", profile: "prod" });
-    const recovered = await eve.integ([
-      ...["journal", "recover", seen!.id, "--replace-lost-secret", "--secret-file", "t", "--yes"],
-    ]);
+    const words = ["--replace-lost-secret", "--secret-file", "t", "--yes"];
+    const recovered = await eve.integ(["journal", "recover", seen!.id, ...words]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect((await rows(ada)).map(({ state }) => state)).toEqual(["done", "replaced"]);
     expect(await clientCount()).toBe(before + 2);

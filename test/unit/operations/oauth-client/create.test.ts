@@ -31,6 +31,13 @@ describe("the decision table", () => {
     expect(world.account.clients).toHaveLength(1);
   });
 
+  it("a pending client that was revoked meanwhile is unusable", async () => {
+    const world = new AWorld({ fates: { create: ["pending"] } });
+    await create(world);
+    world.account.clients[0]!.status = "revoked";
+    expect([(await create(world)).kind, world.entries[0]!.state]).toEqual(["unusable", "unusable"]);
+  });
+
   it("Ctrl-C while it waits ends as unknown after an attempt that may have arrived, and keeps the key after one that was too early", async () => {
     for (const [fate, state] of [
       ["lost before", "unknown"],
