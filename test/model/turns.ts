@@ -91,7 +91,8 @@ export class Turns {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      if (ready.length === 0) return;
+      // A process that goes round for ever is left where it waits.
+      if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;
       if (at !== "start" && this.#chance.is(killOf)) {
