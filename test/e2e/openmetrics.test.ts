@@ -125,10 +125,13 @@ describe("the file", () => {
     at.addToPath();
     writeFileSync(at.path("integ.yaml"), policy.replaceAll("SA", service.us.service_account_id));
     writeFileSync(at.path("integ.prom"), "old");
-    // As docs/ci.md types it.
     const [line = ""] = /^.*integ\.prom$/m.exec(readFileSync(join(root, "docs", "ci.md"), "utf8")) ?? [];
     const text = line.replace("/var/lib/node_exporter/", "");
-    execFileSync("bash", ["-e", "-c", text], { cwd: at.folder, env: at.env, stdio: "ignore" });
+    const run = () => execFileSync("bash", ["-e", "-c", text], { cwd: at.folder, env: at.env, stdio: "pipe" });
+    expect(run).toThrow("integ.prom exists, and is not an earlier output");
+    expect(readFileSync(at.path("integ.prom"), "utf8")).toBe("old");
+    writeFileSync(at.path("integ.prom"), "# TYPE integ_x gauge\n");
+    run();
     expect(readFileSync(at.path("integ.prom"), "utf8")).toMatch(/^# TYPE integ_[^]*\n# EOF\n$/);
     expect(statSync(at.path("integ.prom")).mode & 0o777).toBe(0o644 & ~process.umask());
     expect(readdirSync(at.folder).filter((name) => name.startsWith("integ.prom"))).toEqual(["integ.prom"]);

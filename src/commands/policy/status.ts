@@ -19,6 +19,7 @@ import { defineVerb } from "../verb.ts";
 import { actingFor, chosen, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
 import { observe, scopeOf } from "./observe.ts";
+import { readTextFile } from "./text-file.ts";
 import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
@@ -57,6 +58,7 @@ export const command = defineVerb({
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
     if (options.out !== undefined && given.output.format !== "openmetrics")
       throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
+    if (options.out !== undefined) assertReplaceable(resolve(given.settings.cwd, options.out), options.out);
     const isThere = options.file !== standardFile || existsSync(resolve(given.settings.cwd, options.file));
     const policy = isThere ? (await loadPolicy(given, options.file)).policy : undefined;
     const context = policy === undefined ? given : actingFor(given, policy);
@@ -82,6 +84,17 @@ export const command = defineVerb({
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });
+
+/** Only an earlier output of this command is replaced: a mistyped path costs no journal, no secret and no other file. */
+function assertReplaceable(path: string, typed: string): void {
+  const found = readTextFile(path, 16 * 1024 * 1024);
+  const isOurs = "text" in found ? found.text.startsWith("# TYPE integ_") : found.isMissing;
+  if (isOurs) return;
+  throw new Failure("usage", `${typed} exists, and is not an earlier output of this command.`, {
+    meaning: "It was left as it is.",
+    hint: "Name another file with --out, or remove it first.",
+  });
+}
 
 const noPolicy: Policy = {
   id: "",
