@@ -20,14 +20,14 @@ interface Exchange {
 }
 
 const exchanges: Readonly<Record<string, Exchange>> = {
-  "a creation": { scene: client(clients.create), start: "POST /v1/oauth_clients ", sample: 2 },
+  "a creation": { scene: client(clients.create), start: "POST /v1/oauth_clients ", sample: 1 },
   "a rotation's creation": { scene: client(clients.rotate), start: "POST /v1/oauth_clients ", sample: 1 },
   "a rotation's proof": { scene: client(clients.rotate), start: "POST /oauth/token ", sample: 1 },
-  "a rotation's revocation": { scene: client(clients.rotate), start: "DELETE /v1/oauth_clients/", sample: 2 },
-  "a key's creation": { scene: key(keys.create), start: "POST /api/v1/access-keys ", sample: 2 },
+  "a rotation's revocation": { scene: client(clients.rotate), start: "DELETE /v1/oauth_clients/", sample: 1 },
+  "a key's creation": { scene: key(keys.create), start: "POST /api/v1/access-keys ", sample: 1 },
   "a key's rotation in place": { scene: key(keys.rotate), start: "POST /api/v1/access-keys/", sample: 1 },
   "a key's replacement": { scene: key(keys.replace), start: "POST /api/v1/access-keys ", sample: 1 },
-  "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 2 },
+  "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
 /** A request that makes something has to be understood whole; a proof or a revocation may be asked for again. */

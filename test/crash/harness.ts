@@ -301,7 +301,7 @@ export function deliveryPoints(points: readonly Point[]): Point[] {
 }
 
 export interface KillTestOptions {
-  /** How many points a plain run hits. */
+  /** How many points a plain run hits; 0 leaves the scene to a full run. */
   readonly sample: number;
   /** The points that matter; all where nothing else is said. */
   readonly of?: (points: readonly Point[]) => Point[];
@@ -314,8 +314,8 @@ export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,
 ): void {
-  const isTraced = !isMissing("strace");
-  describe.runIf(isTraced)(`${scene.name}, killed`, () => {
+  const isPlayed = (isFull || sample > 0) && !isMissing("strace");
+  describe.runIf(isPlayed)(`${scene.name}, killed`, () => {
     it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
       const points = of(await pointsOf(scene));
       const killed = (point: Point): Fault => ({ point });

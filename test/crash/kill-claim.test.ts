@@ -13,9 +13,9 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 const claiming = scene(claim);
 
-killTest(claiming, { sample: 4 });
-killTest(scene(claimUnnamed), { sample: 3 });
-killTest(scene(claimRotation), { sample: 4 });
+killTest(claiming, { sample: 3 });
+killTest(scene(claimUnnamed), { sample: 2 });
+killTest(scene(claimRotation), { sample: 2 });
 
 /** @param play says what is wrong, and nothing where the command was not killed at the point */
 async function playAt(
@@ -64,7 +64,7 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
 describe.skipIf(isMissing("strace"))("journal claim, killed", () => {
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
-    const points = isFull ? all : spread(all, 3);
+    const points = isFull ? all : spread(all, 2);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
     const { found, hit } = await playAt(points, claimedElsewhere);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal claim, then elsewhere");

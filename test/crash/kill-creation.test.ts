@@ -16,10 +16,10 @@ import { killTest } from "./harness.ts";
 const scene = clientScenes();
 
 killTest(scene(create), { sample: 4 });
-killTest(scene(createToJson), { sample: 2 });
-killTest(scene(createToOutput), { sample: 2 });
+killTest(scene(createToJson), { sample: 0 });
+killTest(scene(createToOutput), { sample: 1 });
 killTest(scene(createToProfile), { sample: 2 });
 killTest(scene(createToCommand), { sample: 2 });
 killTest(scene(createToThree), { sample: 2 });
-killTest(scene(createCut), { sample: 2 });
+killTest(scene(createCut), { sample: 1 });
 killTest(scene(replace), { sample: 2 });

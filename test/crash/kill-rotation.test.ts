@@ -8,4 +8,4 @@ const scene = clientScenes();
 killTest(scene(rotate), { sample: 3 });
 killTest(scene(rotateToThree), { sample: 2 });
 killTest(scene(recover), { sample: 2 });
-killTest(scene(recoverUnsent), { sample: 2 });
+killTest(scene(recoverUnsent), { sample: 0 });

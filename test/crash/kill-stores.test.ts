@@ -14,7 +14,7 @@ const deliveries = { of: deliveryPoints, isDistinct: true };
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {
-  killTest(scene(rotateTo(withFile)), { sample: 3, ...deliveries });
+  killTest(scene(rotateTo(withFile)), { sample: 2, ...deliveries });
   killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 2, ...deliveries });
 }
 

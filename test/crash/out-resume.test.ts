@@ -76,9 +76,9 @@ async function undisturbed(format: string): Promise<string> {
 
 describe.skipIf(isMissing("strace"))("--out --resume", () => {
   it.each([
-    ["ndjson", 3],
-    ["json", 2],
-    ["csv", 2],
+    ["ndjson", 2],
+    ["json", 1],
+    ["csv", 1],
   ] as const)("killed at every call, %s loses and repeats no row", { timeout: 3_600_000 }, async (format, sample) => {
     const whole = await undisturbed(format);
     const stage = (): Promise<Stage> => Promise.resolve(new WalkStage(format, whole));

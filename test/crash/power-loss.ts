@@ -20,7 +20,7 @@ const chosen = (scenes: readonly PowerScene[]): PowerScene[] =>
   scenes.filter(({ name }) => pattern === undefined || new RegExp(pattern).test(name));
 
 /** States of each scene that are played. */
-const sample = Number(wanted ?? (isFull ? 400 : 3));
+const sample = Number(wanted ?? (isFull ? 400 : 2));
 
 function chosenOf(states: readonly CutState[]): readonly CutState[] {
   if (pattern === undefined) return spread(states, sample);

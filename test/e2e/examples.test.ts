@@ -1,5 +1,4 @@
 // Every example of the help pages is run against a sandbox: only ids, addresses and secret stores are this machine's.
-import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -9,6 +8,7 @@ import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 import { isMissing } from "../support/tools.mjs";
+import { typed } from "../support/typed-line.ts";
 
 interface Command {
   readonly command: string;
@@ -231,24 +231,6 @@ async function here(line: string, index: number): Promise<string> {
     text = text.replace("cid_1", made.client_id).replace(/client-\d+\.secret/, "client.secret");
   }
   return text;
-}
-
-/** What a shell has nothing to do with but its quotes costs no process. */
-async function typed(
-  home: Home,
-  text: string,
-  env: Readonly<Record<string, string>>,
-): Promise<{ readonly status: number | null; readonly stderr: string }> {
-  const words = /^integ((?: (?:[\w./:=,@-]+|'[^']*'))+)$/.exec(text)?.[1]?.match(/'[^']*'|\S+/g);
-  if (words) {
-    const { code, stderr } = await home.integ(
-      words.map((word) => word.replaceAll("'", "")),
-      { env },
-    );
-    return { status: code, stderr };
-  }
-  const options = { cwd: home.folder, env, encoding: "utf8", timeout: 60_000 } as const;
-  return spawnSync("bash", ["-o", "pipefail", "-c", text], options);
 }
 
 it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {

@@ -1,11 +1,11 @@
 // Every command of the guides is run, in the order of the page, against a sandbox: only addresses, ids and credentials are
 // put in place of the examples. What is only parsed is counted, with the reason.
-import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
+import { typed } from "../support/typed-line.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
 /** A page with the exit codes of its commands that do not end with 0, and the commands that are not run here. */
@@ -183,12 +183,7 @@ describe.each(guides)("$page", ({ page, codes = [], elsewhere = [] }) => {
     for (const line of lines) {
       if (elsewhere.some(([command]) => command.test(line))) continue;
       const text = await arranged(at, line);
-      const { status, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", text], {
-        cwd: at.folder,
-        env: at.env,
-        encoding: "utf8",
-        timeout: 60_000,
-      });
+      const { status, stderr } = await typed(at, text);
       const code = codes.find(([command]) => command.test(line))?.[1] ?? 0;
       expect(`${status} ${line}`, stderr).toBe(`${code} ${line}`);
       run += 1;

@@ -25,7 +25,7 @@ export interface PlannedCut extends Cut {
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
   const places = Array.from({ length: whole + 1 }, (_, after) => after);
   const chosen =
-    sample === undefined ? places : [...new Set([...spread(places, sample + 1).slice(0, -1), ...places.slice(-3)])];
+    sample === undefined ? places : [...new Set([...spread(places, sample + 1).slice(0, -1), ...places.slice(-2)])];
   return chosen.flatMap((after) => {
     const cut = (how: Cut["how"]): PlannedCut => ({ of, after, how, isShort: after < whole });
     if (sample === undefined) return [cut("close"), cut("reset")];

@@ -1,0 +1,21 @@
+// A command as it stands in a document or a help page.
+import { spawnSync } from "node:child_process";
+import type { Home } from "./program.ts";
+
+/** Runs a line of a document: by bash, or in this process where a shell has nothing to do with it but its quotes. */
+export async function typed(
+  home: Home,
+  text: string,
+  env: Readonly<Record<string, string>> = home.env,
+): Promise<{ readonly status: number | null; readonly stderr: string }> {
+  const words = /^integ((?: (?:[\w./:=,@-]+|'[^']*'))+)$/.exec(text)?.[1]?.match(/'[^']*'|\S+/g);
+  if (words) {
+    const { code, stderr } = await home.integ(
+      words.map((word) => word.replaceAll("'", "")),
+      { env },
+    );
+    return { status: code, stderr };
+  }
+  const options = { cwd: home.folder, env, encoding: "utf8", timeout: 60_000 } as const;
+  return spawnSync("bash", ["-euo", "pipefail", "-c", text], options);
+}
