@@ -78,11 +78,12 @@ class LongFirst extends BaseSequencer {
 /** What is about changes of the account, whatever engine the journal has. */
 const onEveryEngine = ["rotation", "keys-replacement", "recover-command"];
 
-/** Units that start processes, answer on a socket, or play each step of each operation in each world: too slow for the inner loop. */
+/** Units that start processes, answer on a socket, wait for a terminal, or play each step of each operation in each world: too slow for the inner loop. */
 const withProcesses = [
   "api/{http/{redaction,responses,transport,transport-breaks,transport-tls},call/{caller,salvage}}",
   "completion/scripts",
   "disk/{lock-races,process-lock}",
+  "output/output",
   "journal/{file/{archive,failing-disk,lock-waits},postgres/tls}",
   "profiles/{credentials,shell-command,store}",
   "sandbox/{control,fuzz,neighbours,server,store}",
