@@ -20,7 +20,7 @@ import type {
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import type { RowPage } from "./row-page.ts";
-import { visibleLines, visibleText } from "./visible-text.ts";
+import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
@@ -32,6 +32,17 @@ export interface PageLine {
   readonly text: string;
   /** Columns before the text. */
   readonly margin: number;
+  /** Laid out already, or a command: one line, however long. */
+  readonly isWhole?: boolean;
+}
+
+/** What a page is laid out for. */
+export interface PageScreen {
+  /** Columns of the terminal; undefined: not a terminal. */
+  readonly width: number | undefined;
+  readonly measure: DisplayWidth;
+  /** The terminal cannot be drawn on: somebody may listen to it. */
+  readonly isSpoken: boolean;
 }
 
 export interface OutputOptions extends QuestionOptions {
@@ -87,7 +98,7 @@ export interface Output extends Questions {
    */
   text(text: string): Promise<void>;
   /** Prints a page for a person: each line is broken at the width of the terminal, further lines are further in. */
-  page(lines: (width: number | undefined) => readonly PageLine[]): Promise<void>;
+  page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
   /** What is useful to know; `--quiet` silences it. */
   note(text: string): void;
   /** How a run that changed several things ended, in one line; `--quiet` silences it. */
@@ -255,8 +266,10 @@ async function printPage(terminal: OutputOptions["terminal"], lines: Parameters<
   const { painter } = await import("./formats/table.ts");
   const paint = await painter(terminal.colour.stdout);
   const width = terminal.isTTY.stdout ? terminal.width : undefined;
-  for (const { mark, tone, lead = "", text, margin } of lines(width)) {
-    const broken = wrapped(visibleText(text), { width, margin: " ".repeat(margin) });
+  const measure = width === undefined ? asciiWidth : await (await import("./unicode-width.ts")).unicodeWidth();
+  const isSpoken = terminal.env.TERM === "dumb";
+  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isSpoken })) {
+    const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
       await terminal.writeOut(`${broken.trimEnd()}\n`);
       continue;

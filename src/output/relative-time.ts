@@ -4,14 +4,14 @@ const day = 86_400_000;
 /** Each unit counts up to a limit that people still say: `36 hours`, `90 days`. */
 const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["second", 1000, 60],
-  ["minute", 60_000, 90],
+  ["minute", 60_000, 120],
   ["hour", 3_600_000, 48],
-  ["day", day, 100],
+  ["day", day, 121],
   ["month", 30 * day, 12],
   ["year", 365 * day, Infinity],
 ];
 
-/** As many characters as a relative time of this century may take: `in 89 minutes`, `59 seconds ago`. */
+/** As many characters as a relative time of this century may take: `in 119 minutes`, `59 seconds ago`. */
 export const relativeTimeWidth = 14;
 
 /**

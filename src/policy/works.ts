@@ -187,6 +187,8 @@ export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map
 export interface KnownClient {
   readonly id: string;
   readonly serviceAccount: string;
+  /** ISO 8601; of a client that integ created. */
+  readonly createdAt?: string | undefined;
 }
 
 export interface ClientInventory {
@@ -202,11 +204,11 @@ export function inventoryOf(entries: readonly Entry[], scope: WorkScope): Client
   const replaced = new Set(here.map(revokedFirst));
   const known = new Map<string, KnownClient>();
   const unresolved = new Map<string, number>();
-  for (const { id: entry, operation, state, attempts, resource_id: id, request_text } of here) {
+  for (const { id: entry, operation, state, attempts, resource_id: id, request_text, created_at } of here) {
     if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") continue;
     const { service_account_id: serviceAccount } = JSON.parse(request_text) as { service_account_id: string };
     if (id !== null && !gone.has(id) && state !== "replaced" && !replaced.has(entry))
-      known.set(id, { id, serviceAccount });
+      known.set(id, { id, serviceAccount, createdAt: operation === "oauth_client.create" ? created_at : undefined });
     if (id === null && !isSettled(state) && attempts > 0)
       unresolved.set(serviceAccount, (unresolved.get(serviceAccount) ?? 0) + 1);
   }

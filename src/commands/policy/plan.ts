@@ -50,7 +50,7 @@ export const command = defineVerb({
     const isPage = context.output.format === "table" && context.output.fields === undefined;
     if (isDocument && context.output.fields === undefined) await context.output.document(document);
     else if (isPage)
-      await context.output.page((width) => planPage({ plan, file, as: `${profile} (${region})`, width }));
+      await context.output.page(({ width }) => planPage({ plan, file, as: `${profile} (${region})`, width }));
     else await printPlanRows(context, document.data);
     await summarizePlan(context, document.data);
     tellPlanNotes(context, plan, { file, isPage });

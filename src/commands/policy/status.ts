@@ -1,13 +1,15 @@
+// `integ status`: rows for a program, and a page for a terminal.
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { dueAt, type Entry, nextStep } from "../../journal/entry.ts";
+import { dueAt, type Entry, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
 import type { Account } from "../../operations/workbench.ts";
+import { relativeTime } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
-import type { Observed } from "../../policy/observed.ts";
+import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
@@ -19,6 +21,7 @@ import { defineVerb } from "../verb.ts";
 import { actingFor, chosen, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
 import { observe, scopeOf } from "./observe.ts";
+import { type LiveCredential, type Status, type StatusItem, statusPage } from "./status-page.ts";
 import { readTextFile } from "./text-file.ts";
 import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
@@ -67,15 +70,39 @@ export const command = defineVerb({
     await mentionMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
-    const { due, slots } = policy
+    const { due, slots, clients } = policy
       ? await planned(context, { policy, account, file: options.file })
-      : { due: [], slots: await knownSlots(context, account) };
+      : { due: [], ...(await knownClients(context, account)) };
+    const unfinished = await unfinishedRows(context);
+    const listed = await listedKeys(context);
+    const ending = keyRows(listed, withinMs);
+    if (context.output.isScreen && context.output.format === "table" && context.output.fields === undefined) {
+      const live = listed.keys.filter(({ status }) => status !== "revoked");
+      const nowMs = listed.nowMs || context.clock.now();
+      const { keyId } = await context.profiles.active();
+      const own = live.find(({ id }) => id !== undefined && id === keyId);
+      const status: Status = {
+        headline: [
+          profile,
+          region,
+          baseUrl.replace(/^https:\/\//, ""),
+          ...(own?.expiresAt ? [`key ${own.id} (expires ${relativeTime(own.expiresAt, nowMs)})`] : []),
+          ...(policy ? [`policy ${options.file}, ${due.length === 1 ? "1 change" : `${due.length} changes`} due`] : []),
+        ],
+        ...itemsOf({ unfinished, due, ending }, nowMs),
+        credentials: [...live.map(ofKey), ...clients],
+        slots,
+        nowMs,
+        soonMs: withinMs,
+      };
+      return context.output.page(({ width = 80, ...screen }) => statusPage(status, { width, ...screen }));
+    }
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
-      ...(await unfinishedRows(context)),
+      ...unfinished.map(({ row }) => row),
       ...due,
       ...[...slots].map(slotRow),
-      ...(await keyRows(context, withinMs)),
+      ...ending,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
     await list.page(
@@ -143,12 +170,17 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
   return (await (await context.journal()).select(own)).filter(({ parent }) => parent === null);
 }
 
-async function unfinishedRows(context: Context): Promise<Row[]> {
+interface Unfinished {
+  readonly entry: Entry;
+  readonly row: Row;
+}
+
+async function unfinishedRows(context: Context): Promise<Unfinished[]> {
   const unfinished = await unfinishedOf(context);
   const missing = await tellMissing(context, unfinished);
   return unfinished.map((entry) => {
     const first = missing.get(entry.id);
-    return {
+    const row: Row = {
       topic: "journal",
       name: entry.id,
       state: entry.state,
@@ -156,7 +188,80 @@ async function unfinishedRows(context: Context): Promise<Row[]> {
       due_at: dueAt(entry),
       next_step: first === undefined ? nextStep(entry) : first.command,
     };
+    return { entry, row };
   });
+}
+
+const verbs: Readonly<Record<Operation, string>> = {
+  "oauth_client.create": "create client",
+  "oauth_client.revoke": "revoke client",
+  "oauth_client.rotate": "rotate client",
+  "oauth_client.adopt": "adopt client",
+  "access_key.create": "create key",
+  "access_key.rotate": "rotate key",
+  "access_key.revoke": "revoke key",
+  "access_key.adopt": "adopt key",
+};
+
+/** How an unfinished entry stands, for a person. */
+const standing: Readonly<Record<string, string>> = {
+  open: "not sent yet",
+  unknown: "outcome unknown",
+  pending: "accepted, not completed yet",
+  secret_lost: "its secret is lost",
+  undelivered: "its secret is kept, not delivered",
+};
+
+interface Rows {
+  readonly unfinished: readonly Unfinished[];
+  readonly due: readonly Row[];
+  readonly ending: readonly Row[];
+}
+
+/** What needs a person now, and what goes on by itself or at its time. */
+function itemsOf({ unfinished, due, ending }: Rows, nowMs: number): Pick<Status, "needed" | "waiting"> {
+  const ofEntry = ({ entry, row }: Unfinished): StatusItem => {
+    const { state, operation, resource_id, policy, updated_at } = entry;
+    const end = dueAt(entry);
+    const at = relativeTime(end ?? updated_at, nowMs);
+    const isDue = needsAttention(entry, nowMs);
+    return {
+      mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
+      what: [verbs[operation], resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
+      state: end === undefined ? `${standing[state] ?? state}, ${at}` : `the old one is revoked ${at}`,
+      command: isDue ? row.next_step : undefined,
+    };
+  };
+  const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => {
+    const words = state === "wait" && due_at ? `${detail}, ${relativeTime(due_at, nowMs)}` : detail;
+    return { mark: state === "wait" ? "·" : "!", what: name, state: words, command: next_step };
+  };
+  const ofEnd = ({ name, state, detail, due_at, next_step }: Row): StatusItem => ({
+    mark: state === "expired" ? "✗" : "!",
+    what: `${name}${detail ? ` "${detail}"` : ""}`,
+    state: `${state === "expired" ? "expired" : "expires"} ${relativeTime(due_at ?? "", nowMs)}`,
+    command: next_step,
+  });
+  const found = due.filter(({ state }) => state === "adopt");
+  const adopted: StatusItem = {
+    mark: "!",
+    what: `${found.length} items`,
+    state: "exist, and are not adopted",
+    command: "integ adopt --all",
+  };
+  const ofPolicies =
+    found.length > 1 ? [adopted, ...due.filter((row) => !found.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
+  const items = [...unfinished.map(ofEntry), ...ofPolicies, ...ending.map(ofEnd)];
+  return {
+    needed: items
+      .filter(({ mark }) => mark !== "·")
+      .toSorted((a, b) => (a.mark === b.mark ? 0 : a.mark === "✗" ? -1 : 1)),
+    waiting: items.filter(({ mark }) => mark === "·"),
+  };
+}
+
+function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expiresAt }: AccessKey): LiveCredential {
+  return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
 /** Each with what changes it: apply, or what apply would leave to a person. A missing credential is said once for each kind. */
@@ -196,22 +301,29 @@ async function dueRows(
 async function planned(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
-): Promise<{ readonly due: readonly Row[]; readonly slots: Slots }> {
+): Promise<{ readonly due: readonly Row[]; readonly slots: Slots; readonly clients: readonly LiveCredential[] }> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const plan = planPolicy(policy, observed, chosen({}));
-  return { due: await dueRows(context, plan, { profile: account.profile, file }), slots: slotsOf(observed) };
+  const due = await dueRows(context, plan, { profile: account.profile, file });
+  return { due, slots: slotsOf(observed), clients: liveClients(observed) };
 }
 
-function slotsOf({ clients, unresolved }: Observed): Slots {
-  const live = [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
-  return countsOf(live, unresolved);
+function slotsOf(observed: Observed): Slots {
+  return countsOf(liveClients(observed), observed.unresolved);
+}
+
+function liveClients({ clients }: Observed): readonly SeenCredential[] {
+  return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
 /** The same as the journal alone knows it: without a policy no client is asked for, however many there are. */
-async function knownSlots(context: Context, account: Account): Promise<Slots> {
+async function knownClients(
+  context: Context,
+  account: Account,
+): Promise<{ readonly slots: Slots; readonly clients: readonly LiveCredential[] }> {
   const { known, unresolved } = inventoryOf(await (await context.journal()).entries(), scopeOf(account));
-  return countsOf(known, unresolved);
+  return { slots: countsOf(known, unresolved), clients: known };
 }
 
 /** How many clients there are by their service accounts. */
@@ -228,18 +340,25 @@ function slotRow([name, count]: readonly [string, number]): Row {
   return { topic: "slots", name, state: `${count} of 20`, detail: "clients that the journal knows" };
 }
 
-async function keyRows(context: Context, withinMs: number): Promise<Row[]> {
-  const { keys, nowMs } = await listedKeys(context);
+function keyRows({ keys, nowMs }: ListedKeys, withinMs: number): Row[] {
   return keys.flatMap(({ id = "", name, status, expiresAt }): Row[] => {
     const end = Date.parse(expiresAt ?? "");
     if (status === "revoked" || Number.isNaN(end) || end - nowMs > withinMs) return [];
     const state = end <= nowMs ? "expired" : "expiring";
-    return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step: `integ keys get ${id}` }];
+    const renewed = shell`integ keys rotate ${id} --by-replacement --expires-in 90d`;
+    const next_step = state === "expired" ? shell`integ keys revoke ${id}` : renewed;
+    return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step }];
   });
 }
 
+interface ListedKeys {
+  readonly keys: readonly AccessKey[];
+  /** By the service's clock, milliseconds since 1970; 0 where the keys could not be listed. */
+  readonly nowMs: number;
+}
+
 /** Without a way to the legacy contract there are no keys to show. */
-async function listedKeys(context: Context): Promise<{ readonly keys: readonly AccessKey[]; readonly nowMs: number }> {
+async function listedKeys(context: Context): Promise<ListedKeys> {
   try {
     await (await context.profiles.active()).legacy();
     const service = await context.connect();

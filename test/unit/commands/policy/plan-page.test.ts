@@ -146,7 +146,7 @@ function planOf({ items, entries = [], clients = [], keys = [], over = {}, missi
 
 async function shown(screen: Screen, columns: number, env: Record<string, string> = {}): Promise<string> {
   const { output, stdout } = stage({ tty: true, columns, env });
-  await output.page((width) => planPage({ plan: planOf(screen), file: "integ.yaml", as: "prod (eu)", width }));
+  await output.page(({ width }) => planPage({ plan: planOf(screen), file: "integ.yaml", as: "prod (eu)", width }));
   return stdout.text;
 }
 

@@ -1,0 +1,203 @@
+// The status as a person reads it at a terminal: a headline, what needs a person, what waits, and when each credential ends. Pure.
+import type { PageLine } from "../../output/output.ts";
+import { relativeTime, soLong } from "../../output/relative-time.ts";
+import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
+
+/** A line of a section: what it is about, how it stands, and the command that goes on. */
+export interface StatusItem {
+  readonly mark: "✗" | "!" | "·";
+  readonly what: string;
+  readonly state: string;
+  readonly command?: string | null | undefined;
+}
+
+export interface LiveCredential {
+  readonly id: string;
+  readonly name?: string | undefined;
+  /** ISO 8601; undefined: not known. */
+  readonly createdAt?: string | undefined;
+  /** null: never; undefined: the API does not say. */
+  readonly lastUsedAt?: string | null | undefined;
+  readonly expiresAt?: string | null | undefined;
+}
+
+export interface Status {
+  /** The parts of the headline. */
+  readonly headline: readonly string[];
+  readonly needed: readonly StatusItem[];
+  readonly waiting: readonly StatusItem[];
+  readonly credentials: readonly LiveCredential[];
+  /** How many clients each service account has. */
+  readonly slots: ReadonlyMap<string, number>;
+  readonly nowMs: number;
+  /** Keys that end earlier than this are marked, milliseconds from now. */
+  readonly soonMs: number;
+}
+
+export interface Screen {
+  readonly width: number;
+  readonly measure: DisplayWidth;
+  /** Somebody may listen to it: sentences, and nothing that is drawn. */
+  readonly isSpoken: boolean;
+}
+
+const day = 86_400_000;
+/** Lines of a section: the rest is counted. */
+const most = { items: 10, credentials: 30 };
+const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
+const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
+const blank: PageLine = { margin: 0, text: "" };
+
+export function statusPage(status: Status, screen: Screen): PageLine[] {
+  const { headline, needed, waiting, slots } = status;
+  return [
+    { margin: 0, text: headline.join(" · ") },
+    blank,
+    ...(needed.length === 0
+      ? [{ margin: 0, text: "Nothing needs you." }]
+      : section("Needs you", needed, { ...screen, more: "integ status --json" })),
+    ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: "integ journal list" })]),
+    blank,
+    ...credentialLines(status, screen),
+    ...(slots.size === 0 ? [] : [blank, ...slotLines(slots, screen)]),
+  ];
+}
+
+function section(title: string, all: readonly StatusItem[], screen: Screen & { readonly more: string }): PageLine[] {
+  const items = all.slice(0, most.items);
+  const [whats, states] = [columnOf(items, ({ what }) => what, screen), columnOf(items, ({ state }) => state, screen)];
+  const commands = Math.max(0, ...items.map(({ command }) => command?.length ?? 0));
+  const isBeside = 4 + whats.width + 2 + states.width + 2 + commands <= screen.width;
+  const lines = items.flatMap(({ mark, what, state, command }, index): PageLine[] => {
+    const marked = { mark, tone: tones[mark], margin: 4 };
+    if (isBeside)
+      return [
+        { ...marked, isWhole: true, text: `${whats.cells[index]}  ${states.cells[index]}  ${command ?? ""}`.trimEnd() },
+      ];
+    const next: PageLine[] = command ? [{ margin: 6, isWhole: true, text: command }] : [];
+    return [{ ...marked, text: `${what}: ${state}` }, ...next];
+  });
+  const { length: left } = all.slice(most.items);
+  const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more: ${screen.more}` }];
+  return [{ margin: 0, text: title }, ...lines, ...rest];
+}
+
+/** The cells of a column, each as wide as the widest. */
+function columnOf<T>(
+  rows: readonly T[],
+  text: (row: T) => string,
+  { measure }: Screen,
+  least = 0,
+): { readonly cells: readonly string[]; readonly width: number } {
+  const texts = rows.map((row) => visibleText(text(row)));
+  const width = Math.max(least, ...texts.map((one) => measure.of(one)));
+  return { cells: texts.map((one) => one + " ".repeat(width - measure.of(one))), width };
+}
+
+function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Screen): PageLine[] {
+  if (all.length === 0)
+    return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
+  const sorted = all.toSorted((a, b) => endOf(a, nowMs) - endOf(b, nowMs));
+  const shown = sorted.slice(0, most.credentials);
+  const rest: PageLine[] =
+    sorted.length === shown.length
+      ? []
+      : [{ margin: 4, text: `and ${sorted.length - shown.length} more: integ report` }];
+  const name = ({ name: of = "" }: LiveCredential): string => screen.measure.fit(visibleText(of), 24);
+  const columns = [
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "Credentials" : `    ${one.id}`), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? one : name(one)), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "age" : ageOf(one, nowMs)), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "last used" : usedOf(one, nowMs)), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "expires" : expiryOf(one, nowMs)), screen),
+  ];
+  const width = columns.reduce((sum, column) => sum + column.width + 2, 0);
+  if (screen.isSpoken || width > screen.width)
+    return [
+      { margin: 0, text: "Credentials" },
+      ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, nowMs) })),
+      ...rest,
+    ];
+  const scale = scales.find(({ length }) => width + length <= screen.width);
+  const lineOf = (index: number): string => columns.map(({ cells }) => cells[index]).join("  ");
+  return [
+    { margin: 0, isWhole: true, text: [lineOf(0), scale ?? ""].join("  ").trimEnd() },
+    ...shown.map((one, index): PageLine => {
+      const bar = scale === undefined ? "" : barOf(one, { nowMs, columns: scale.length });
+      // The cells of the first column leave the place of the mark free.
+      return {
+        ...markOf(one, { nowMs, soonMs }),
+        isWhole: true,
+        text: `${lineOf(index + 1)}  ${bar}`.slice(4).trimEnd(),
+      };
+    }),
+    ...rest,
+  ];
+}
+
+function endOf({ expiresAt }: LiveCredential, nowMs: number): number {
+  const end = Date.parse(expiresAt ?? "");
+  return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end - nowMs;
+}
+
+function markOf(
+  one: LiveCredential,
+  { nowMs, soonMs }: Pick<Status, "nowMs" | "soonMs">,
+): Pick<PageLine, "mark" | "tone" | "margin"> {
+  const left = endOf(one, nowMs);
+  const mark = left <= 0 ? "✗" : left <= soonMs ? "!" : "·";
+  return { mark, tone: tones[mark], margin: 4 };
+}
+
+function ageOf({ createdAt }: LiveCredential, nowMs: number): string {
+  const created = Date.parse(createdAt ?? "");
+  return Number.isNaN(created) ? "" : soLong(Math.max(0, nowMs - created));
+}
+
+function usedOf({ lastUsedAt }: LiveCredential, nowMs: number): string {
+  if (lastUsedAt === null) return "never";
+  return lastUsedAt === undefined ? "not shown" : relativeTime(lastUsedAt, nowMs);
+}
+
+function expiryOf({ expiresAt }: LiveCredential, nowMs: number): string {
+  if (expiresAt === null) return "never";
+  if (expiresAt === undefined) return "not shown";
+  return Date.parse(expiresAt) <= nowMs ? `expired ${relativeTime(expiresAt, nowMs)}` : relativeTime(expiresAt, nowMs);
+}
+
+function sentenceOf(one: LiveCredential, nowMs: number): string {
+  const { id, name } = one;
+  const [age, used, expiry] = [ageOf(one, nowMs), usedOf(one, nowMs), expiryOf(one, nowMs)];
+  const parts = [
+    age === "" ? "" : `${age} old`,
+    used === "not shown" ? "" : used === "never" ? "never used" : `used ${used}`,
+    expiry === "not shown"
+      ? ""
+      : expiry === "never"
+        ? "does not expire"
+        : expiry.startsWith("expired")
+          ? expiry
+          : `expires ${expiry}`,
+  ].filter((part) => part !== "");
+  return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
+}
+
+/** The part of the next 90 days that is left, under the scale. */
+function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
+  if (one.expiresAt === undefined) return "";
+  const left = endOf(one, nowMs);
+  if (left === Number.POSITIVE_INFINITY) return "∞";
+  const blocks = Math.ceil((Math.min(left, 90 * day) / (90 * day)) * columns);
+  return "█".repeat(Math.max(0, blocks));
+}
+
+function slotLines(slots: ReadonlyMap<string, number>, screen: Screen): PageLine[] {
+  const accounts = [...slots];
+  const names = columnOf(accounts, ([name]) => name, screen);
+  const isDrawn = !screen.isSpoken && names.width + 40 <= screen.width;
+  return accounts.map(([name, count], index): PageLine => {
+    const bar = "█".repeat(Math.min(20, count)).padEnd(20, "·");
+    const text = isDrawn ? `Slots  ${names.cells[index]}  ${bar}  ${count} of 20` : `Slots of ${name}: ${count} of 20`;
+    return { margin: 0, isWhole: isDrawn, text };
+  });
+}
