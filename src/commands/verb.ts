@@ -17,6 +17,8 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly formats?: readonly Format[];
   /** It says what is missing, and asks for nothing. */
   readonly neverAsks?: true;
+  /** What it prints may be long: at a terminal it goes through the pager that `PAGER` names. */
+  readonly isPaged?: true;
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
 

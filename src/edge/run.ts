@@ -35,6 +35,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const chosen = chooseGlobals(typed.globals, process.env);
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     assertFormat(typed, globals.format);
+    if (typed.verb.isPaged) terminal.page();
     let tellWait = (): void => {};
     const interruption = listenForInterruption(process, () => tellWait());
     const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
@@ -50,6 +51,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       });
     } finally {
       await close();
+      await terminal.leavePager();
       interruption.release();
     }
   } catch (error) {

@@ -19,6 +19,7 @@ import type {
 } from "./formats/format.ts";
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
+import { relativeTime } from "./relative-time.ts";
 import type { RowPage } from "./row-page.ts";
 import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
@@ -41,8 +42,10 @@ export interface PageScreen {
   /** Columns of the terminal; undefined: not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
-  /** The terminal cannot be drawn on: somebody may listen to it. */
+  /** The terminal cannot be drawn on: it may be listened to. */
   readonly isSpoken: boolean;
+  /** A time as the person wants it. @param nowMs milliseconds since 1970, by the service's clock */
+  readonly time: (iso: string, nowMs: number) => string;
 }
 
 export interface OutputOptions extends QuestionOptions {
@@ -51,6 +54,8 @@ export interface OutputOptions extends QuestionOptions {
   /** `--fields`, split at the commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
+  /** How a table shows times; undefined: relative at a terminal, ISO 8601 elsewhere. */
+  readonly times?: "iso" | "relative" | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds since some moment of this process. */
@@ -66,6 +71,8 @@ export interface Output extends Questions {
   readonly typedFormat?: Format;
   /** `--fields`, as they were asked for. */
   readonly fields?: readonly string[];
+  /** Tables show times relative to now. */
+  readonly hasRelativeTimes: boolean;
   /** Loads the format now: what comes of a change is shown even if no file can be opened any more. */
   load(): Promise<void>;
   /** Prints one resource. @param text the API's JSON object as it came */
@@ -163,6 +170,7 @@ export function createOutput(options: OutputOptions): Output {
     format: options.format,
     typedFormat: options.typedFormat,
     fields: options.fields,
+    hasRelativeTimes: options.times === undefined ? terminal.isTTY.stdout : options.times === "relative",
     load: async () => void (await formatters[options.format]()),
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
@@ -229,7 +237,7 @@ function createPrinting(
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
-    page: (lines) => printPage(terminal, lines),
+    page: (lines) => printPage(options, lines),
   };
 }
 
@@ -262,13 +270,14 @@ function summaryOf(
   };
 }
 
-async function printPage(terminal: OutputOptions["terminal"], lines: Parameters<Output["page"]>[0]): Promise<void> {
+async function printPage({ terminal, times }: OutputOptions, lines: Parameters<Output["page"]>[0]): Promise<void> {
   const { painter } = await import("./formats/table.ts");
   const paint = await painter(terminal.colour.stdout);
   const width = terminal.isTTY.stdout ? terminal.width : undefined;
   const measure = width === undefined ? asciiWidth : await (await import("./unicode-width.ts")).unicodeWidth();
   const isSpoken = terminal.env.TERM === "dumb";
-  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isSpoken })) {
+  const time = times === "iso" ? (iso: string) => iso : relativeTime;
+  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isSpoken, time })) {
     const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
       await terminal.writeOut(`${broken.trimEnd()}\n`);
@@ -391,12 +400,13 @@ function message(
 }
 
 function stdoutTarget(
-  { terminal, fields, now }: OutputOptions,
+  { terminal, fields, now, times }: OutputOptions,
   told: Pick<ListTarget, "note" | "tellMissing">,
 ): ListTarget {
   return {
     sink: { write: (data) => terminal.writeOut(data) },
     isTerminal: terminal.isTTY.stdout,
+    hasRelativeTimes: times === undefined ? terminal.isTTY.stdout : times === "relative",
     get width() {
       return terminal.width;
     },
@@ -423,7 +433,7 @@ function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
 
 /** A file is treated as a pipe: nothing fitted, nothing coloured. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
-  return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, colour: 0 };
+  return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, colour: 0 };
 }
 
 function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {

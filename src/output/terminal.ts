@@ -3,6 +3,8 @@ import type { Readable, Writable } from "node:stream";
 import { errorCode, systemWords } from "../disk/error-words.ts";
 import { writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
+import type { Pager } from "./pager.ts";
+import { visibleText } from "./visible-text.ts";
 
 /** An input stream as Node hands it out. */
 export type InputStream = Readable & { readonly isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
@@ -58,6 +60,11 @@ export class Terminal {
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
   #outError: unknown;
+  /** A pager is started when there is something to show. */
+  #isPaged = false;
+  #pager: Pager | undefined;
+  /** What standard error got while the pager had the screen. */
+  #held = "";
   #isErrMidLine = false;
 
   constructor(facts: TerminalFacts) {
@@ -122,13 +129,18 @@ export class Terminal {
    */
   async writeOut(data: string | Buffer): Promise<void> {
     if (data.length === 0) return;
+    if (this.#isPaged) await this.#startPager();
     if (this.isTTY.stdout) {
       this.live?.clear();
       this.midLine = data.at(-1) !== "\n" && data.at(-1) !== 10;
     }
     try {
       if (this.#outError !== undefined) throw this.#outError;
-      if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
+      if (this.#pager !== undefined) {
+        // Nothing is drawn over what the pager shows.
+        this.midLine = true;
+        await this.#pager.write(data);
+      } else if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
       else wholeFile(this.#files.stdout, data);
     } catch (error) {
       this.#outError ??= error;
@@ -139,6 +151,10 @@ export class Terminal {
   /** Writes to standard error. A standard error that takes nothing is not a reason to fail: no one would read it. */
   writeErr(text: string): void {
     if (text === "") return;
+    if (this.#pager !== undefined) {
+      this.#held += text;
+      return;
+    }
     this.live?.clear();
     this.#isErrMidLine = !text.endsWith("\n");
     try {
@@ -152,6 +168,31 @@ export class Terminal {
   /** Begins a line of its own on standard error: what a person's own command has written may end without one. */
   freshErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
+  }
+
+  /** From now on a terminal's output goes through the pager that the environment names, if any. */
+  page(): void {
+    this.#isPaged = this.isTTY.stdout && this.isTTY.stderr;
+  }
+
+  async #startPager(): Promise<void> {
+    this.#isPaged = false;
+    const { isInstalled, pagerOf, startPager } = await import("./pager.ts");
+    const command = pagerOf(this.env);
+    if (command === undefined) return;
+    if (isInstalled(command, this.env)) this.#pager = startPager(command, this.env);
+    else
+      this.writeErr(`Note: The pager "${visibleText(command)}" is not installed: the output is printed without it.\n`);
+  }
+
+  /** Waits until the person has left the pager; what was said meanwhile is printed then. */
+  async leavePager(): Promise<void> {
+    const pager = this.#pager;
+    if (pager === undefined) return;
+    this.live?.close();
+    await pager.close();
+    this.#pager = undefined;
+    this.writeErr(this.#held);
   }
 
   /** Takes away what is drawn, for good: the command is over, however it ended. */

@@ -3,6 +3,7 @@ import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   configure: (command) => addListOptions(command.argument("<cohort-id>", "Id of the cohort")),
   examples: [
     {

@@ -65,6 +65,7 @@ export const environment: readonly Variable[] = [
     flag: "--retry-for",
   },
   { name: "INTEG_NO_INPUT", meaning: "Never prompt", flag: "--no-input" },
+  { name: "INTEG_PAGER", meaning: "Program that shows long output at a terminal; empty or cat: none; before PAGER" },
   {
     name: "INTEG_AGENT",
     meaning: "1: agent mode (JSON, no prompts, no secret on standard output); 0: not, whatever else is set",

@@ -17,6 +17,7 @@ const view = {
 };
 
 export const command = defineVerb({
+  isPaged: true,
   fields: view.columns.map(({ path }) => path),
   configure: (command) => addListOptions(command.option("--type <type>", "Only entities of this type, such as person")),
   examples: [

@@ -24,6 +24,7 @@ const addFilters = sharedOptions((command) =>
 );
 
 export const command = defineVerb({
+  isPaged: true,
   fields: sharedEntriesView.columns.map(({ path }) => path),
   configure: (command) => addFilters(command),
   examples: [

@@ -9,6 +9,7 @@ import { pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   fields: entryView.columns.map(({ path }) => path),
   configure: (command) => command.argument("<id>", "The entry's id, or its first characters"),
   examples: [

@@ -43,7 +43,7 @@ export async function fixKeys(
   const { output } = context;
   const bench = await workbenchOf(context);
   const fixes = await fixesOf(context, bench, findings);
-  for (const finding of findings) tellFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) tellFinding(context, finding, fixes);
   if (isTrial) {
     await showFixes(context, bench, fixes);
     return [];

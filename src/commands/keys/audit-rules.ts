@@ -66,7 +66,7 @@ export interface AuditedAt {
 }
 
 /** What helps against one finding; those of one key are merged into one. */
-type Remedy = "revoke" | "keep" | { readonly replaceWith: readonly string[] };
+type Remedy = "revoke" | "keep" | "narrow" | { readonly replaceWith: readonly string[] };
 
 interface FoundVerdict {
   readonly kind: "finding";
@@ -233,7 +233,8 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    const remedy = subject.ownership === "own" ? "keep" : { replaceWith: ["--scope", "push-ingest:*"] };
+    // The API does not say what a key was used for: one that manages anything needs its scope.
+    const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
   },
   user_bound(subject) {
@@ -259,6 +260,8 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
   const { id, ownership, caller } = subject;
   if (id === undefined) return nameless;
   if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
+  if (remedies.every((remedy) => remedy === "narrow"))
+    return `Find out what it is used for; if it only pushes data: ${shell`integ keys rotate ${id} --by-replacement --scope ${"push-ingest:*"}`}`;
   const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.takesSecret)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;

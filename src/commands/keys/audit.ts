@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { KeysAudit } from "./audit-all.ts";
-import type { Caller, Severity, Thresholds } from "./audit-rules.ts";
+import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -12,9 +12,11 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
+import { relativeTime } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   formats: ["sarif"],
   fields: findingColumns.map(({ path }) => path),
   configure: (command) =>
@@ -67,6 +69,7 @@ export const command = defineVerb({
     );
     const report = { audit, complete: !value.saysMore, limits, now };
     if (options.fix) {
+      if (context.output.format === "table") await print(context, report);
       const { fixKeys } = await import("./audit-fix.ts");
       const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true });
       if (left.length > 0) throw await found(context, countOf(left), report);
@@ -115,9 +118,35 @@ const view: ListView = {
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
-  const writer = output.list({ ...view, empty: `No findings. ${judgedLine(report)}` });
-  await writer.page(pageOf(report.audit.findings.map((finding) => JSON.stringify(finding))));
+  const { findings } = report.audit;
+  const isForPerson = output.format === "table" && output.fields === undefined;
+  const rows = isForPerson ? perKey(findings, output.hasRelativeTimes ? report.now : undefined) : findings;
+  const columns = isForPerson ? view.columns.filter(({ path }) => path !== "rule") : view.columns;
+  const writer = output.list({ ...view, columns, empty: `No findings. ${judgedLine(report)}` });
+  await writer.page(pageOf(rows.map((row) => JSON.stringify(row))));
   await writer.end({ nextPageToken: null, hasMore: false });
+}
+
+const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
+
+/**
+ * A row for each key, the worst first: all that was found, and its one remedy.
+ * @param nowMs times are shown relative to it, milliseconds since 1970; undefined: as they came
+ */
+function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
+  const keys = new Map<string, Finding[]>();
+  for (const one of findings) {
+    const key = one.key_id ?? one.id;
+    keys.set(key, [...(keys.get(key) ?? []), one]);
+  }
+  const timed = (message: string): string =>
+    nowMs === undefined
+      ? message
+      : message.replaceAll(at, (_all, iso: string, words?: string) => words ?? ` ${relativeTime(iso, nowMs)}`);
+  return [...keys.values()].map((ofKey) => ({
+    ...ofKey[0]!,
+    message: ofKey.map(({ message }) => timed(message)).join("; "),
+  }));
 }
 
 /** Notes beside the findings: waivers, keys that were not judged. */

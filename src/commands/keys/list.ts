@@ -5,6 +5,7 @@ import { defineVerb } from "../verb.ts";
 import { accessKeyColumns } from "./keys.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   fields: accessKeyColumns.map(({ path }) => path),
   configure: (command) =>
     command

@@ -16,6 +16,7 @@ const columns = [
 ] as const;
 
 export const command = defineVerb({
+  isPaged: true,
   formats: ["sarif"],
   fields: columns.map(({ path }) => path),
   configure: (command) =>

@@ -13,6 +13,7 @@ import { shell } from "../../next-step.ts";
 const mostSlots = 20;
 
 export const command = defineVerb({
+  isPaged: true,
   fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     command

@@ -27,6 +27,7 @@ export interface GlobalOptions {
   quiet?: true;
   debug?: true;
   color?: boolean;
+  times?: "iso" | "relative";
 }
 
 export interface GlobalChoice {
@@ -43,6 +44,8 @@ export interface GlobalChoice {
   readonly quiet: boolean;
   readonly debug: boolean;
   readonly noColor: boolean;
+  /** How a table shows times; undefined: relative at a terminal, ISO 8601 elsewhere. */
+  readonly times?: "iso" | "relative" | undefined;
 }
 
 export const globalOptionsHeading = "Global options:";
@@ -71,6 +74,11 @@ function optionsMadeBy(command: Command): readonly Option[] {
       ["--json", "Short for -o json"],
       ["--ndjson", "Short for -o ndjson"],
       ["--fields <a,b.c>", "Print only these fields, in this order"],
+    ]),
+    command
+      .createOption("--times <how>", "Times of a table (one of: iso, relative; default: relative at a terminal)")
+      .choices(["iso", "relative"]),
+    ...others([
       [
         "--service-version <date>",
         "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
@@ -134,6 +142,7 @@ export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string,
     quiet: flags.quiet === true,
     debug: flags.debug === true || isOn(env.INTEG_DEBUG),
     noColor: flags.color === false,
+    times: flags.times,
   };
 }
 

@@ -5,6 +5,7 @@ import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   configure: (command) => command.argument("<person-id>", "The person's id, as people search shows it"),
   examples: [
     { line: "integ people membership per_123", does: "one person's membership, unchanged" },

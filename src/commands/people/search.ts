@@ -4,6 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { quotedWord, shell } from "../../next-step.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   configure: (command) =>
     command
       .argument("[text]", "Text to search for; sent as query=<text>")

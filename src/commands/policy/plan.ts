@@ -16,6 +16,7 @@ import { shell } from "../../next-step.ts";
 import { stepForAllHeld } from "./held.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   fields: planColumns.map(({ path }) => path),
   configure: (command) =>
     addPolicyFile(command)

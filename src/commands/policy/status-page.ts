@@ -1,9 +1,9 @@
 // The status as a person reads it at a terminal: a headline, what needs a person, what waits, and when each credential ends. Pure.
 import type { PageLine } from "../../output/output.ts";
-import { relativeTime, soLong } from "../../output/relative-time.ts";
+import { soLong } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
 
-/** A line of a section: what it is about, how it stands, and the command that goes on. */
+/** A line of a section: what it is about, how it stands, and the command that continues it. */
 export interface StatusItem {
   readonly mark: "✗" | "!" | "·";
   readonly what: string;
@@ -37,8 +37,9 @@ export interface Status {
 export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
-  /** Somebody may listen to it: sentences, and nothing that is drawn. */
+  /** It may be listened to: sentences, and nothing that is drawn. */
   readonly isSpoken: boolean;
+  readonly time: (iso: string, nowMs: number) => string;
 }
 
 const day = 86_400_000;
@@ -97,6 +98,7 @@ function columnOf<T>(
 function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Screen): PageLine[] {
   if (all.length === 0)
     return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
+  const timed = { nowMs, time: screen.time };
   const sorted = all.toSorted((a, b) => endOf(a, nowMs) - endOf(b, nowMs));
   const shown = sorted.slice(0, most.credentials);
   const rest: PageLine[] =
@@ -108,14 +110,14 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     columnOf(["", ...shown], (one) => (typeof one === "string" ? "Credentials" : `    ${one.id}`), screen),
     columnOf(["", ...shown], (one) => (typeof one === "string" ? one : name(one)), screen),
     columnOf(["", ...shown], (one) => (typeof one === "string" ? "age" : ageOf(one, nowMs)), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "last used" : usedOf(one, nowMs)), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "expires" : expiryOf(one, nowMs)), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "last used" : usedOf(one, timed)), screen),
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? "expires" : expiryOf(one, timed)), screen),
   ];
   const width = columns.reduce((sum, column) => sum + column.width + 2, 0);
   if (screen.isSpoken || width > screen.width)
     return [
       { margin: 0, text: "Credentials" },
-      ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, nowMs) })),
+      ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, timed) })),
       ...rest,
     ];
   const scale = scales.find(({ length }) => width + length <= screen.width);
@@ -134,6 +136,8 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     ...rest,
   ];
 }
+
+type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
 
 function endOf({ expiresAt }: LiveCredential, nowMs: number): number {
   const end = Date.parse(expiresAt ?? "");
@@ -154,20 +158,20 @@ function ageOf({ createdAt }: LiveCredential, nowMs: number): string {
   return Number.isNaN(created) ? "" : soLong(Math.max(0, nowMs - created));
 }
 
-function usedOf({ lastUsedAt }: LiveCredential, nowMs: number): string {
+function usedOf({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (lastUsedAt === null) return "never";
-  return lastUsedAt === undefined ? "not shown" : relativeTime(lastUsedAt, nowMs);
+  return lastUsedAt === undefined ? "not shown" : time(lastUsedAt, nowMs);
 }
 
-function expiryOf({ expiresAt }: LiveCredential, nowMs: number): string {
+function expiryOf({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (expiresAt === null) return "never";
   if (expiresAt === undefined) return "not shown";
-  return Date.parse(expiresAt) <= nowMs ? `expired ${relativeTime(expiresAt, nowMs)}` : relativeTime(expiresAt, nowMs);
+  return Date.parse(expiresAt) <= nowMs ? `expired ${time(expiresAt, nowMs)}` : time(expiresAt, nowMs);
 }
 
-function sentenceOf(one: LiveCredential, nowMs: number): string {
+function sentenceOf(one: LiveCredential, timed: Timed): string {
   const { id, name } = one;
-  const [age, used, expiry] = [ageOf(one, nowMs), usedOf(one, nowMs), expiryOf(one, nowMs)];
+  const [age, used, expiry] = [ageOf(one, timed.nowMs), usedOf(one, timed), expiryOf(one, timed)];
   const parts = [
     age === "" ? "" : `${age} old`,
     used === "not shown" ? "" : used === "never" ? "never used" : `used ${used}`,

@@ -6,7 +6,6 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt, type Entry, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
 import type { Account } from "../../operations/workbench.ts";
-import { relativeTime } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
@@ -44,6 +43,7 @@ interface Row {
 }
 
 export const command = defineVerb({
+  isPaged: true,
   fields: columns.map(({ path }) => path),
   formats: ["openmetrics"],
   configure: (command) =>
@@ -81,21 +81,26 @@ export const command = defineVerb({
       const nowMs = listed.nowMs || context.clock.now();
       const { keyId } = await context.profiles.active();
       const own = live.find(({ id }) => id !== undefined && id === keyId);
-      const status: Status = {
-        headline: [
-          profile,
-          region,
-          baseUrl.replace(/^https:\/\//, ""),
-          ...(own?.expiresAt ? [`key ${own.id} (expires ${relativeTime(own.expiresAt, nowMs)})`] : []),
-          ...(policy ? [`policy ${options.file}, ${due.length === 1 ? "1 change" : `${due.length} changes`} due`] : []),
-        ],
-        ...itemsOf({ unfinished, due, ending }, nowMs),
-        credentials: [...live.map(ofKey), ...clients],
-        slots,
-        nowMs,
-        soonMs: withinMs,
-      };
-      return context.output.page(({ width = 80, ...screen }) => statusPage(status, { width, ...screen }));
+      return context.output.page(({ width = 80, ...screen }) => {
+        const time = (iso: string): string => screen.time(iso, nowMs);
+        const status: Status = {
+          headline: [
+            profile,
+            region,
+            baseUrl.replace(/^https:\/\//, ""),
+            ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
+            ...(policy
+              ? [`policy ${options.file}, ${due.length === 1 ? "1 change" : `${due.length} changes`} due`]
+              : []),
+          ],
+          ...itemsOf({ unfinished, due, ending }, { nowMs, time }),
+          credentials: [...live.map(ofKey), ...clients],
+          slots,
+          nowMs,
+          soonMs: withinMs,
+        };
+        return statusPage(status, { width, ...screen });
+      });
     }
     const rows: Row[] = [
       { topic: "profile", name: profile, state: region, detail: baseUrl },
@@ -218,12 +223,15 @@ interface Rows {
   readonly ending: readonly Row[];
 }
 
-/** What needs a person now, and what goes on by itself or at its time. */
-function itemsOf({ unfinished, due, ending }: Rows, nowMs: number): Pick<Status, "needed" | "waiting"> {
+/** What needs a person now, and what continues at its time. */
+function itemsOf(
+  { unfinished, due, ending }: Rows,
+  { nowMs, time }: { readonly nowMs: number; readonly time: (iso: string) => string },
+): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row }: Unfinished): StatusItem => {
     const { state, operation, resource_id, policy, updated_at } = entry;
     const end = dueAt(entry);
-    const at = relativeTime(end ?? updated_at, nowMs);
+    const at = time(end ?? updated_at);
     const isDue = needsAttention(entry, nowMs);
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
@@ -233,13 +241,13 @@ function itemsOf({ unfinished, due, ending }: Rows, nowMs: number): Pick<Status,
     };
   };
   const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => {
-    const words = state === "wait" && due_at ? `${detail}, ${relativeTime(due_at, nowMs)}` : detail;
+    const words = state === "wait" && due_at ? `${detail}, ${time(due_at)}` : detail;
     return { mark: state === "wait" ? "·" : "!", what: name, state: words, command: next_step };
   };
   const ofEnd = ({ name, state, detail, due_at, next_step }: Row): StatusItem => ({
     mark: state === "expired" ? "✗" : "!",
     what: `${name}${detail ? ` "${detail}"` : ""}`,
-    state: `${state === "expired" ? "expired" : "expires"} ${relativeTime(due_at ?? "", nowMs)}`,
+    state: `${state === "expired" ? "expired" : "expires"} ${time(due_at ?? "")}`,
     command: next_step,
   });
   const found = due.filter(({ state }) => state === "adopt");

@@ -51,6 +51,7 @@ interface Row {
 }
 
 export const command = defineVerb({
+  isPaged: true,
   fields: columns.map(({ path }) => path),
   formats: ["html"],
   configure: (command) =>

@@ -4,6 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { documentVersion } from "../options/global.ts";
 
 export const command = defineVerb({
+  isPaged: true,
   configure: (command) =>
     command.option("--contract-version <date>", "Contract version of the snapshot (default: the current one)"),
   examples: [

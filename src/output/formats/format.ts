@@ -92,6 +92,7 @@ export interface ListTarget {
   readonly sink: Sink;
   /** A person looks at it: indent, fit, colour, make visible. */
   readonly isTerminal: boolean;
+  readonly hasRelativeTimes: boolean;
   readonly width: number;
   readonly colour: 0 | 1 | 2 | 3;
   readonly now: () => number;

@@ -79,7 +79,7 @@ class TableList implements PageWriter {
   /** The cells of the columns beside each other, then of those below the row. */
   #cells(row: JsonText): string[] {
     const target = this.#target;
-    const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
+    const time = (iso: string): string => (target.hasRelativeTimes ? relativeTime(iso, target.now()) : iso);
     const { nowMs = target.now() } = this.#view;
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields);
     return this.#all.map((column, index) =>
@@ -110,7 +110,7 @@ class TableList implements PageWriter {
     if (!headings.every(isAscii)) this.#measure = await unicodeWidth();
     this.#paint = await painter(target.colour);
     const widest = columns.map((column, index) => {
-      const least = target.isTerminal && column.kind === "time" ? relativeTimeWidth : 0;
+      const least = target.hasRelativeTimes && column.kind === "time" ? relativeTimeWidth : 0;
       return cells.reduce(
         (width, row) => Math.max(width, this.#measure.of(row[index] ?? "")),
         Math.max(least, this.#measure.of(headings[index] ?? "")),
@@ -267,7 +267,7 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   const width = Math.max(0, ...headings.map((heading) => measure.of(heading)));
   const time = (iso: string): string => {
     const relative = relativeTime(iso, target.now());
-    return target.isTerminal && relative !== iso ? `${relative} (${iso})` : iso;
+    return target.hasRelativeTimes && relative !== iso ? `${relative} (${iso})` : iso;
   };
   const lines = columns.map((column, index) => {
     const heading = headings[index] ?? "";

@@ -13,6 +13,7 @@ import { python } from "../../support/sodium.ts";
 const target: ListTarget = {
   sink: { write: async () => {} },
   isTerminal: false,
+  hasRelativeTimes: false,
   width: 80,
   colour: 0,
   now: () => 0,
