@@ -30,10 +30,11 @@ export function helpScreen(command: Command, helper: Help): string {
     },
     optionsSection(
       "Options:",
-      options.filter((option) => !isGlobal(option)),
+      options.filter((option) => !isGlobal(option) && !isInTopic(option, options)),
       helper,
     ),
   ];
+  const hasTopic = options.some((option) => isInTopic(option, options));
   // Letters first: with them all fit into two lines of 80 columns.
   const globals = options.filter(isGlobal).map(shortest);
   const lettersFirst = globals.toSorted((one, other) => Number(one.length > 2) - Number(other.length > 2));
@@ -43,6 +44,9 @@ export function helpScreen(command: Command, helper: Help): string {
     wrapped(`Usage: ${helper.commandUsage(command).replaceAll(/\|[a-z-]+/g, "")}`, { columns }),
     "",
     sectionsText(sections, helper),
+    ...(hasTopic
+      ? [wrapped("More destinations, formats and checks of the secret: integ help secrets", { columns })]
+      : []),
     wrapped(`Global options: ${lettersFirst.join(", ")} (integ help options)`, { columns }),
     "",
   ].join("\n");
@@ -65,6 +69,14 @@ export function optionsSection(heading: string, options: readonly Option[], help
 
 export function isGlobal(option: Option): boolean {
   return option.helpGroupHeading === globalOptionsHeading;
+}
+
+/** The options of a one-time secret that `integ help secrets` explains for all commands that have them. */
+function isInTopic({ long }: Option, all: readonly Option[]): boolean {
+  if (!all.some((one) => one.long === "--secret-file")) return false;
+  return (
+    long === "--escrow" || (long?.startsWith("--secret-") === true && !["--secret-file", "--secret-to"].includes(long))
+  );
 }
 
 function shortest({ short, long, flags }: Option): string {

@@ -43,6 +43,8 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
       await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
+      const { answered } = context.output;
+      if (answered.length > 0) context.output.note(`Without questions: ${shell`integ ${[...words, ...answered]}`}`);
       return 0;
     } catch (error) {
       return await tell(terminal, asSignalled(error, interruption.clock.interruption), {

@@ -146,13 +146,23 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const interactive = !noInput && !isCi && terminal.isTTY.stderr && terminal.isTTY.stdin;
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
+  const answered: string[] = [];
+  /** `--scope <scope>` takes an option for each value; `<id>` is an argument. */
+  const remembered = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
+    const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
+    if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
+    return answer;
+  };
   return {
     interactive,
     isScreen: terminal.isTTY.stdout,
+    answered,
     confirm: async (question, how) => yes || (await asking()).confirm(question, how),
-    ask: async (question, how) => (await asking()).ask(question, how),
-    pick: async (question, how) => (await asking()).pick(question, how),
-    pickSome: async (question, how) => (await asking()).pickSome(question, how),
+    ask: async (question, how) =>
+      remembered(how?.hidden ? undefined : how?.flag, await (await asking()).ask(question, how)),
+    pick: async (question, how) =>
+      remembered(how.isFirst ? undefined : how.flag, await (await asking()).pick(question, how)),
+    pickSome: async (question, how) => remembered(how.flag, await (await asking()).pickSome(question, how)),
   };
 }
 

@@ -123,7 +123,7 @@ describe("canary secrets of profiles", () => {
     const printer = world.teller("printer", `cat '${world.vault("API key", us.api_key)}'`);
     const answerer = world.teller("answerer", `cat > /dev/null; cat '${world.vault("bearer token", us.access_token)}'`);
     const commands = ["--api-key-command", printer, "--access-token-command", answerer];
-    await ends(0, home, ["profiles", "add", "command", ...world.address, ...commands]);
+    await ends(0, home, ["profiles", "add", "command", "--no-verify", ...world.address, ...commands]);
     const client = await world.account.make(["entity:read"]);
     const oauth = ["--client-id", client.client_id, "--token-endpoint", endpoint()];
     const secretPrinter = world.teller("secret-printer", `cat '${world.vault("client secret", client.client_secret)}'`);
@@ -151,7 +151,7 @@ describe("canary secrets of profiles", () => {
       input: `${us.api_key}\n${us.second_api_key}`,
     });
     const printer = world.teller("two-lines", `cat '${world.vault("API key", us.api_key)}'; exit 4`);
-    await ends(0, home, ["profiles", "add", "failing", ...world.address, "--api-key-command", printer]);
+    await ends(0, home, ["profiles", "add", "failing", "--no-verify", ...world.address, "--api-key-command", printer]);
     await ends(3, home, ["entities", "list", "-p", "failing"]);
     await ends(0, home, ["profiles", "add", "kept", ...world.address, "--api-key-stdin"], { input: us.api_key });
     const { profiles } = JSON.parse(readFileSync(home.path("config", "profiles.json"), "utf8")) as {

@@ -156,12 +156,15 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "policy init": async () => ["-f", "new.yaml"],
   "profiles add": async () => ["other", ...profile()],
   "profiles edit": async () => (
-    await integ("profiles", "add", "p", ...profile()), ["p", "--organization-id", service.us.organization_id]
+    await integ("profiles", "add", "p", "--no-verify", ...profile()),
+    ["p", "--organization-id", service.us.organization_id]
   ),
   "profiles use": async () => (
-    await integ("profiles", "add", "p", ...profile()), await integ("profiles", "add", "q", ...profile()), ["q"]
+    await integ("profiles", "add", "p", "--no-verify", ...profile()),
+    await integ("profiles", "add", "q", "--no-verify", ...profile()),
+    ["q"]
   ),
-  "profiles remove": async () => (await integ("profiles", "add", "p", ...profile()), ["p"]),
+  "profiles remove": async () => (await integ("profiles", "add", "p", "--no-verify", ...profile()), ["p"]),
   "sandbox reset": async () => [],
   "keys audit": async () => ["--fix"],
   "oauth-clients audit": async () => {

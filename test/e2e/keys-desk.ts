@@ -119,6 +119,7 @@ export class KeysDesk {
     const words = [
       "profiles",
       "add",
+      "--no-verify",
       "p",
       "--region",
       "us",

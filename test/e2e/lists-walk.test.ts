@@ -218,7 +218,17 @@ describe("--out", () => {
     );
     const baseUrl = server.env.INTEG_BASE_URL!;
     for (const name of ["first", "second"]) {
-      const words = ["profiles", "add", name, "--region", "us", "--base-url", baseUrl, "--api-key-stdin"];
+      const words = [
+        "profiles",
+        "add",
+        name,
+        "--no-verify",
+        "--region",
+        "us",
+        "--base-url",
+        baseUrl,
+        "--api-key-stdin",
+      ];
       expect((await home.integ(words, { input: "the-same-key\n" })).code).toBe(0);
     }
     const walk = ["--all", "--ndjson", "--out", "file", "--quiet", "--retry-for", "0"];

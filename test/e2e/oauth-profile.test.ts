@@ -90,7 +90,18 @@ afterAll(() => {
 async function profile(method: string, given = secret, further: readonly string[] = []): Promise<Home> {
   const at = new Home();
   homes.push(at);
-  const words = ["profiles", "add", "p", "--region", "us", "--base-url", addressOf(api), "--client-id", method];
+  const words = [
+    "profiles",
+    "add",
+    "p",
+    "--no-verify",
+    "--region",
+    "us",
+    "--base-url",
+    addressOf(api),
+    "--client-id",
+    method,
+  ];
   const more = ["--client-secret-stdin", "--token-endpoint", `${addressOf(tokens)}/token`, "--client-auth", method];
   expect((await at.integ([...words, ...more, ...further], { input: given })).code).toBe(0);
   return at;

@@ -333,41 +333,29 @@ describe("a test request", () => {
     return ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   }
 
-  it("is sent with --verify alone where nobody can be asked", async () => {
+  it("is sent before a profile counts as added, unless --no-verify is typed", async () => {
     const at = home();
     const before = await met();
-    expect((await add(at, "one")).code).toBe(0);
     expect((await add(at, "two", "--no-verify")).code).toBe(0);
     expect(await met()).toBe(before);
-    const { code, stderr } = await add(at, "three", "--verify");
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringContaining(`The service accepts the credential (us, ${service.us.base_url}).`),
-    ]);
+    const { code, stderr } = await add(at, "three");
+    const accepted = `The service accepts the credential (us, ${service.us.base_url}).`;
+    expect([code, stderr]).toEqual([0, expect.stringContaining(accepted)]);
     expect(await met()).toBe(before + 1);
-    expect((await integHere(at, ["profiles", "edit", "one", "--verify", "--region", "us"])).code).toBe(0);
+    expect((await integHere(at, ["profiles", "edit", "two", "--verify", "--region", "us"])).code).toBe(0);
     expect(await met()).toBe(before + 2);
   });
 
-  it("that is refused keeps the profile, and says so", async () => {
+  it.each([
+    ["refused", [], 3, "was not stored: its credential does not work", false],
+    ["refused, with --no-verify", ["--no-verify"], 0, "", true],
+  ] as const)("with a credential that is %s", async (_name, more, expected, words, isStored) => {
     const at = home();
-    const words = [
-      "profiles",
-      "add",
-      "p",
-      "--region",
-      "us",
-      "--base-url",
-      service.us.base_url,
-      "--api-key-stdin",
-      "--verify",
-    ];
-    const { code, stdout, stderr } = await integHere(at, words, { input: "canary-key\n" });
-    expect(code).toBe(3);
-    expect(stderr).toContain('The profile "p" is stored, but its test request failed.');
-    expect(stderr).toContain("Next: integ doctor -p p");
+    const typed = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    const { code, stdout, stderr } = await integHere(at, [...typed, ...more], { input: "canary-key\n" });
+    expect([code, stderr]).toEqual([expected, expect.stringContaining(words)]);
     expect(stdout + stderr).not.toContain("canary-key");
-    expect((await integHere(at, ["profiles", "show", "p"])).code).toBe(0);
+    expect((await integHere(at, ["profiles", "show", "p"])).code === 0).toBe(isStored);
   });
 
   it("is one attempt: a port that nobody listens on is told at once", async () => {

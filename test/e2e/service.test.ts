@@ -387,7 +387,16 @@ describe("doctor", () => {
       ["one", service.us],
       ["two", service.eu],
     ] as const) {
-      const words = ["profiles", "add", name, "--region", name === "one" ? "us" : "eu", "--base-url", region.base_url];
+      const words = [
+        "profiles",
+        "add",
+        name,
+        "--no-verify",
+        "--region",
+        name === "one" ? "us" : "eu",
+        "--base-url",
+        region.base_url,
+      ];
       await own.integ([...words, "--api-key-stdin"], { input: service.us.api_key });
     }
     const { code, stdout } = await own.integ(["doctor", "--all-profiles", "--json"]);

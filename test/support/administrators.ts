@@ -51,7 +51,9 @@ export class Team {
     const words = ["--region", region, "--base-url", base_url, "--organization-id", organization_id];
     const exchange = isWithoutBearer ? [] : ["--access-token-endpoint", access_token_endpoint];
     const more = [...exchange, "--api-key-stdin", "--no-verify"];
-    const added = await home.integ(["profiles", "add", name, ...words, ...more], { input: key ?? api_key });
+    const added = await home.integ(["profiles", "add", name, "--no-verify", ...words, ...more], {
+      input: key ?? api_key,
+    });
     expect(added.code, added.stderr).toBe(0);
   }
 }

@@ -17,5 +17,5 @@ export async function typed(
     return { status: code, stderr };
   }
   const options = { cwd: home.folder, env, encoding: "utf8", timeout: 60_000 } as const;
-  return spawnSync("bash", ["-euo", "pipefail", "-c", text], options);
+  return spawnSync("bash", ["--norc", "-euo", "pipefail", "-c", text], options);
 }

@@ -74,3 +74,24 @@ describe("a time", () => {
     expect(shown).toMatch(/(just now|seconds? ago|minutes? ago) \(\d{4}-\d{2}-\d{2}T[\d:.]+Z\)/);
   });
 });
+
+describe("a long list", () => {
+  const words = ["entities", "list", "--all", "--fields", "id"];
+
+  it("goes through the pager, and what was said beside it is printed after it; a pager that leaves early is no failure", async () => {
+    const session = new Session(words, { home, env: { PAGER: "head -2; echo paged; cat >/dev/null" } });
+    expect(await session.ended).toBe(0);
+    expect(session.written.match(/ent_us_\d+/g)).toHaveLength(1);
+    expect(session.written).toContain("paged");
+    const early = new Session(words, { home, env: { PAGER: "head -2" } });
+    expect(await early.ended).toBe(0);
+  });
+
+  it("is printed as it is if the pager does not exist, and in a pipe", async () => {
+    const shown = await written(words, { PAGER: "no-such-pager -x" });
+    expect(shown).toContain('The pager "no-such-pager -x" is not installed');
+    expect(shown.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);
+    const { stdout } = await home.integ(words, { env: { PAGER: "head -2" } });
+    expect(stdout.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);
+  });
+});

@@ -46,7 +46,11 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
     copied: ["what", "url", "body"],
   },
   "keys list": { words: [] },
-  "keys audit": { words: ["--max-age", "0s", "--max-idle", "0s"], copied: ["remedy"] },
+  "keys audit": {
+    words: ["--max-age", "0s", "--max-idle", "0s", "--times", "iso"],
+    copied: ["remedy"],
+    notShown: ["rule", "severity"],
+  },
   "keys create": {
     words: ["--name", "n", "--scope", "*", "--expires-in", "9d", "--secret-file", "never", "--dry-run"],
     copied: ["what", "url", "body"],
@@ -73,7 +77,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal move": { words: ["--to", "elsewhere.ndjson", "--dry-run"], copied: ["what"] },
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
   schema: { words: [], copied: ["name"] },
-  status: { words: [], copied: ["name", "next_step"] },
+  status: { words: ["--fields", "topic,name,state,detail,due_at,next_step"], copied: ["name", "next_step"] },
   plan: { words: ["--only", "second"], copied: ["name"], notShown: ["resource_id", "kind", "state"] },
   report: { words: [] },
   apply: [
@@ -149,7 +153,7 @@ beforeAll(async () => {
     await at.integ(["keys", "create", "--name", name, "--secret-file", `key-${name.length}`]);
   const keys = [];
   for (const name of ["one", "two", "three"]) keys.push((await desk.makeKey({ name })).id);
-  const add = ["profiles", "add", profileName, "--region", "us", "--base-url", us.base_url];
+  const add = ["profiles", "add", profileName, "--no-verify", "--region", "us", "--base-url", us.base_url];
   await at.integ([...add, "--api-key-command", "echo k"], { env: { INTEG_BASE_URL: "", INTEG_API_KEY: "" } });
   writeFileSync(
     at.path("integ.yaml"),
@@ -301,7 +305,8 @@ describe("ids, commands and fixed words are whole at every width", () => {
         expect(isThere, `${words.join(" ")} at ${columns}: ${text}\n${shown}`).toBe(true);
       }
       for (const [word, count] of fixed)
-        expect(timesIn(shown, word), `at ${columns}: ${word}\n${shown}`).toBeGreaterThanOrEqual(count);
+        if (!onOneLine.includes(`(${word} in every row)`))
+          expect(timesIn(shown, word), `at ${columns}: ${word}\n${shown}`).toBeGreaterThanOrEqual(count);
       for (const text of read) expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
       checked += 1;
     };

@@ -52,6 +52,20 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
           },
         ]
       : []),
+    ...(profile.oauth === undefined && profile.baseUrl.startsWith("http")
+      ? [
+          {
+            check: "token endpoint",
+            status: "warning" as const,
+            message: "no token endpoint: rotations of clients cannot be proven",
+            ...todo(
+              profile.name === "env"
+                ? { hint: "Set INTEG_TOKEN_ENDPOINT." }
+                : settingOf(profile.name, "--token-endpoint"),
+            ),
+          },
+        ]
+      : []),
   ];
 }
 

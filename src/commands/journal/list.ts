@@ -50,7 +50,7 @@ export const command = defineVerb({
     const isEmpty = shown.length === 0 && (await journal.select({ ...own, all: true, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const view = journal.isShared ? sharedEntriesView : entriesView;
-    const list = context.output.list({ ...view, empty });
+    const list = context.output.list({ ...view, empty, isWhole: shown.length < 100 });
     const holders = await journal.holders();
     const first = due.length > 0 ? await (await import("../running/missing.ts")).tellMissing(context, due) : undefined;
     const firstUntrusted: string[] = [];

@@ -10,7 +10,7 @@ const columns = [
   { path: "state", heading: "state", kind: "status" },
   { path: "profile", heading: "profile" },
   { path: "resource_id", heading: "resource" },
-  { path: "attempts", heading: "attempts" },
+  { path: "attempts", heading: "attempts", isHidden: true },
   { path: "updated_at", heading: "updated", kind: "time" },
   { path: "due_at", heading: "due", kind: "time" },
   { path: "next_step", heading: "next step", kind: "command" },

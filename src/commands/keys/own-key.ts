@@ -6,6 +6,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
 import { type Advice, shell, settingOf } from "../../next-step.ts";
+import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
 /** Whether a key is the one that the caller authenticates with. */
@@ -77,13 +78,26 @@ export async function keysSeenBy(context: Context, profile: ActiveProfile): Prom
   }
 }
 
-/** Learns which key a profile authenticates with, if the service's list leaves no doubt. */
-export async function learnKeyId(context: Context, { name, credential, legacy }: Profile): Promise<string | undefined> {
-  if (credential?.kind !== "api_key" || credential.source === "command" || legacy === undefined) return undefined;
-  if (credential.key_id !== undefined) return undefined;
+export interface LearnedKey {
+  readonly id: string;
+  /** Whose it is and when it expires, as words in parentheses; empty if the list does not have it. */
+  readonly words: string;
+}
+
+/** Learns which key a profile authenticates with, if it is named or the service's list leaves no doubt. */
+export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
+  if (credential?.kind !== "api_key") return undefined;
   const seen = await keysSeenBy(context, await context.profiles.named(name));
-  const candidates = [...(candidatesIn(seen).ids ?? [])];
-  return candidates.length === 1 ? candidates[0] : undefined;
+  const candidates = credential.source === "command" ? [] : [...(candidatesIn(seen).ids ?? [])];
+  const id = credential.key_id ?? (candidates.length === 1 ? candidates[0] : undefined);
+  if (id === undefined) return undefined;
+  const row = [...(seen.rows?.rows ?? [])].map(({ value }) => readAccessKey(value)).find((key) => key.id === id);
+  if (row === undefined) return { id, words: "" };
+  const { expiresAt, boundEmail } = row;
+  const expiry =
+    expiresAt === null ? "it does not expire" : expiresAt && `expires ${relativeTime(expiresAt, seen.now)}`;
+  const words = [row.name && `"${row.name}"`, boundEmail && `of ${boundEmail}`, expiry].filter(Boolean).join(", ");
+  return { id, words: words && ` (${words})` };
 }
 
 export interface OwnKeyChoice {

@@ -48,6 +48,7 @@ export const command = defineVerb({
       further: [...oauthClientView.columns, { path: "object", heading: "object" }],
       singular: "client",
       plural: "clients",
+      isWhole: rows.length < 100,
       empty: `No clients in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,
     });
     for await (const page of inPages(rows)) await list.page(pageOf(page));

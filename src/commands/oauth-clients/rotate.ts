@@ -83,6 +83,10 @@ export const command = defineVerb({
       return showSteps(context, clientRotationSteps(bench, { old, request: { overlapMs, keepOld }, destination }));
     }
     if (!keepOld) await warnOfUsers(context, [id], destination);
+    if (!keepOld && bench.account.proof === null && options.acceptUnproven !== true)
+      context.output.warn(
+        "The new client cannot be proven, since the profile has no token endpoint: the old one is revoked only with --accept-unproven, or if you agree then.",
+      );
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);

@@ -251,7 +251,11 @@ export async function askDestination(
     output.note(`Without --dry-run, the command asks where the secret goes.${overlap}`);
     return { options: typed, isScreen: false };
   }
-  const answer = await output.pick("Where does the secret go?", { choices, flag: "--secret-file <path>" });
+  const answer = await output.pick("Where does the secret go?", {
+    choices,
+    flag: "--secret-file <path>",
+    isFirst: true,
+  });
   if (answer !== "screen") return { options: { ...typed, to: [await described(output, answer)] }, isScreen: false };
   output.note("The secret is shown once, in the result: copy it before you close the terminal.");
   return { options: typed, isScreen: true };

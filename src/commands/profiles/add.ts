@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
 import { warnOfHiddenEntries } from "./unfinished.ts";
-import { testCall, wantsTestCall } from "./test-call.ts";
+import { tryCredential } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import type { Context } from "../../context.ts";
 import { validationMessage } from "../../errors.ts";
@@ -57,11 +57,15 @@ export const command = defineVerb({
       return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
     const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
     for (const note of notes) output.note(note);
+    if (options.verify !== false) await tryCredential(context, name, { mustAnswer: options.verify === true });
     if (profile.journal !== undefined) await warnOfHiddenEntries(context, { now: profile.journal });
-    const shown = options.apiKeyId === undefined ? await withLearnedKey(context, profile) : profile;
+    const isKnown = options.apiKeyId !== undefined || options.apiKeyCommand !== undefined;
+    const shown = options.verify === false && isKnown ? profile : await withLearnedKey(context, profile);
     const store = await context.profiles.store();
     await output.resource(profileRow(shown, store.default), profileView(shown));
-    if (await wantsTestCall(context, options.verify)) await testCall(context, name);
+    const { oauthOf } = await import("../../profiles/profile.ts");
+    if (oauthOf(profile) === undefined)
+      output.note("Rotations of clients cannot be proven: add --token-endpoint, or pass it to integ profiles edit.");
   },
 });
 

@@ -12,7 +12,12 @@ export const command = defineVerb({
   async run(context) {
     const store = await context.profiles.store();
     const { default: chosen } = store;
-    const list = context.output.list({ columns: [...profileColumns], singular: "profile", plural: "profiles" });
+    const list = context.output.list({
+      columns: [...profileColumns],
+      singular: "profile",
+      plural: "profiles",
+      isWhole: true,
+    });
     const rows = [
       ...store.list().map((profile) => profileRow(profile, chosen)),
       sandboxRow("sandbox", "us", chosen),

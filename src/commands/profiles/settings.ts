@@ -1,6 +1,6 @@
 // The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
 import { resolve } from "node:path";
-import { learnKeyId } from "../keys/own-key.ts";
+import { learnKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -56,8 +56,8 @@ export const addProfileOptions = sharedOptions((command) =>
       "Command that reads the key on standard input and prints a legacy bearer token",
     )
     .option("--access-token-endpoint <url>", "Endpoint that exchanges the key for a legacy bearer token")
-    .option("--verify", "Send a test request with the credential after it is stored")
-    .option("--no-verify", "Send no test request, and accept a host of another region"),
+    .option("--verify", "Fail if the test request gets no answer")
+    .option("--no-verify", "Store the credential untested, and accept a host of another region"),
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
@@ -304,12 +304,14 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
 /** The profile with the id of its own access key, if the service's list leaves no doubt; else a person learns how to say it. */
 export async function withLearnedKey(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
-  if (credential?.kind !== "api_key" || credential.key_id !== undefined || legacy === undefined) return profile;
-  const key_id = await learnKeyId(context, profile);
+  if (credential?.kind !== "api_key" || legacy === undefined) return profile;
+  const key = await learnKey(context, profile);
+  const why = credential.key_id === undefined ? ", the only key that may list keys" : "";
   context.output.note(
-    key_id === undefined
+    key === undefined
       ? `The id of this key is not known. Set it in profile ${name} with --api-key-id, so that a rotation cannot lock the profile out.`
-      : `The profile uses the key ${key_id}, the only key that may list keys.`,
+      : `The profile uses the key ${key.id}${key.words}${why}.`,
   );
-  return key_id === undefined ? profile : (await context.profiles.edit(name, { key: { key_id } })).profile;
+  if (key === undefined || credential.key_id !== undefined) return profile;
+  return (await context.profiles.edit(name, { key: { key_id: key.id } })).profile;
 }

@@ -2,14 +2,38 @@
 import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
+import { flags, shell } from "../../next-step.ts";
 
 /** A person does not wait long at the end of a setup. */
 const limitMs = 5_000;
 
-/** Asks a person, if neither `--verify` nor `--no-verify` was typed; without a terminal nothing is sent. */
-export async function wantsTestCall({ output }: Context, typed: boolean | undefined): Promise<boolean> {
-  return typed ?? (output.interactive && (await output.confirm("Send a test request with this credential?")));
+/**
+ * Tries a profile that was just added. One whose credential is refused is removed again, unless a person keeps it.
+ * @param options.mustAnswer a service that cannot be reached is a failure too
+ * @throws Failure `auth`: the profile is not stored
+ */
+export async function tryCredential(
+  context: Context,
+  name: string,
+  { mustAnswer }: { readonly mustAnswer: boolean },
+): Promise<void> {
+  const { output } = context;
+  try {
+    await testCall(context, name);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind === "interrupted") throw error;
+    if (error.kind !== "auth") {
+      if (mustAnswer) throw error;
+      return output.warn(`The profile was not tested: ${error.message}`);
+    }
+    output.warn(error.message);
+    if (output.interactive && (await output.confirm("Store the profile untested?", { destructive: true }))) return;
+    await context.profiles.remove(name);
+    throw new Failure("auth", `The profile "${name}" was not stored: its credential does not work.`, {
+      meaning: error.message,
+      hint: `Correct the credential, or add ${flags.noVerify} to store it untested.`,
+    });
+  }
 }
 
 /**

@@ -81,7 +81,7 @@ export async function printRows(
   const first: Value[] = [];
   for (const { value } of rows.rows) if (first.push(value) === sample) break;
   const columns = columnsFor(first, view.columns);
-  const writer = context.output.list({ ...view, columns, further: view.columns });
+  const writer = context.output.list({ ...view, columns, further: view.columns, isWhole: first.length < sample });
   for await (const page of inPages(rows.rows)) await writer.page(pageOf(page.map(({ text }) => text)));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)

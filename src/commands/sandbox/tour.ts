@@ -89,7 +89,11 @@ class Guide {
     await this.#context.output.text(`\n${title}\n${lines.map((line) => `${line}\n`).join("")}`);
   }
 
+  /** At a terminal the reader decides when the next scene begins. */
   async step(text: string, lines: readonly string[] = []): Promise<void> {
+    const { output } = this.#context;
+    if (this.#step > 0 && output.interactive && output.isScreen)
+      if (!(await output.confirm("Next scene?"))) throw new Failure("usage", "The tour ended here.", { isSaid: true });
     this.#step += 1;
     await this.say(`${this.#step}. ${text}`, lines);
   }

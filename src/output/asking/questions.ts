@@ -15,6 +15,8 @@ export interface PickOptions {
   readonly choices: readonly Choice[];
   /** What to type on the command line instead. */
   readonly flag: string;
+  /** Another question follows, whose answer is what is typed. */
+  readonly isFirst?: true;
   /** If it may be none of the choices: the last line of the list, and the question for the text then. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
 }
@@ -25,6 +27,8 @@ export interface Questions {
   readonly interactive: boolean;
   /** True if standard output is a terminal: a person reads the result there, and it may be kept. */
   readonly isScreen: boolean;
+  /** What was answered so far, as words of a command line; nothing that was hidden. */
+  readonly answered: readonly string[];
   /**
    * Asks for a yes. `--yes` is one.
    * @returns false for a no
@@ -62,7 +66,7 @@ export interface QuestionOptions {
 }
 
 /** What waits for a person's answer. */
-export type Asking = Omit<Questions, "interactive" | "isScreen">;
+export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
 const nobody = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
 const withYes: NextStep = { hint: `Add ${flags.yes} to confirm.`, nextCommand: { add: [flags.yes] } };

@@ -17,6 +17,8 @@ export interface Column {
   readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
   /** On a terminal that is too narrow it is left out; of the others, what does not fit is below the row. */
   readonly isDetail?: boolean;
+  /** Few people ask for it: a terminal shows it with `--fields`. */
+  readonly isHidden?: boolean;
   /** The path is one key, whatever dots are in it. */
   readonly isKey?: boolean;
   /** Of a status: the field with the time from which a person reads `expired` in place of `active`. */
@@ -27,6 +29,8 @@ export interface ListView {
   readonly columns: readonly Column[];
   /** Documented fields that are not columns: `--fields` may name them, whether a row has them or not. */
   readonly further?: readonly Column[];
+  /** All rows come in the first page: at a terminal a column that says the same in each of them is left out. */
+  readonly isWhole?: boolean;
   /** `entity`, `entities`. */
   readonly singular: string;
   readonly plural: string;

@@ -33,8 +33,11 @@ export const narrowestSentence = 24;
  * Rows if they fit into `room` columns: the widest column of words gives way first, then columns that are good to
  * have are left out or go below the row, details first, from the right. What cannot be cut stays whole: if it does not fit, each row is a block.
  */
-export function layoutOf(wishes: readonly Wish[], room: number): Layout {
-  const shown = [...wishes.keys()];
+export function layoutOf(
+  wishes: readonly Wish[],
+  { room, of = [...wishes.keys()] }: { readonly room: number; readonly of?: readonly number[] },
+): Layout {
+  const shown = [...of];
   const below: number[] = [];
   const leastOf = (index: number): number => Math.min(wishes[index]?.width ?? 0, wishes[index]?.least ?? 0);
   while (total(shown.map(leastOf)) > room) {

@@ -53,7 +53,9 @@ class TableList implements PageWriter {
   constructor(view: ListView, target: ListTarget) {
     this.#view = view;
     this.#target = target;
-    const columns = cellColumns(view.columns, target.fields);
+    const isShown = ({ isHidden }: CellColumn): boolean =>
+      !target.isTerminal || !isHidden || target.fields !== undefined;
+    const columns = cellColumns(view.columns, target.fields).filter(isShown);
     const isBelow = ({ kind }: CellColumn): boolean => target.isTerminal && kind !== undefined && kind in below;
     this.#below = columns.some((column) => !isBelow(column)) ? columns.filter(isBelow) : [];
     this.#columns = columns.filter((column) => !this.#below.includes(column));
@@ -116,20 +118,37 @@ class TableList implements PageWriter {
         Math.max(least, this.#measure.of(headings[index] ?? "")),
       );
     });
+    const spoken = [...columns.keys()].filter((index) => !this.#isDull(index, cells));
     this.#layout = target.isTerminal
-      ? layoutOf(wishesOf(columns, widest), target.width)
+      ? layoutOf(wishesOf(columns, widest), { room: target.width, of: spoken })
       : { kind: "rows", shown: [...columns.keys()], widths: widest, below: [] };
     this.#headings = headings;
     const layout = this.#layout;
-    if (layout.kind === "blocks") return "";
-    const isSeen = (index: number): boolean => [...layout.shown, ...layout.below].includes(index);
-    const hidden = columns.filter((_column, index) => !isSeen(index) && cells.some((row) => row[index] !== "-"));
+    const isSeen = (index: number): boolean =>
+      layout.kind === "blocks" || [...layout.shown, ...layout.below].includes(index);
+    const hidden = (layout.kind === "blocks" ? [] : columns).flatMap(({ field }, index) => {
+      const [value = "-"] = cells.map((row) => row[index]);
+      const name = visibleText(field.name);
+      if (!spoken.includes(index)) return value === "-" ? [] : [{ name, words: `${name} (${value} in every row)` }];
+      return isSeen(index) || cells.every((row) => row[index] === "-") ? [] : [{ name, words: `${name} (no space)` }];
+    });
     if (hidden.length > 0) {
-      const [first, ...names] = [columns[0]!, ...hidden].map(({ field }) => visibleText(field.name));
-      const choice = [flags.fields, [first, ...names].join(",")].join(" ");
-      target.note(`Hidden columns (the terminal is too narrow): ${names.join(", ")}. To see them: ${choice}`);
+      const choice = [flags.fields, [columns[0]!.field.name, ...hidden.map(({ name }) => name)].join(",")].join(" ");
+      target.note(
+        `Hidden columns: ${hidden.map(({ words }) => words).join(", ")}. To see them: ${visibleText(choice)}`,
+      );
     }
-    return this.#line(headings, { layout, isHeading: true });
+    return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
+  }
+
+  /** Nothing to read: a column that is empty in every row, or says the same in all rows there are. */
+  #isDull(index: number, cells: readonly (readonly string[])[]): boolean {
+    const { target, view } = { target: this.#target, view: this.#view };
+    if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
+    const [first] = cells.map((row) => row[index]);
+    const { kind } = this.#columns[index]!;
+    const isSame = kind !== "id" && kind !== "sentence" && cells.length > 1;
+    return (first === "-" || isSame) && cells.every((row) => row[index] === first);
   }
 
   #shown(cells: readonly string[]): string {
@@ -197,7 +216,7 @@ class TableList implements PageWriter {
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
     let text = this.#hasBlocks ? "\n" : "";
     this.#hasBlocks = true;
-    for (const [index, cell] of cells.entries()) {
+    for (const [index, cell] of cells.slice(0, this.#columns.length).entries()) {
       const heading = headings[index] ?? "";
       if (cell === "-") continue;
       const label = this.#painted(heading, { index, isHeading: true });
@@ -259,7 +278,7 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   const cell = (column: CellColumn): Cell => statusCell(valuesAt(parts, [column.field])[0], { column, row, nowMs });
   const isShown = (column: CellColumn): boolean =>
     target.fields !== undefined || column.field.name !== view.secretField || (cell(column) ?? "") !== "";
-  const others = row.isObject && target.fields === undefined ? otherColumns(parts.names, view) : [];
+  const others = row.isObject && target.fields === undefined ? otherColumns(parts.names, view, target) : [];
   const columns = [...cellColumns(view.columns, target.fields), ...others].filter(isShown);
   const paint = await painter(target.colour);
   const headings = columns.map(({ heading }) => visibleText(heading));
@@ -279,8 +298,13 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   return `${lines.join("\n")}\n`;
 }
 
-function otherColumns(keys: readonly string[], { columns }: ResourceView): CellColumn[] {
+function otherColumns(
+  keys: readonly string[],
+  { columns }: ResourceView,
+  { isTerminal }: Pick<ListTarget, "isTerminal">,
+): CellColumn[] {
   return keys
+    .filter((key) => !(isTerminal && key === "object"))
     .filter((key) => !columns.some(({ path }) => path === key || path.startsWith(`${key}.`)))
     .map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
 }

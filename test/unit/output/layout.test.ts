@@ -17,7 +17,7 @@ describe("the layout of a table", () => {
   it("fits the room, gives what is wished where there is room, and cuts or hides nothing that may not be", () => {
     fc.assert(
       fc.property(fc.array(wish, { minLength: 1, maxLength: 10 }), fc.integer({ min: 1, max: 200 }), (wishes, room) => {
-        const layout = layoutOf(wishes, room);
+        const layout = layoutOf(wishes, { room });
         const needed = wishes.filter(({ otherwise }) => otherwise === "block");
         const fewest = needed.map(({ width, least }) => Math.min(width, least));
         if (layout.kind === "blocks") {
@@ -44,13 +44,13 @@ describe("the layout of a table", () => {
     const wishes = [30, 50, 10].map(
       (width, index) => ({ width, least: index === 0 ? width : 8, otherwise: index > 0 ? "below" : "block" }) as const,
     );
-    expect(layoutOf(wishes, 74)).toEqual({ kind: "rows", shown: [0, 1, 2], widths: [30, 30, 10], below: [] });
-    expect(layoutOf(wishes, 40)).toEqual({ kind: "rows", shown: [0, 1], widths: [30, 8], below: [2] });
-    expect(layoutOf(wishes, 29)).toEqual({ kind: "blocks" });
+    expect(layoutOf(wishes, { room: 74 })).toEqual({ kind: "rows", shown: [0, 1, 2], widths: [30, 30, 10], below: [] });
+    expect(layoutOf(wishes, { room: 40 })).toEqual({ kind: "rows", shown: [0, 1], widths: [30, 8], below: [2] });
+    expect(layoutOf(wishes, { room: 29 })).toEqual({ kind: "blocks" });
   });
 
   it("is quick with a cell of any size", () => {
-    expect(layoutOf([{ width: 1e9, least: 8, otherwise: "block" }], 80)).toMatchObject({ widths: [80] });
+    expect(layoutOf([{ width: 1e9, least: 8, otherwise: "block" }], { room: 80 })).toMatchObject({ widths: [80] });
   });
 });
 

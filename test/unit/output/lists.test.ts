@@ -222,7 +222,7 @@ describe("table", () => {
     const [out, err] = await shown([id, { ...created, isDetail: true }, status], row);
     expect(out).toBe("ID  STATUS\ne1  active\n");
     expect(err?.replaceAll("\n  ", " ")).toBe(
-      "Note: Hidden columns (the terminal is too narrow): created_at. To see them: --fields id,created_at\n",
+      "Note: Hidden columns: created_at (no space). To see them: --fields id,created_at\n",
     );
     const none = row.replace(/"2026[^"]*"/, "null");
     for (const columns of [

@@ -1,0 +1,69 @@
+// The page of a status as people see it: `status-page.txt` has it at each width, for a person to read.
+import { expect, it } from "vitest";
+import { type Status, statusPage } from "../../../../src/commands/policy/status-page.ts";
+import { stage } from "../../output/streams.ts";
+
+const nowMs = Date.parse("2026-11-27T12:00:00Z");
+const inDays = (days: number): string => new Date(nowMs + days * 86_400_000).toISOString();
+const key = (id: string, name: string, [age, used, end]: readonly [number, number | null, number | null]) => ({
+  id,
+  name,
+  createdAt: inDays(-age),
+  lastUsedAt: used === null ? null : inDays(-used),
+  expiresAt: end === null ? null : inDays(end),
+});
+const morning: Status = {
+  headline: [
+    "prod",
+    "eu",
+    "api.eu.example.com",
+    "key ak_eu_ci (expires in 61 days)",
+    "policy integ.yaml, 2 changes due",
+  ],
+  needed: [
+    {
+      mark: "✗",
+      what: "create client",
+      state: "outcome unknown, 12 minutes ago",
+      command: "integ journal recover 1rs6",
+    },
+    { mark: "!", what: 'ak_eu_ending "ending"', state: "expires in 6 days", command: "integ keys get ak_eu_ending" },
+  ],
+  waiting: [{ mark: "·", what: "rotate client oac_eu_5f5b", state: "the old one is revoked in 11 hours" }],
+  credentials: [
+    key("ak_eu_ci", "ci", [4, 0, 61]),
+    key("ak_eu_ending", "ending", [60, 1, 6]),
+    key("ak_eu_gone", "收集 \u202Ereversed\u001b[2J and quite a long name", [100, 12, -1]),
+    key("ak_eu_old", "legacy", [400, null, null]),
+    { id: "oac_eu_5f5b", createdAt: inDays(-2) },
+  ],
+  slots: new Map([["sa_1", 4]]),
+  nowMs,
+  soonMs: 14 * 86_400_000,
+};
+
+async function statusAt(status: Status, columns: number, env: Record<string, string> = {}): Promise<string> {
+  const { output, stdout } = stage({ tty: true, columns, env });
+  await output.page(({ width = 80, ...screen }) => statusPage(status, { width, ...screen }));
+  return stdout.text;
+}
+
+it("shows a status as status-page.txt has it: a table with a timeline, or sentences where there is no room or no picture", async () => {
+  const screens: readonly (readonly [string, number, Record<string, string>])[] = [
+    ["wide", 140, {}],
+    ["80 columns", 80, {}],
+    ["40 columns", 40, {}],
+    ["a terminal that cannot be drawn on", 120, { TERM: "dumb" }],
+  ];
+  const pages = await Promise.all(screens.map(async ([what, ...at]) => `${what}\n\n${await statusAt(morning, ...at)}`));
+  await expect(pages.join("\n")).toMatchFileSnapshot("status-page.txt");
+});
+
+it("says of nothing that it is nothing, and of 3,000 credentials which end first", async () => {
+  const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
+  expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
+  const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));
+  const text = await statusAt({ ...morning, credentials: many }, 80);
+  expect(text).toContain("ak_2999");
+  expect(text).toContain("and 2970 more: integ report");
+});
