@@ -160,8 +160,8 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
 
 /** The clients and keys that an entry names: what it made, changed or was to revoke, a client by its `client_id` too. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
-  const { client_id, old_client, key_id, old_key, new_key } = detail;
-  return [resource_id, client_id, old_client, key_id, old_key, new_key].filter((id) => typeof id === "string");
+  const { client_id, old_client, key_id, old_key } = detail;
+  return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
 }
 
 /** The client or key that an entry saw revoked, if it is one that revokes. */

@@ -5,7 +5,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
-import { overlapDifferences, rotate, type Rotated, type RotationContract, type RotationOptions } from "./rotation.ts";
+import { overlapDifferences, rotate, type Rotated, type Rotation, type RotationOptions } from "./rotation.ts";
 import { detailsOf, madeFor, tellOtherEndpoint, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface ClientRotationRequest {
@@ -36,13 +36,10 @@ export function rotateOAuthClient(
 ): Promise<Rotated> {
   const asked = {
     intent: clientRotationIntent(bench, { old, request }),
-    contract: (lease: EntryLease) => clientRotation(bench, lease),
+    rotation: clientRotation,
     differences: (entry: Entry) => overlapDifferences(entry, request),
     wayOut: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
-    wasActive: old.status === "active",
-    checkOld: async (lease: EntryLease) => {
-      if (old.status !== "active") throw await notActive(bench, lease, old);
-    },
+    refuseOld: old.status === "active" ? undefined : (lease: EntryLease) => notActive(bench, lease, old),
   };
   return rotate(bench, asked, options);
 }
@@ -66,19 +63,21 @@ export function clientRotationIntent(bench: Workbench, { old, request }: ClientR
   };
 }
 
-export function clientRotation(bench: Workbench, lease: EntryLease): RotationContract {
+export function clientRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { proveClient } = bench.account;
   const { old_client: oldId, proof: begun } = detailOf(lease.entry, "oauth_client.rotate");
   // Someone who can write to the journal must not decide where a secret is sent: the profile's own endpoint is.
   const { proof: due } = bench.account;
   return {
+    bench,
+    lease,
+    options,
     creation: client,
     oldId,
     intent: () => {
       const { service_account_id, scopes } = JSON.parse(lease.entry.request_text) as OldClient;
       return creationIntent(bench, { service_account_id, scopes }, lease.entry);
     },
-    learned: (newId) => ({ resource_id: newId }),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
       tellOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
@@ -91,8 +90,6 @@ export function clientRotation(bench: Workbench, lease: EntryLease): RotationCon
         : hasSecret
           ? "could not be proven"
           : "could not be proven: its secret was delivered before a crash",
-    again: shell`integ oauth-clients rotate ${oldId}`,
-    revokes: shell`integ oauth-clients revoke ${oldId}`,
   };
 }
 

@@ -77,7 +77,7 @@ export async function createOAuthClient(
 }
 
 export const client: CreationContract = {
-  credential: clientCredential,
+  ...clientCredential,
   isThere: async (bench, lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
   resumed: () => `, under its own key (${flags.new} starts another).`,
   assertReady: () => {},

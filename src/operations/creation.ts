@@ -63,8 +63,7 @@ export interface Made {
 }
 
 /** What one contract makes of the steps of a creation. */
-export interface CreationContract {
-  readonly credential: Credential;
+export interface CreationContract extends Credential {
   /** Whether an earlier process delivered the secret of the entry: typed again, it needs no space at its destination. */
   isThere(bench: Workbench, lease: EntryLease): Promise<boolean>;
   /** How an unfinished one continues, as the sentence ends. @throws Failure if that is not for the same command typed again */
@@ -198,7 +197,7 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   const { work, options, end, begun, wasLost } = lost;
   const { bench, lease } = work;
   if (begun === undefined) {
-    if (wasLost || contract.credential.noun === "key") await assertNotRevoked(contract, work);
+    if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
     const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
@@ -207,11 +206,7 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
   const { id, resource_id } = lease.entry;
   if (!resource_id)
-    throw new Failure(
-      "failed",
-      `The entry ${id} does not name its ${contract.credential.noun}.`,
-      detailsOf(lease.entry),
-    );
+    throw new Failure("failed", `The entry ${id} does not name its ${contract.noun}.`, detailsOf(lease.entry));
   try {
     return await replaceNow(contract, lost);
   } catch (error) {
@@ -228,7 +223,10 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
 
 async function replaceNow(contract: CreationContract, { work, options, begun }: Lost): Promise<Made> {
   const { bench, lease, destination } = work;
-  const replacement = begun ? await bench.journal.lease(begun.id) : await admitReplacement(contract, work);
+  const { id: replaces, parent } = lease.entry;
+  const replacement = begun
+    ? await bench.journal.lease(begun.id)
+    : await admitPart(bench, destination, { ...contract.again(bench, lease.entry), parent, replaces });
   try {
     // Another process ended it while this one waited for its lease.
     if (cameToNothing(replacement.entry)) return await finishCreation(contract, work, options);
@@ -258,13 +256,10 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
   }
 }
 
-async function admitReplacement(
-  contract: CreationContract,
-  { bench, lease: { entry }, destination }: CreationWork,
-): Promise<EntryLease> {
+/** Admits a part of larger work, with the place of its secret. */
+export async function admitPart({ journal }: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
-  const intent = { ...contract.again(bench, entry), destination: place, parent: entry.parent, replaces: entry.id };
-  return (await bench.journal.admit(intent, { fresh: true })).lease;
+  return (await journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
 /**
@@ -272,14 +267,14 @@ async function admitReplacement(
  * show it says nothing about it; one that cannot be asked now is asked again later.
  * @throws Failure `unusable`, and the entry is settled; or of the read, and nothing was revoked
  */
-async function assertNotRevoked({ credential }: CreationContract, { bench, lease }: CreationWork): Promise<void> {
+async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
-  const status = await credential.statusOf(bench, id).catch(unlessHidden);
-  const how = credential.endOf(status);
+  const status = await contract.statusOf(bench, id).catch(unlessHidden);
+  const how = contract.endOf(status);
   if (how === undefined) return;
   await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
-  const what = `The ${credential.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
+  const what = `The ${contract.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
   throw new Failure("unusable", what, {
     ...detailsOf(lease.entry),
     meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
@@ -287,17 +282,14 @@ async function assertNotRevoked({ credential }: CreationContract, { bench, lease
 }
 
 /** A replacement is sent only after what it replaces was seen revoked. */
-async function revokeBefore(
-  { credential, assertUnused }: CreationContract,
-  { bench, lease }: CreationWork,
-): Promise<void> {
+async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id } = lease.entry;
   const id = resource_id ?? "";
   const others = await bench.journal.select({ all: true, replaces: entry });
   if (others.some((other) => revokedFirst(other) === entry)) return;
-  await assertUnused?.(bench, lease.entry);
+  await contract.assertUnused?.(bench, lease.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await credential.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
+  await contract.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
 }
 
 /** A replacement that was finished before: nothing is sent for it again. */

@@ -346,5 +346,5 @@ export async function learnedOfKept(bench: Workbench, entry: Entry, id: string):
 /** The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded. */
 async function newKeyOf({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
   const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
-  return rotation?.detail.new_key;
+  return rotation?.resource_id ?? undefined;
 }

@@ -8,23 +8,21 @@ import { Failure } from "../errors.ts";
 import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { takeUp } from "./delivery-recovery.ts";
-import { laterRotation, rotationAhead, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
+import { laterRotation, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
 import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "./secret-delivery.ts";
 import {
   detailsOf,
   madeFor,
-  oneUseless,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   recoveryStep,
-  refuseSecond,
   type Workbench,
   withReason,
 } from "./workbench.ts";
 import { next } from "./next.ts";
-import type { RotationOptions } from "./rotation.ts";
+import { assertFirstOfTwo, oneUseless, type RotationOptions } from "./rotation.ts";
 import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./key.ts";
 import { flags, shortFlags } from "../next-step.ts";
 
@@ -65,9 +63,7 @@ export async function rotateAccessKey(
   const settledBefore = await settledRotations(bench.journal, intent);
   const { kind, lease } = await admitInPlace(bench, intent, fresh);
   try {
-    const about = { clock: bench.clock, wasActive: false, settledBefore, fresh };
-    const first = kind === "new" ? await rotationAhead(bench.journal, lease.entry, about) : undefined;
-    if (first !== undefined) throw await refuseSecond(bench, lease, { noun: "key", first, fresh });
+    if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         ...detailsOf(lease.entry),

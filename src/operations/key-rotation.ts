@@ -1,11 +1,10 @@
 // What the contract of access keys makes of a rotation by replacement: a key like the old one, proven by an exchange of its
 // secret. The API's own rotation: in-place.ts.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
-import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { flags, shell } from "../next-step.ts";
+import { flags } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
 import {
   type Difference,
@@ -13,7 +12,7 @@ import {
   proven,
   rotate,
   type Rotated,
-  type RotationContract,
+  type Rotation,
   type RotationOptions,
 } from "./rotation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
@@ -29,23 +28,17 @@ export interface KeyReplacementRequest {
   readonly updateProfile: boolean;
 }
 
-export interface KeyReplacementOptions extends RotationOptions {
-  /** The service as the profile is after its credential was replaced. */
-  readonly reconnect?: () => Promise<Service>;
-}
-
 /** Begins a replacement, or resumes the unfinished one of the same key. */
 export function replaceAccessKey(
   bench: Workbench,
   request: KeyReplacementRequest,
-  options: KeyReplacementOptions,
+  options: RotationOptions,
 ): Promise<Rotated> {
   const asked = {
     intent: keyReplacementIntent(bench, request),
-    contract: (lease: EntryLease) => keyRotation(bench, lease, options),
+    rotation: keyRotation,
     differences: (entry: Entry) => differencesOf(entry, request),
     wayOut: () => `${flags.new} starts another`,
-    wasActive: true,
   };
   return rotate(bench, asked, options);
 }
@@ -96,14 +89,13 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
   ];
 }
 
-export function keyRotation(
-  bench: Workbench,
-  lease: EntryLease,
-  { mayRevokeUnproven, reconnect }: Pick<KeyReplacementOptions, "mayRevokeUnproven" | "reconnect">,
-): RotationContract {
+export function keyRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { old_key: oldId = "", marked, update_profile, exchange } = lease.entry.detail;
   const { keyExchange } = bench.account;
   return {
+    bench,
+    lease,
+    options,
     creation: key,
     oldId,
     intent: () => {
@@ -111,8 +103,7 @@ export function keyRotation(
       return keyCreationIntent(bench, { request, marked: marked === true }, { begun: lease.entry });
     },
     proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
-    learned: (newId) => ({ resource_id: newId, detail: { ...lease.entry.detail, new_key: newId } }),
-    checkNew: (child) => checkIdentity(lease.entry, child, mayRevokeUnproven),
+    checkNew: (child) => checkIdentity(lease.entry, child, options.mayRevokeUnproven),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     whyUnproven: (hasSecret) =>
       hasSecret
@@ -120,9 +111,6 @@ export function keyRotation(
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",
-    again: shell`integ keys rotate ${oldId} ${flags.byReplacement}`,
-    revokes: shell`integ keys revoke ${oldId}`,
-    reconnect: update_profile === true ? reconnect : undefined,
   };
 }
 

@@ -136,7 +136,7 @@ function assertNotSent(entry: Entry): void {
 }
 
 export const key: CreationContract = {
-  credential: keyCredential,
+  ...keyCredential,
   isThere: () => Promise.resolve(false),
   resumed: (entry) => {
     assertNotSent(entry);

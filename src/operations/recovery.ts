@@ -196,11 +196,11 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
     case "access_key.create":
       return finishCreation(key, { bench, lease }, options);
     case "oauth_client.rotate":
-      return finishRotation(await rotationWork(bench, lease, options), clientRotation(bench, lease));
     case "access_key.rotate": {
-      const work = await rotationWork(bench, lease, options);
-      if (isInPlace(entry)) return recoverKeyRotation(bench, lease, work.options);
-      return finishRotation(work, keyRotation(bench, lease, options));
+      const asked = { ...options, destination: await ofRotation(bench, entry, options) };
+      if (isInPlace(entry)) return recoverKeyRotation(bench, lease, asked);
+      const rotationOf = entry.operation === "access_key.rotate" ? keyRotation : clientRotation;
+      return finishRotation(rotationOf(bench, lease, asked));
     }
     case "oauth_client.revoke":
     case "access_key.revoke":
@@ -208,10 +208,6 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
     default:
       throw new Failure("failed", `This version cannot finish "${entry.operation}".`, detailsOf(entry));
   }
-}
-
-async function rotationWork(bench: Workbench, lease: EntryLease, options: FinishOptions) {
-  return { bench, lease, options: { ...options, destination: await ofRotation(bench, lease.entry, options) } };
 }
 
 /**

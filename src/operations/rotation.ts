@@ -3,10 +3,10 @@
 // finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isInPlace, isSettled, nextStep, rotatedBy } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
-import { flags, type NextCommand } from "../next-step.ts";
+import { type OfTwo, rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
+import { flags, shell } from "../next-step.ts";
 import {
   describeDestination,
   type Destination,
@@ -16,13 +16,13 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import { type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
+import { admitPart, type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { seenAt } from "./acts/overwrite.ts";
-import type { Successor } from "./acts/revoke.ts";
+import { revokes, type Successor } from "./acts/revoke.ts";
 import { assertProfileHasIt } from "./revocation.ts";
-import { assertAsAsked, releaseReserved } from "./secret-delivery.ts";
+import { assertAsAsked, nounOf, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {
   detailsOf,
@@ -30,7 +30,6 @@ import {
   recordAfterwards,
   recoveryAfter,
   recoveryStep,
-  refuseSecond,
   saysNothingWasDone,
   serviceTime,
   type Workbench,
@@ -53,36 +52,27 @@ export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayRe
   readonly fresh?: boolean | undefined;
   /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
   readonly overlap?: "leave" | "end";
+  /** The service as the profile is after its credential was replaced. */
+  readonly reconnect?: () => Promise<Service>;
 }
 
-export interface RotationWork {
+/** A rotation under way, with what one contract makes of its steps. */
+export interface Rotation {
   readonly bench: Workbench;
   readonly lease: EntryLease;
   readonly options: RotationOptions;
-}
-
-/** What one contract makes of the steps of a rotation. */
-export interface RotationContract {
   readonly creation: CreationContract;
   readonly oldId: string;
   /** The intent of the new one's creation, without its place. */
   intent(): Intent;
   /** Proves the secret before it is delivered: for one that replaces a credential in use. */
-  readonly proveFirst?: ((secret: string) => Promise<void>) | undefined;
-  /** What the rotation's entry keeps of the new one. */
-  learned(newId: string): Partial<EntryProgress>;
+  readonly proveFirst?: CreationOptions["prove"];
   /** Whether the new one may take the old one's place at all. @throws Failure if not */
   checkNew?(child: Entry): Promise<void>;
   /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or without a response */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(hasSecret: boolean): string;
-  /** The command that begins another rotation. */
-  readonly again: NextCommand;
-  /** The command that revokes the old one. */
-  readonly revokes: NextCommand;
-  /** The service as the profile is after its credential was replaced. */
-  readonly reconnect?: (() => Promise<Service>) | undefined;
 }
 
 export interface Rotated {
@@ -100,43 +90,72 @@ export interface Rotated {
 /** A rotation as it is asked for. */
 export interface AskedRotation {
   readonly intent: Intent;
-  readonly contract: (lease: EntryLease) => RotationContract;
+  readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   /** What an unfinished one was started with, beside what is typed now. */
   readonly differences: (entry: Entry) => readonly Difference[];
   /** How another one is started instead, in words. */
   readonly wayOut: (entry: Entry) => string;
-  /** Whether the old one was seen active before. */
-  readonly wasActive: boolean;
-  /** @throws Failure if nothing of the old one can be passed on */
-  readonly checkOld?: (lease: EntryLease) => Promise<void>;
+  /** Why nothing of the old one can be passed on, if it was not seen active before. */
+  readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
 }
 
 /** Begins a rotation, or resumes the unfinished one of the same client or key. */
 export async function rotate(bench: Workbench, asked: AskedRotation, options: RotationOptions): Promise<Rotated> {
-  const { intent, wasActive, checkOld } = asked;
+  const { intent, refuseOld } = asked;
   const { destination, fresh } = options;
-  const noun = intent.operation === "oauth_client.rotate" ? "client" : "key";
   const settledBefore = await settledRotations(bench.journal, intent);
-  const admission = await admitTo(bench, intent, {
+  const { kind, lease, place } = await admitTo(bench, intent, {
     destination,
     choice: { fresh },
     isThere: async ({ entry }) => (await currentChild(bench.journal, entry))?.state === "done",
   });
-  const { kind, lease, place } = admission;
   try {
     if (kind === "resumed") {
-      bench.tell.note(`Resuming the unfinished ${noun === "key" ? "replacement" : "rotation"} ${lease.entry.id}.`);
+      const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
+      bench.tell.note(`Resuming the unfinished ${what} ${lease.entry.id}.`);
       await refuseBegunOtherwise({ bench, lease, asked, place });
     } else {
-      const about = { clock: bench.clock, wasActive, settledBefore, fresh };
-      const first = await rotationAhead(bench.journal, lease.entry, about);
-      if (first !== undefined) throw await refuseSecond(bench, lease, { noun, first });
-      await checkOld?.(lease);
+      await assertFirstOfTwo(bench, lease, { wasActive: refuseOld === undefined, settledBefore, fresh });
+      if (refuseOld !== undefined) throw await refuseOld(lease);
     }
-    return await finishRotation({ bench, lease, options }, asked.contract(lease));
+    return await finishRotation(asked.rotation(bench, lease, options));
   } finally {
     await lease.release();
   }
+}
+
+/** What two rotations of one key at the same time come to, if one of them is in place. */
+export const oneUseless = "two rotations would make the secret of one of them useless";
+
+/**
+ * Refuses a rotation that another one goes before: the entry is the lock, and the one admitted first continues.
+ * @throws Failure `conflict`; nothing was sent
+ */
+export async function assertFirstOfTwo(
+  bench: Workbench,
+  lease: EntryLease,
+  about: Omit<OfTwo, "clock">,
+): Promise<void> {
+  const { entry } = lease;
+  const first = await rotationAhead(bench.journal, entry, { ...about, clock: bench.clock });
+  if (first === undefined) return;
+  await recordAfterwards(bench, lease, { state: "refused" });
+  const id = rotatedBy(entry);
+  const noun = nounOf(entry);
+  const details = { ...detailsOf(lease.entry), nextCommand: shell`integ journal show ${first.id}` };
+  if (about.fresh !== true && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first))
+    throw new Failure("conflict", `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`, {
+      ...details,
+      meaning: `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`,
+    });
+  const why =
+    isInPlace(entry) || isInPlace(first)
+      ? oneUseless
+      : `one rotation creates one new ${noun}, and the other process delivers its secret`;
+  const does = isSettled(first.state)
+    ? `has just rotated the ${noun} ${id}`
+    : `rotates the ${noun} ${id} at this moment`;
+  throw new Failure("conflict", `Another process ${does}.`, { ...details, meaning: `Nothing was sent: ${why}.` });
 }
 
 /** A flag that was typed, and what the rotation was started with. */
@@ -204,9 +223,6 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
 }
 
-/** What the new one's creation is by now, even if the journal could not be updated. */
-const delivered = { state: "done" } as const;
-
 /** What is known of the new one. */
 interface NewOne {
   readonly child: Entry;
@@ -218,31 +234,30 @@ interface NewOne {
 }
 
 /** Resumes a rotation at the step that it had reached, and completes it. */
-export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
-  const { bench, lease } = work;
+export async function finishRotation(rotation: Rotation): Promise<Rotated> {
+  const { bench, lease, oldId } = rotation;
   const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
-  const made = await makeNewOne(work, contract).catch((error: unknown) => unfinished(work, contract, error));
+  const made = await makeNewOne(rotation).catch((error: unknown) => unfinished(rotation, error));
   const { entry: child, secret } = made;
   const id = child.resource_id ?? "";
   try {
-    assertAnother(contract, id);
+    assertAnother(rotation, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
-    await lease.record(forNewOne(lease.entry, id, contract.learned(id)));
-    const dueAt = await untilOver(work, contract, { child, id, secret, isProvenBefore }, made.receipt);
-    const rotated = { oldId: contract.oldId, newId: id, receipt: secret?.receipt, entry: lease.entry.id };
+    await lease.record({ resource_id: id, detail: forNewOne(lease.entry, id) });
+    const dueAt = await untilOver(rotation, { child, id, secret, isProvenBefore }, made.receipt);
+    const rotated = { oldId, newId: id, receipt: secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
     await releaseReserved(bench, child);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
-    return await unfinished(work, contract, error, made);
+    return await unfinished(rotation, error, made);
   }
 }
 
 /** What was proven of another new one, whose secret was lost since, says nothing of this one. */
-function forNewOne({ resource_id: before, detail }: Entry, id: string, learned: Partial<EntryProgress>) {
-  if (before === null || before === id) return learned;
-  return { ...learned, detail: { ...(learned.detail ?? detail), proven: undefined, overlap_until: undefined } };
+function forNewOne({ resource_id: before, detail }: Entry, id: string): Entry["detail"] {
+  return before === null || before === id ? detail : { ...detail, proven: undefined, overlap_until: undefined };
 }
 
 /**
@@ -250,97 +265,85 @@ function forNewOne({ resource_id: before, detail }: Entry, id: string, learned: 
  * @param receipt the new one's, shown before anything is waited for, whatever the rest comes to
  * @returns when the old one is to be revoked, if the overlap is left to run
  */
-async function untilOver(work: RotationWork, contract: RotationContract, made: NewOne, receipt: string | undefined) {
-  const { bench, lease } = work;
-  const isOldRevoked = await untilProven(work, contract, made).catch(async (error: unknown) => {
-    if (receipt !== undefined) await bench.tell.made?.(receipt);
+async function untilOver(rotation: Rotation, made: NewOne, receipt: string | undefined) {
+  const { bench, lease, creation, oldId, options } = rotation;
+  const show = async (due?: string): Promise<void> =>
+    receipt === undefined ? undefined : bench.tell.made?.(receipt, due);
+  const isOldRevoked = await untilProven(rotation, made).catch(async (error: unknown) => {
+    await show();
     throw error;
   });
-  const step = stepAfterProof(work, { isOldRevoked });
+  const step = stepAfterProof(rotation, { isOldRevoked });
   const dueAt = step === "wait" ? lease.entry.detail.overlap_until : undefined;
-  if (receipt !== undefined) await bench.tell.made?.(receipt, dueAt);
+  await show(dueAt);
   if (step === "end") return undefined;
   if (dueAt !== undefined) {
     if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
-    if (!(await isOverAfterWait(work, contract, dueAt))) return dueAt;
+    const leftMs = Date.parse(dueAt) - serviceTime(bench);
+    if (options.overlap === "leave" || !isWaitedFor(leftMs)) return dueAt;
+    await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
-  const by = await successorOf(work, contract, made);
+  const by = await successorOf(rotation, made);
   // A person who knew that no one needs it has revoked the old one.
-  if (by.gone.length > 0 && (await statusOf(bench, contract, contract.oldId)) === "revoked") return undefined;
-  const service = await contract.reconnect?.();
-  const grounds = { kind: "replaced", by } as const;
-  await contract.creation.credential.revoke(bench, contract.oldId, { grounds, lease, service });
+  if (by.gone.length > 0 && (await creation.statusOf(bench, oldId)) === "revoked") return undefined;
+  const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
+  await creation.revoke(bench, oldId, { grounds: { kind: "replaced", by }, lease, service });
   return undefined;
 }
 
-function stepAfterProof({ bench, lease, options }: RotationWork, { isOldRevoked }: Pick<Facts, "isOldRevoked">): Step {
+function stepAfterProof({ bench, lease, options }: Rotation, { isOldRevoked }: Pick<Facts, "isOldRevoked">): Step {
   const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
   const isDue = options.overlap === "end" || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
-  return next(lease.entry, { child: delivered, isDue, isOldRevoked });
+  return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
 /** The proof of the new one, unless someone has revoked the old one meanwhile. @returns whether that is so: nothing is left to do */
-async function untilProven(work: RotationWork, contract: RotationContract, made: NewOne): Promise<boolean> {
-  const { bench, lease } = work;
+async function untilProven(rotation: Rotation, made: NewOne): Promise<boolean> {
+  const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
-  if (state !== "waiting" && detail.keep_old !== true) await contract.checkNew?.(made.child);
-  const step = stepAfterProof(work, {});
+  const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
+  if (state !== "waiting" && detail.keep_old !== true) await rotation.checkNew?.(made.child);
+  const step = stepAfterProof(rotation, {});
   if (step === "end") return false;
   if (step === "prove the new one") {
-    if (isProofRefused(detail) && (await statusOf(bench, contract, contract.oldId)) === "revoked") return true;
-    await prove(work, contract, made);
+    if (isProofRefused(detail) && (await isOldRevoked())) return true;
+    await prove(rotation, made);
   }
-  return made.secret === undefined && isOverMeanwhile(work, contract, made.id);
+  // An overlap is continued hours later, and someone may have acted meanwhile.
+  if (made.secret !== undefined || !detail.overlap_ms) return false;
+  await assertWorks(rotation, made.id);
+  return isOldRevoked();
 }
 
 /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
-async function makeNewOne({ bench, lease, options }: RotationWork, contract: RotationContract): Promise<Made> {
-  const { creation, proveFirst: prove } = contract;
+async function makeNewOne(rotation: Rotation): Promise<Made> {
+  const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination, waitMs, mayReplace, revokes } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
     if (found?.state === "done")
       return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow(bench, found) };
-    if (found?.state === "unusable") throw newUnusable(contract, found);
+    if (found?.state === "unusable") throw newUnusable(creation, found);
     const child = found
       ? await bench.journal.lease(found.id)
-      : await admitNewOne(bench, { lease, contract, destination });
+      : await admitPart(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
       const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-      const made = await finishCreation(
-        creation,
-        { bench, lease: child },
-        { destinationOf, waitMs, mayReplace, revokes, prove },
-      );
+      const asked = { destinationOf, waitMs, mayReplace, revokes, prove };
+      const made = await finishCreation(creation, { bench, lease: child }, asked);
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")
         return { ...made, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
     } catch (error) {
-      throw error instanceof Failure ? inRotation(contract, error) : error;
+      throw error instanceof Failure ? inRotation(creation, error) : error;
     } finally {
       await child.release();
     }
   }
 }
 
-async function admitNewOne(
-  bench: Workbench,
-  about: { readonly lease: EntryLease; readonly contract: RotationContract; readonly destination: Destination },
-): Promise<EntryLease> {
-  const place = { ...(await about.destination.check()) };
-  const intent = { ...about.contract.intent(), parent: about.lease.entry.id, destination: place };
-  return (await bench.journal.admit(intent, { fresh: true })).lease;
-}
-
 /** What was called unusable once is not used (§4.2), whatever the service shows later: the old one stays. */
-function newUnusable(
-  {
-    creation: {
-      credential: { noun },
-    },
-  }: RotationContract,
-  child: Entry,
-): Failure {
+function newUnusable({ noun }: CreationContract, child: Entry): Failure {
   assertAsAsked(child);
   const message = `The service called the new ${noun} ${child.resource_id} unusable: the old ${noun} is not revoked.`;
   return new Failure("unusable", message, {
@@ -350,37 +353,14 @@ function newUnusable(
 }
 
 /** What a failed creation means for the rotation that it belongs to: the old one is not revoked. */
-function inRotation(
-  {
-    creation: {
-      credential: { noun },
-    },
-  }: RotationContract,
-  error: Failure,
-): Failure {
+function inRotation({ noun }: CreationContract, error: Failure): Failure {
   if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
   const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
 
-/** Waits for an overlap that is short, if it is to be waited for. @returns false if it is left to run */
-async function isOverAfterWait({ bench, options }: RotationWork, { creation }: RotationContract, dueAt: string) {
-  const leftMs = Date.parse(dueAt) - serviceTime(bench);
-  if (options.overlap === "leave" || !isWaitedFor(leftMs)) return false;
-  await wait(bench, leftMs, `The old ${creation.credential.noun} is revoked when the overlap ends`);
-  return true;
-}
-
 /** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
-function assertAnother(
-  {
-    creation: {
-      credential: { noun },
-    },
-    oldId,
-  }: RotationContract,
-  newId: string,
-): void {
+function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
   throw new Failure(
@@ -397,27 +377,27 @@ function assertAnother(
  * Shows that the new one works, before the old one is revoked. A proof that was refused is a result: it is recorded, and no
  * consent goes past it.
  */
-async function prove({ bench, lease, options }: RotationWork, contract: RotationContract, made: NewOne): Promise<void> {
-  const { child, id, secret } = made;
-  const { noun } = contract.creation.credential;
+async function prove(rotation: Rotation, { child, id, secret }: NewOne): Promise<void> {
+  const { bench, lease, options, creation } = rotation;
   const mark = async (how: Proof): Promise<void> => {
     // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
-      await statusOf(bench, contract, id);
+      await creation.statusOf(bench, id);
     await lease.record(proven(bench, lease.entry, how));
   };
   // An earlier process may have left it readable.
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
-  const tried = known === undefined ? false : await contract.prove(child, known).catch(asResult);
+  const tried = known === undefined ? false : await rotation.prove(child, known).catch(asResult);
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
-    if (tried.kind !== "auth") throw notProven(contract, { id, error: tried });
+    if (tried.kind !== "auth") throw notProven(creation, { id, error: tried });
     await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
-  if (isProofRefused(lease.entry.detail)) throw refused(contract, id, tried === false ? undefined : tried);
+  if (isProofRefused(lease.entry.detail)) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
-  throw new Failure("pending", `The new ${noun} ${id} ${contract.whyUnproven(known !== undefined)}.`, {
+  const { noun } = creation;
+  throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
@@ -429,8 +409,7 @@ function asResult(error: unknown): Failure {
 }
 
 /** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
-function notProven({ creation }: RotationContract, { id, error }: { id: string; error: Failure }): Failure {
-  const { noun } = creation.credential;
+function notProven({ noun }: CreationContract, { id, error }: { id: string; error: Failure }): Failure {
   const kind = isInterruption(error) ? error.kind : "pending";
   return new Failure(kind, withReason(`The new ${noun} ${id} could not be proven`, error), {
     ...error.details,
@@ -439,14 +418,14 @@ function notProven({ creation }: RotationContract, { id, error }: { id: string; 
 }
 
 /** A refused proof, now or before. */
-function refused({ creation, oldId, revokes }: RotationContract, id: string, error: Failure | undefined): Failure {
-  const { noun } = creation.credential;
+function refused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
+  const { noun } = creation;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
     problem: error?.details.problem,
     meaning: `The old ${noun} ${oldId} is not revoked, whatever was agreed to. If the new one works for you after all, revoke the old one.`,
-    nextCommand: revokes,
+    nextCommand: revokes(noun, oldId),
   });
 }
 
@@ -457,57 +436,39 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 }
 
 /**
- * An overlap is continued hours later, and someone may have acted meanwhile.
- * @returns true if the old one was revoked by hand: nothing is left to do
- * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
- */
-async function isOverMeanwhile(work: RotationWork, contract: RotationContract, newId: string): Promise<boolean> {
-  const { overlap_ms: overlapMs = 0 } = work.lease.entry.detail;
-  if (overlapMs === 0) return false;
-  await assertWorks(work, contract, newId);
-  return (await statusOf(work.bench, contract, contract.oldId)) === "revoked";
-}
-
-/** The status of one of the two now; nothing if the service does not say. */
-function statusOf(bench: Workbench, { creation }: RotationContract, id: string): Promise<string | undefined> {
-  return creation.credential.statusOf(bench, id);
-}
-
-/**
  * What is known of the new one when the old one is to be revoked. A proof speaks of its own moment: since then someone may have
  * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
  * say does not prevent it.
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
-async function successorOf(work: RotationWork, contract: RotationContract, made: NewOne): Promise<Successor> {
+async function successorOf(rotation: Rotation, made: NewOne): Promise<Successor> {
   const { child, id, secret, isProvenBefore } = made;
-  assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.creation.credential.noun, newId: id, child });
-  const { detail } = work.lease.entry;
+  const { oldId, creation, lease } = rotation;
+  assertProfileHasIt(rotation, { oldId, noun: creation.noun, newId: id, child });
+  const { detail } = lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isJustMade = secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
-  if (isJustMade) return { id, proof: proofIn(detail), seen: "just made", missing, gone: [] };
-  await assertWorks(work, contract, id);
-  return { id, proof: proofIn(detail), seen: "looked at", missing, gone: await goneFrom(work, contract, child) };
+  if (isJustMade) return { id, proof: proofIn(detail), missing, gone: [] };
+  await assertWorks(rotation, id);
+  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
 }
 
 /** The destinations that the new one's secret was delivered to and that have not got it now. */
-async function goneFrom({ bench }: RotationWork, contract: RotationContract, child: Entry): Promise<string[]> {
-  const { noun } = contract.creation.credential;
+async function goneFrom({ bench, creation }: Rotation, child: Entry): Promise<string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   for (const place of child.destination ? placesOf(child.destination) : [])
     names[await seenAt(bench, child, place)].push(describeDestination(place).name);
   if (names.unverified.length > 0)
     bench.tell.note(
-      `Unverified: the secret of the new ${noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
+      `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
     );
   return names.gone;
 }
 
 /** @throws Failure `unusable` if the service says that the new one does not work */
-async function assertWorks({ bench }: RotationWork, contract: RotationContract, newId: string): Promise<void> {
-  const { oldId, again, revokes } = contract;
-  const { noun } = contract.creation.credential;
-  const status = await statusOf(bench, contract, newId);
+async function assertWorks({ bench, oldId, creation }: Rotation, newId: string): Promise<void> {
+  const { noun } = creation;
+  const status = await creation.statusOf(bench, newId);
   if (status === undefined || status === "active") return;
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const after = await rotatedTo(bench.journal, newId);
@@ -515,9 +476,13 @@ async function assertWorks({ bench }: RotationWork, contract: RotationContract, 
   const meaning = after
     ? `It was rotated, and ${after} followed. If nothing uses ${oldId} any more, revoke it.`
     : `Another rotation makes another new ${noun}.`;
+  const again =
+    noun === "key"
+      ? shell`integ keys rotate ${oldId} ${flags.byReplacement}`
+      : shell`integ oauth-clients rotate ${oldId}`;
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
     meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
-    nextCommand: after ? revokes : again,
+    nextCommand: after ? revokes(noun, oldId) : again,
   });
 }
 
@@ -535,14 +500,9 @@ async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<En
  * The rotation stands as its child does; what is not settled is resumed by `journal recover`.
  * @param made the new one, if its secret was delivered
  */
-async function unfinished(
-  { bench, lease }: RotationWork,
-  { creation: { credential }, revokes }: RotationContract,
-  error: unknown,
-  made?: Made,
-): Promise<never> {
+async function unfinished({ bench, lease, creation, oldId }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
-  const { noun } = credential;
+  const { noun } = creation;
   const childState = await stateOfChild(bench, lease.entry);
   const isDelivered = made !== undefined || childState === "done";
   const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
@@ -554,7 +514,9 @@ async function unfinished(
   // What a step of it says of itself leads to the step; the rotation is resumed by its own id. What has to be looked at in the
   // list of keys comes first.
   const isNamed =
-    recovers === entry.id || nextCommand === revokes || (noun === "key" && (hint ?? nextCommand) !== undefined);
+    recovers === entry.id ||
+    nextCommand === revokes(noun, oldId) ||
+    (noun === "key" && (hint ?? nextCommand) !== undefined);
   const own = isSettled(state) || isNamed ? null : nextStep(entry);
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
   const resumed =

@@ -75,6 +75,10 @@ export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["
   return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
 
+export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
+  return kindOf(entry) === "oauth_client" ? "client" : "key";
+}
+
 /**
  * Makes a destination ready for the secret of an entry. The destination is in the journal before anything is reserved
  * there, and the one that is left is cleared before it is forgotten: a crash in between leaves nothing unknown.
@@ -251,7 +255,7 @@ export function settledState({ differs }: Entry["detail"]): "done" | "unusable" 
 export function assertAsAsked(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
-  const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
+  const noun = nounOf(entry);
   throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} differs from the request: ${detail.differs}.`, {
     ...detailsOf(entry),
     meaning: `Nothing was revoked, and a secret that arrived was delivered. Do not use this ${noun} before you know why the service responded so.`,
@@ -349,7 +353,7 @@ export function secretLost(
 /** @param others where a process may have kept it before it ended */
 function lostWords(entry: Entry, others: readonly string[]): readonly [message: string, meaning: string] {
   const { id, operation, resource_id } = entry;
-  const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
+  const noun = nounOf(entry);
   if (mayBeMadeElsewhere(entry))
     return [
       `The client ${resource_id ?? ""} exists, and its secret is not here.`,

@@ -3,17 +3,9 @@
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
-import {
-  type ClientProof,
-  type Entry,
-  type EntryProgress,
-  isInPlace,
-  isSettled,
-  type KeyExchange,
-  rotatedBy,
-} from "../journal/entry.ts";
+import { type ClientProof, type Entry, type EntryProgress, type KeyExchange } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { type Advice, flags, shell } from "../next-step.ts";
+import { type Advice, shell } from "../next-step.ts";
 import { soLong } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
@@ -328,36 +320,4 @@ function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): stri
 export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
   const { status, code, request_id } = failure.details.problem ?? {};
   return { kind: failure.kind, message: failure.message, status, code, request_id };
-}
-
-/** What two rotations of one key at the same time come to, if one of them is in place. */
-export const oneUseless = "two rotations would make the secret of one of them useless";
-
-/**
- * Refuses a rotation that another one goes before: the entry is the lock, and the one admitted first continues.
- * @returns Failure `conflict`; nothing was sent
- */
-export async function refuseSecond(
-  bench: Workbench,
-  lease: EntryLease,
-  about: { readonly noun: "client" | "key"; readonly first: Entry; readonly fresh?: boolean | undefined },
-): Promise<Failure> {
-  const { entry } = lease;
-  const { noun, first, fresh = false } = about;
-  await recordAfterwards(bench, lease, { state: "refused" });
-  const id = rotatedBy(entry);
-  const details = { ...detailsOf(lease.entry), nextCommand: shell`integ journal show ${first.id}` };
-  if (!fresh && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first))
-    return new Failure("conflict", `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`, {
-      ...details,
-      meaning: `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`,
-    });
-  const why =
-    isInPlace(entry) || isInPlace(first)
-      ? oneUseless
-      : `one rotation creates one new ${noun}, and the other process delivers its secret`;
-  const does = isSettled(first.state)
-    ? `has just rotated the ${noun} ${id}`
-    : `rotates the ${noun} ${id} at this moment`;
-  return new Failure("conflict", `Another process ${does}.`, { ...details, meaning: `Nothing was sent: ${why}.` });
 }

@@ -27,8 +27,6 @@ export type RevocationGrounds =
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;
-  /** When it was last seen to work: made in this process just now, or asked for just now. */
-  readonly seen: "just made" | "looked at";
   /** Destinations that have not got its secret. */
   readonly missing: readonly string[];
   /** Destinations that had its secret, and have not now. */
@@ -61,7 +59,7 @@ export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
-  assertGrounds(grounds, { entry: lease.entry, typed: revokes(change, id) });
+  assertGrounds(grounds, { entry: lease.entry, typed: revokes(change === "revoke key" ? "key" : "client", id) });
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
@@ -99,8 +97,9 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
     });
 }
 
-function revokes(change: keyof Revoked, id: string): NextCommand {
-  return change === "revoke key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
+/** The command that a person types to revoke a client or key. */
+export function revokes(noun: "client" | "key", id: string): NextCommand {
+  return noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 }
 
 /** @throws Failure if there are no grounds: what works stays */

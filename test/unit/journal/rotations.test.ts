@@ -3,18 +3,14 @@
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
-import { refuseSecond, type Workbench } from "../../../src/operations/workbench.ts";
+import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
+import type { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
-import {
-  isWorkedOn,
-  laterRotation,
-  rotationAhead,
-  rotationsOf,
-  rotationUnderWay,
-} from "../../../src/journal/rotations.ts";
+import { isWorkedOn, laterRotation, rotationsOf, rotationUnderWay } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
 import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
@@ -81,10 +77,8 @@ async function met({ mode = "in_place", other, isShared = false, ...about }: Mee
   } as unknown as EntryLease;
   const settledBefore = new Set(about.before ? [first.id] : []);
   const { fresh, wasActive = false } = about;
-  const noun = mode === "client" ? "client" : "key";
-  const ahead = { clock: bench.clock, wasActive, settledBefore, fresh };
-  const found = await rotationAhead(bench.journal, entries[0]!, ahead);
-  const failure = found && (await refuseSecond(bench, lease, { noun, first: found, fresh }));
+  const ahead = assertFirstOfTwo(bench, lease, { wasActive, settledBefore, fresh });
+  const failure = (await ahead.catch((error: unknown) => error)) as Failure | undefined;
   expect(entries[0]!.state, "refused in the journal").toBe(failure === undefined ? "open" : "refused");
   if (failure !== undefined) expect(failure.kind).toBe("conflict");
   return { end: failure === undefined ? "continues" : failure.message, failure, waited };

@@ -60,7 +60,7 @@ describe("nothing is sent", () => {
 });
 
 describe("nothing is revoked for a successor", () => {
-  const whole: Successor = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [], gone: [] };
+  const whole: Successor = { id: "oc_2", proof: "token exchange", missing: [], gone: [] };
   it.each<[string, Partial<Successor>, boolean]>([
     ["unless every piece is there", {}, true],
     ["that is not proven", { proof: undefined }, false],

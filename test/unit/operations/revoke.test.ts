@@ -133,7 +133,7 @@ describe("the gate", () => {
     });
 
   it("lets through what has grounds", async () => {
-    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [], gone: [] } as const;
+    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).value).toBe("gone");
     expect((await through({ kind: "named" })).value).toBe("gone");
   });
@@ -147,13 +147,13 @@ describe("the gate", () => {
   });
 
   it("stops one whose secret is no longer where it was delivered", async () => {
-    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [], gone: ["/b"] } as const;
+    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: ["/b"] } as const;
     const { kind, failure } = await through({ kind: "replaced", by });
     expect([kind, failure?.details.nextCommand]).toEqual(["pending", "integ oauth-clients revoke old"]);
   });
 
   it("stops a successor that nobody can name", async () => {
-    const by = { id: "", proof: "token exchange", seen: "just made", missing: [], gone: [] } as const;
+    const by = { id: "", proof: "token exchange", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).kind).toBe("failed");
   });
 
@@ -161,7 +161,6 @@ describe("the gate", () => {
     const by = {
       id: "oc_2",
       proof: "token exchange",
-      seen: "just made",
       missing: ["vault:a", "/b"],
       gone: [],
     } as const;
