@@ -14,7 +14,14 @@ import {
   type TakenUp,
 } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
-import { assertAsAsked, releaseReserved, type SecretDelivery, secretLost, undelivered } from "./secret-delivery.ts";
+import {
+  assertAsAsked,
+  releaseReserved,
+  type SecretDelivery,
+  type SecretWork,
+  secretLost,
+  undelivered,
+} from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
 import { admitTo, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
 import {
@@ -39,12 +46,11 @@ export interface CreationOptions {
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
   /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
   readonly key?: string | undefined;
+  readonly claimedBy?: SecretDelivery["claimedBy"];
 }
 
 /** A creation under way. */
-export interface CreationWork
-  extends SecretDelivery,
-    Omit<CreationOptions, "destinationOf" | "mayReplace" | "revokes"> {}
+export interface CreationWork extends SecretWork, Omit<CreationOptions, "destinationOf" | "mayReplace" | "revokes"> {}
 
 /** How a creation ended. */
 export interface Made {

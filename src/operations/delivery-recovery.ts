@@ -1,25 +1,22 @@
 // Finding a secret after a crash: where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isUnnamed } from "../journal/entry.ts";
+import type { Entry, EntryProgress } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
-import { type AtDestination, isAt, type Overwriting } from "./acts/overwrite.ts";
+import { type Destination, isSamePlace, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
+import { isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
   type DeliveryOptions,
   deliverSecret,
-  deliverTo,
-  destroyCopy,
   learnedOfKey,
   kindOf,
   reserveDestination,
   type SecretDelivery,
-  settledState,
   settleDelivered,
   undelivered,
   releaseReserved,
 } from "./secret-delivery.ts";
-import { outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { type DeliveryBench, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
 /**
@@ -65,7 +62,8 @@ export async function takeUp(
   const copy = async (): Promise<OneTimeSecret | undefined> =>
     bench.secrets.isKept(id) ? bench.secrets.readKept(id).catch(() => undefined) : undefined;
   try {
-    if (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, about.learned, error))) {
+    const isThere = isForPlace(work) && completeDelivery(bench, lease);
+    if (await Promise.resolve(isThere).catch((error: unknown) => mayBeThere(work, about.learned, error))) {
       await settleDelivered(work, await learnedFrom(await copy()));
       return {};
     }
@@ -84,7 +82,9 @@ export async function takeUp(
     }
     const kept = await bench.secrets.readKept(id);
     const learned = await learnedFrom(kept);
-    const record = await reserveDestination(bench, lease, { destination, isKept: true });
+    const record = await reserveDestination(bench, lease, { destination, isKept: true }).catch((error: unknown) => {
+      throw work.claimedBy === "policy" ? undelivered(lease.entry, error, bench.secrets) : error;
+    });
     await lease.record({ destination: { ...record } });
     const secret = belonging(kept, { ...lease.entry, ...learned });
     await deliverSecret(work, secret, { prove: about.prove, learned, isKept: true });
@@ -92,6 +92,13 @@ export async function takeUp(
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
+}
+
+/** A person who claims a secret for another place than it was to go to wants it there, whatever the first one has. */
+function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
+  const before = entry.destination;
+  if (claimedBy !== "person" || before === null || before.kind === "several") return true;
+  return record.kind !== "several" && isSamePlace(before, record);
 }
 
 /** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost for that. */
@@ -110,7 +117,11 @@ async function mayBeThere(
  * so if the journal remembers a place to write to; of a key unless it is for the screen, and once it was called undelivered only
  * a profile takes its own credential without a question.
  */
-function whyClaimed({ lease: { entry }, destination }: SecretDelivery, learned: unknown): string | undefined {
+function whyClaimed(
+  { lease: { entry }, destination, claimedBy }: SecretDelivery,
+  learned: unknown,
+): string | undefined {
+  if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
   const isLeft = learned === undefined && (state === "undelivered" || state === "secret_lost");
   if (kindOf(entry) === "oauth_client") {
@@ -122,7 +133,7 @@ function whyClaimed({ lease: { entry }, destination }: SecretDelivery, learned: 
 }
 
 /** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
-export function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
+export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): void {
   const { kept_at } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
   if (secrets.isKept(entry.id)) return;
@@ -160,14 +171,6 @@ export async function reserveBeforeRevocation(
   }
 }
 
-/** What a claimed entry becomes: done, or unknown if a receipt has still to name its client. */
-export function afterClaim(entry: Entry): Pick<Entry, "state" | "last_error" | "detail"> {
-  const detail = { ...entry.detail, secret_claimed: true };
-  return isUnnamed(entry)
-    ? { state: "unknown", last_error: entry.last_error, detail }
-    : { state: settledState(detail), last_error: null, detail };
-}
-
 /**
  * The kept secret with all that is known of what it opens. What came with it is its receipt if that is an object with the
  * secret at its top level; a cut text is not, and never keeps a secret from its destination.
@@ -194,62 +197,6 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
-}
-
-// The delivery of a secret that an earlier process kept on this machine, to a destination that is given now.
-
-/**
- * Records a kept secret as delivered by a person's wish. A rotation that it belongs to continues only now, and says so
- * first: a crash in between leaves one that recovery looks into, never one that leads to a claim of nothing.
- * @param about.rotation its lease, if this process has it
- */
-export async function settleClaimed(
-  journal: Pick<Journal, "find" | "tryLease">,
-  lease: EntryLease,
-  { rotation }: { readonly rotation?: EntryLease | undefined } = {},
-): Promise<void> {
-  const { parent } = lease.entry;
-  const isLeft = parent !== null && (rotation?.entry ?? (await journal.find(parent))).state === "undelivered";
-  // If another process has it, that one sees the delivery.
-  const held = isLeft && rotation === undefined ? await journal.tryLease(parent) : null;
-  try {
-    if (isLeft) await (rotation ?? held)?.record({ state: "pending", last_error: null });
-  } finally {
-    await held?.release();
-  }
-  await lease.record(afterClaim(lease.entry));
-}
-
-/**
- * Brings a kept secret to its destination, and destroys the copy afterwards.
- * @param lease an entry in state `undelivered`
- * @returns false if no secret is kept on this machine
- * @throws Failure `undelivered` if the destination does not take it: it is still kept
- */
-export async function deliverKept(
-  bench: Workbench,
-  lease: EntryLease,
-  { destination, rotation }: { readonly destination: Destination; readonly rotation?: EntryLease },
-): Promise<boolean> {
-  const { id } = lease.entry;
-  if (!bench.secrets.isKept(id)) return false;
-  const secret = belonging(await bench.secrets.readKept(id), lease.entry);
-  let evidence: AtDestination | undefined;
-  if (!(await completeDelivery(bench, lease))) {
-    try {
-      const place = await reserveDestination(bench, lease, { destination, isKept: true });
-      await lease.record({ destination: { ...place } });
-      evidence = await deliverTo(bench, lease, { destination, secret });
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      throw undelivered(lease.entry, error, bench.secrets);
-    } finally {
-      await releaseReserved(bench, lease.entry, destination);
-    }
-  }
-  await settleClaimed(bench.journal, lease, { rotation });
-  await destroyCopy({ bench, lease }, evidence);
-  return true;
 }
 
 /** True of an entry that failed: nothing of it is in use. */
@@ -317,7 +264,7 @@ export async function rereadSecret(
 }
 
 /** The ids of what a creation replaces, of its lost one, and of the key that asked for it. */
-export async function formerIds({ journal }: Workbench, creation: Entry): Promise<readonly string[]> {
+export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces, detail: asked } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
   const others = ids.length === 0 ? [] : await journal.select({ all: true, ids });
@@ -333,7 +280,7 @@ export async function formerIds({ journal }: Workbench, creation: Entry): Promis
  * What a secret that was kept says of its key (a client is named by its receipt alone). The response may have been read by a process that ended before the journal
  * learned of it.
  */
-export async function learnedOfKept(bench: Workbench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
+export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
   if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
@@ -344,7 +291,7 @@ export async function learnedOfKept(bench: Workbench, entry: Entry, id: string):
 }
 
 /** The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded. */
-async function newKeyOf({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
+async function newKeyOf({ journal }: DeliveryBench, { parent }: Entry): Promise<string | undefined> {
   const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
   return rotation?.resource_id ?? undefined;
 }

@@ -10,7 +10,7 @@ import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { takeUp } from "./delivery-recovery.ts";
 import { laterRotation, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
-import { destroyCopy, type SecretDelivery, secretLost, releaseReserved } from "./secret-delivery.ts";
+import { destroyCopy, type SecretWork, secretLost, releaseReserved } from "./secret-delivery.ts";
 import {
   detailsOf,
   madeFor,
@@ -103,7 +103,7 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
 }
 
 /** Sends the rotation once and delivers the new secret. */
-async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): Promise<KeyRotated> {
+async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Promise<KeyRotated> {
   const { bench, lease, destination } = work;
   const id = lease.entry.detail.key_id ?? "";
   const other = await rotationUnderWay(bench.journal, lease.entry);
@@ -186,10 +186,10 @@ function otherUnproven(id: string): string {
 export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,
-  { destination, mayReplace }: Pick<RotationOptions, "destination" | "mayReplace">,
+  { destination, mayReplace, claimedBy }: Pick<RotationOptions, "destination" | "mayReplace" | "claimedBy">,
 ): Promise<KeyRotated> {
   assertQuiet(lease);
-  const work = { bench, lease, destination };
+  const work = { bench, lease, destination, claimedBy };
   if (await takeUp(work, { prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";

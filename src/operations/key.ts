@@ -35,7 +35,7 @@ import {
   keepStray,
   learnedOfKey,
   reserveDestination,
-  type SecretDelivery,
+  type SecretWork,
   secretLost,
   undelivered,
   releaseReserved,
@@ -224,7 +224,7 @@ export interface SendOptions {
  * @returns the response; its secret is only in memory, and the space that was reserved to keep it is the caller's to release
  * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
-export function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
+export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;
   return sendUntilKnown(bench, lease, {
     before: () => options.before,
@@ -242,7 +242,7 @@ export function sendForSecret(work: SecretDelivery, options: SendOptions): Promi
 }
 
 /** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
-async function readyToSend({ bench, lease, destination }: SecretDelivery, { before }: SendOptions): Promise<void> {
+async function readyToSend({ bench, lease, destination }: SecretWork, { before }: SendOptions): Promise<void> {
   const record = await reserveDestination(bench, lease, { destination });
   await bench.secrets.reserve(lease.entry.id);
   await lease.record({
@@ -259,7 +259,7 @@ async function readyToSend({ bench, lease, destination }: SecretDelivery, { befo
 
 /** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one that works. */
 async function answerLost(
-  { bench, lease }: SecretDelivery,
+  { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
   { what, ifUnknown }: SendOptions,
 ): Promise<Failure> {
@@ -286,7 +286,7 @@ async function answerLost(
  * its secret was delivered
  */
 export async function takeSecret(
-  work: SecretDelivery,
+  work: SecretWork,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
   { prove, detail }: { readonly prove?: CreationOptions["prove"]; readonly detail?: Entry["detail"] } = {},
 ): Promise<OneTimeSecret> {

@@ -44,7 +44,7 @@ export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
 
-export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes"> {
+export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes" | "claimedBy"> {
   readonly destination: Destination;
   /** Asked before the old one is revoked although the new one was not proven. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
@@ -318,7 +318,7 @@ async function untilProven(rotation: Rotation, made: NewOne): Promise<boolean> {
 /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
 async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
-  const { destination, waitMs, mayReplace, revokes } = options;
+  const { destination, waitMs, mayReplace, revokes, claimedBy } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
     if (found?.state === "done")
@@ -329,7 +329,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
       : await admitPart(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
       const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-      const asked = { destinationOf, waitMs, mayReplace, revokes, prove };
+      const asked = { destinationOf, waitMs, mayReplace, revokes, prove, claimedBy };
       const made = await finishCreation(creation, { bench, lease: child }, asked);
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")

@@ -4,7 +4,16 @@
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isGuess, isSettled, mayBeMadeElsewhere, nextStep } from "../journal/entry.ts";
+import {
+  type Entry,
+  type EntryProgress,
+  isGuess,
+  isSettled,
+  isUnnamed,
+  mayBeMadeElsewhere,
+  nextStep,
+  wasClaimed,
+} from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import { guessed } from "./acts/revoke.ts";
 import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
@@ -26,6 +35,7 @@ import {
   recordAfterwards,
   withReason,
   withRequestId,
+  type DeliveryBench,
   type Workbench,
 } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
@@ -33,9 +43,16 @@ import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** A piece of work whose secret comes, and where it goes. */
 export interface SecretDelivery {
-  readonly bench: Workbench;
+  readonly bench: DeliveryBench;
   readonly lease: EntryLease;
   readonly destination: Destination;
+  /** A secret that waits for a claim goes to the destination now: a person claims it, or the policy that it is for is applied. */
+  readonly claimedBy?: "person" | "policy" | undefined;
+}
+
+/** One whose request is still to be sent. */
+export interface SecretWork extends SecretDelivery {
+  readonly bench: Workbench;
 }
 
 export interface DeliveryOptions {
@@ -122,12 +139,16 @@ export async function deliverSecret(
   { prove, learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
-  const isEscrowed = await escrowMeanwhile(delivery, secret);
+  const isEscrowed = delivery.claimedBy === undefined && (await escrowMeanwhile(delivery, secret));
   const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));
   let evidence: AtDestination;
   try {
     await prove?.(secret.secret);
-    evidence = await deliverTo(bench, lease, { destination, secret });
+    const record = async (at: DestinationRecord): Promise<void> => {
+      await recordAfterwards(bench, lease, { destination: { ...at } });
+    };
+    const work = { destination, secret, origin: originOf(lease.entry), record };
+    evidence = await bench.clock.finishing(() => overwrite(bench, lease, work));
   } catch (error) {
     throw withRequestId(
       await keepUndelivered(delivery, secret, { isSafe: isKept || isEscrowed, learned, error }),
@@ -135,19 +156,6 @@ export async function deliverSecret(
     );
   }
   await settleDelivered(delivery, learned, evidence);
-}
-
-/** Brings a secret to its destinations; what becomes of each is recorded as it happens. */
-export function deliverTo(
-  bench: Workbench,
-  lease: EntryLease,
-  { destination, secret }: { readonly destination: Destination; readonly secret: OneTimeSecret },
-): Promise<AtDestination> {
-  const record = async (at: DestinationRecord): Promise<void> => {
-    await recordAfterwards(bench, lease, { destination: { ...at } });
-  };
-  const work = { destination, secret, origin: originOf(lease.entry), record };
-  return bench.clock.finishing(() => overwrite(bench, lease, work));
 }
 
 /**
@@ -206,7 +214,11 @@ async function keepUndelivered(
 }
 
 /** A copy may be whole although its last step failed. */
-async function whyNotKept({ secrets }: Workbench, entry: string, secret: OneTimeSecret): Promise<string | undefined> {
+async function whyNotKept(
+  { secrets }: DeliveryBench,
+  entry: string,
+  secret: OneTimeSecret,
+): Promise<string | undefined> {
   try {
     await secrets.keep(entry, secret);
     return undefined;
@@ -217,27 +229,47 @@ async function whyNotKept({ secrets }: Workbench, entry: string, secret: OneTime
 }
 
 /**
- * Records a secret that is at its destination as done, and destroys the copy.
+ * Records a secret that is at its destination as done, and destroys the copy. One that was claimed is unknown if a receipt has
+ * still to name its client.
  * @param evidence without it the destinations are looked at
  * @throws Failure `unusable` if what it opens is not what was asked for: that is not done
  */
 export async function settleDelivered(
-  { bench, lease }: Omit<SecretDelivery, "destination">,
+  { bench, lease, claimedBy }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
   evidence?: AtDestination,
 ): Promise<void> {
-  const state = settledState(learned.detail ?? lease.entry.detail);
-  const isRecorded = await recordAfterwards(bench, lease, { ...learned, state, last_error: null });
-  if (!isRecorded) await assertNotTakenOver(bench, lease);
-  await destroyCopy({ bench, lease }, evidence);
-  assertAsAsked(lease.entry);
+  const isClaimed = claimedBy === "person";
+  if (isClaimed) await resumeParent(bench, lease.entry);
+  const { detail = lease.entry.detail } = learned;
+  const state = isUnnamed({ ...lease.entry, ...learned }) ? "unknown" : settledState(detail);
+  const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
+  const isRecorded = await recordAfterwards(bench, lease, { ...learned, ...claimed, state, last_error: null });
+  if (isRecorded) await destroyCopy({ bench, lease }, isClaimed ? { typed: "claim" } : evidence);
+  else await assertNotTakenOver(bench, lease);
+  if (!isClaimed) assertAsAsked(lease.entry);
+}
+
+/**
+ * A rotation continues only now that a person has claimed the new secret, and says so first: a crash in between leaves one that
+ * recovery looks into, never one that leads to a claim of nothing. If another process has it, that one sees the delivery.
+ */
+async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
+  const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
+  if (rotation?.state !== "undelivered") return;
+  const lease = await bench.journal.tryLease(rotation.id);
+  try {
+    if (lease !== null) await recordAfterwards(bench, lease, { state: "pending", last_error: null });
+  } finally {
+    await lease?.release();
+  }
 }
 
 /**
  * A process that stood still for longer than its lease delivers what it had, and another one has continued the entry meanwhile.
  * @throws Failure `outcome_unknown` if that one did not find the secret: it may have revoked what the secret opens
  */
-async function assertNotTakenOver({ journal }: Workbench, { entry }: EntryLease): Promise<void> {
+async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
   throw new Failure("outcome_unknown", `Another process took over ${entry.id}, which is ${now.state} now.`, {
@@ -274,7 +306,7 @@ export async function destroyCopy(
 ): Promise<void> {
   const { entry } = lease;
   try {
-    if (!isSettled(entry.state) || !bench.secrets.isKept(entry.id)) return;
+    if (!(isSettled(entry.state) || wasClaimed(entry)) || !bench.secrets.isKept(entry.id)) return;
     const shown = evidence ?? (await seenAtAll(bench, lease));
     if (shown !== undefined && (await destroy(bench, entry, shown))) return;
     bench.tell.warn(copyStays(entry));
@@ -408,7 +440,7 @@ function firstIdIn(text: string): string | undefined {
  * what could not be released is reported, and `journal recover` releases it later.
  */
 export async function releaseReserved(
-  { secrets, disk, tell }: Workbench,
+  { secrets, disk, tell }: DeliveryBench,
   { id }: Pick<Entry, "id">,
   destination?: Destination,
 ): Promise<void> {

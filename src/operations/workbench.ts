@@ -68,13 +68,17 @@ export interface Clock {
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export interface Workbench {
-  readonly account: Account;
+/** What the delivery of a secret works with: no request is sent. */
+export interface DeliveryBench {
   readonly journal: Journal;
   readonly secrets: SecretKeeping;
   readonly clock: Clock;
   readonly tell: Tell;
   readonly disk: DiskHealth;
+}
+
+export interface Workbench extends DeliveryBench {
+  readonly account: Account;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
   readonly retryForMs: number;
 }
@@ -179,7 +183,7 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
  * @returns whether it is recorded
  */
 export async function recordAfterwards(
-  bench: Workbench,
+  bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {

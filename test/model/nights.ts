@@ -4,7 +4,7 @@ import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
-import { deliverKept } from "../../src/operations/delivery-recovery.ts";
+import { takeUp } from "../../src/operations/delivery-recovery.ts";
 import { recover } from "../../src/operations/recovery.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";
@@ -426,7 +426,7 @@ class Nights {
         const bench = await workbenchOf(context, { entry });
         const options = claimOptions(lease.entry, { to: [{ kind: "file", path }] });
         const destination = await context.secrets.destination(options, async () => {});
-        if (lease.entry.state === "undelivered") await deliverKept(bench, lease, { destination });
+        if (lease.entry.state === "undelivered") await takeUp({ bench, lease, destination, claimedBy: "person" });
       } finally {
         await lease.release();
       }

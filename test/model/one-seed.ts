@@ -4,7 +4,7 @@ import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeAccessKey, revokeOAuthClient } from "../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../src/operations/in-place.ts";
-import { deliverKept } from "../../src/operations/delivery-recovery.ts";
+import { takeUp } from "../../src/operations/delivery-recovery.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
 import { rotateOAuthClient } from "../../src/operations/client-rotation.ts";
 import { recover } from "../../src/operations/recovery.ts";
@@ -291,7 +291,10 @@ class History {
     const lease = await bench.journal.lease(id);
     try {
       if (lease.entry.state === "undelivered")
-        await deliverKept(bench, lease, {
+        await takeUp({
+          bench,
+          lease,
+          claimedBy: "person",
           destination: this.#world.destination(process, around, { kind: "file", path: `/claimed-${id}` }),
         });
     } finally {

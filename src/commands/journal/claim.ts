@@ -1,31 +1,21 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { detailsOf, withReason } from "../../operations/workbench.ts";
-import {
-  belonging,
-  completeDelivery,
-  keptElsewhere,
-  secretFieldOf,
-  settleClaimed,
-} from "../../operations/delivery-recovery.ts";
+import { detailsOf } from "../../operations/workbench.ts";
+import { belonging, keptElsewhere, secretFieldOf, takeUp } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
-import { claimStep, reserveDestination } from "../../operations/secret-delivery.ts";
-import { destroy } from "../../operations/acts/destroy.ts";
-import { isAt, originOf, overwrite, type Overwriting, untrusted } from "../../operations/acts/overwrite.ts";
+import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import {
-  type Destination,
-  type DestinationRecord,
-  describeDestination,
   isSamePlace,
+  namesOf,
   type OneTimeSecret,
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
 import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { secretSeenIn, showMade, whereSecretWent, keepingOf } from "../running/change.ts";
+import { deliveryBenchOf, secretSeenIn, showMade, whereSecretWent, keepingOf } from "../running/change.ts";
 import { claimOptions, leadsTo } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
@@ -47,29 +37,22 @@ export const command = defineVerb({
       const kept = await keptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
-      const bench = { journal, secrets: await keepingOf(context) };
-      const isThere = await lookedAtSeveral(context, bench, lease, { typed, kept });
+      const bench = await deliveryBenchOf(context);
+      await lookedAtSeveral(context, lease, { typed, kept });
       const had = placesWithSecret(lease.entry);
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
       const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOurs: true };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
-      if (isThere || (await isThereAlready(context, bench, lease, destination)))
-        return await settle(context, lease, { kept, had });
-      const place = await reserveDestination(bench, lease, { destination, isKept: true });
-      await lease.record({ destination: { ...place } });
-      try {
-        const record = async (at: DestinationRecord): Promise<void> =>
-          void (await lease.record({ destination: { ...at } }));
-        const work = { destination, secret: kept, origin: originOf(lease.entry), record };
-        await context.clock.finishing(() => overwrite(bench, lease, work));
-      } catch (error) {
-        throw stillKept(lease.entry, error, journal);
-      } finally {
-        await releaseSpace(context, destination);
-      }
-      await settle(context, lease, { kept, had, isShown: destination.isStdout });
+      const wasUnnamed = isUnnamed(lease.entry);
+      const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
+      const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
+      const isThere = (await takeUp(work))?.secret === undefined;
+      if (isThere && lease.entry.destination?.kind !== "several")
+        context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
+      const isShown = destination.isStdout && !isThere;
+      await conclude(context, lease.entry, { kept, had, isShown, wasUnnamed });
     } finally {
       await lease.release();
     }
@@ -94,47 +77,14 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Nothing is lost by a claim that failed (exit 12): the copy is removed only after a delivery. */
-function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "isShared">): Failure {
-  const isConflict = because instanceof Failure && because.kind === "conflict";
-  return new Failure(
-    isConflict ? "conflict" : "undelivered",
-    withReason("The secret could not be delivered", because),
-    {
-      ...detailsOf(entry),
-      meaning: isShared
-        ? "The secret is still kept, on this machine or encrypted in the team's journal, until you claim it."
-        : "The secret is still kept on this machine, readable by you alone, until you claim it.",
-      ...claimStep(entry),
-      cause: because,
-    },
-  );
-}
-
-/** Cleanup: it does not change how the claim ended. */
-async function releaseSpace(context: Context, destination: Destination): Promise<void> {
-  try {
-    await destination.release();
-  } catch (error) {
-    context.output.warn(
-      `Space that was reserved for the secret was not released: ${error instanceof Error ? error.message : ""}`,
-    );
-  }
-}
-
-/**
- * Of several destinations: finds what had arrived at them. A file that has lost the secret since is delivered to again if
- * it is named.
- * @returns true if all have it
- */
+/** Of several destinations: a file that has lost the secret since is delivered to again if it is named. */
 async function lookedAtSeveral(
   context: Context,
-  bench: Overwriting,
   lease: EntryLease,
   { typed, kept }: { readonly typed: SecretOptions; readonly kept: OneTimeSecret },
-): Promise<boolean> {
+): Promise<void> {
   const { destination } = lease.entry;
-  if (destination?.kind !== "several") return false;
+  if (destination?.kind !== "several") return;
   const places = [];
   for (const place of destination.places) {
     const isAsked =
@@ -145,7 +95,6 @@ async function lookedAtSeveral(
   }
   if (places.some(({ state }, index) => state !== destination.places[index]?.state))
     await lease.record({ destination: { ...destination, places } });
-  return completeDelivery(bench, lease);
 }
 
 function placesWithSecret({ destination }: Entry): SingleRecord[] {
@@ -153,57 +102,28 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
   return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
 }
 
-/** True if a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
-async function isThereAlready(
+/** What a person sees of a secret that is where it was asked for. */
+async function conclude(
   context: Context,
-  bench: Overwriting,
-  lease: EntryLease,
-  { record: asked }: Destination,
-): Promise<boolean> {
-  const record = lease.entry.destination;
-  if (record === null || record.kind === "several" || asked.kind === "several" || !isSamePlace(record, asked))
-    return false;
-  if (!(await isAt(bench, lease, record))) return false;
-  context.output.note(`The secret is in ${describeDestination(record).name} already.`);
-  return true;
-}
-
-/**
- * The secret is in its place before the journal says so, and the copy is removed last: a crash leaves one too many, never none.
- */
-async function settle(
-  context: Context,
-  lease: EntryLease,
+  entry: Entry,
   about: {
     readonly kept: OneTimeSecret;
     /** What had it before this claim. */
     readonly had: readonly SingleRecord[];
-    readonly isShown?: boolean;
+    readonly isShown: boolean;
+    readonly wasUnnamed: boolean;
   },
 ): Promise<void> {
-  const { kept, had, isShown = false } = about;
-  const { id } = lease.entry;
-  const wasUnnamed = isUnnamed(lease.entry);
+  const { kept, had, isShown, wasUnnamed } = about;
   const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
   const place = isShown
     ? undefined
-    : await whereSecretWent(context, { ...lease.entry, state: "done" }, { known: kept.secret, isNew });
-  try {
-    await settleClaimed(await context.journal(), lease);
-    const bench = { journal: await context.journal(), secrets: await keepingOf(context) };
-    await destroy(bench, lease.entry, { typed: "claim" });
-  } catch (error) {
-    // The secret is delivered: what follows does not change how the claim ended.
-    if (!(error instanceof Failure)) throw error;
-    context.output.warn(
-      `The secret is delivered, but that could not be recorded or its copy not destroyed. ${error.message}`,
-    );
-  }
+    : await whereSecretWent(context, { ...entry, state: "done" }, { known: kept.secret, isNew });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
-  if (wasUnnamed) context.output.note(`Its client is not recorded yet: integ journal recover ${id} finds it.`);
+  if (wasUnnamed) context.output.note(`Its client is not recorded yet: integ journal recover ${entry.id} finds it.`);
   // A rotation continues only now: its old credential is revoked once the new one is delivered.
-  if (lease.entry.parent !== null) context.output.next(shell`integ journal recover ${lease.entry.parent}`);
+  if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */

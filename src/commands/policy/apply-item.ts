@@ -1,7 +1,6 @@
 // One item of a plan carried out: an entry of the journal and a change that exists already. Nothing of it is kept elsewhere.
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
-import { deliverKept } from "../../operations/delivery-recovery.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
 import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
@@ -282,33 +281,15 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
     const own = await workbenchOf(context, { entry: lease.entry, disk });
     const bench = benchFor(own, { journal, name: decision.item.name });
     const finishing = { ...work, bench };
-    await deliverWhatIsKept(finishing, lease);
-    if (isSettled(lease.entry.state)) return lease.entry;
     await resumeWork(bench, lease, {
       ...agreements(work),
+      claimedBy: "policy",
       overlap: decision.action === "revoke_old" ? "end" : "leave",
       destinationOf: (entry) => destinationOf(finishing, entry),
     });
     return lease.entry;
   } finally {
     await lease.release();
-  }
-}
-
-/** A secret that an earlier run could not deliver goes to its destination before anything else is done. */
-async function deliverWhatIsKept(work: ItemWork, lease: EntryLease): Promise<void> {
-  const { bench } = work;
-  if (lease.entry.state !== "undelivered") return;
-  const [below] = await bench.journal.select({ states: ["undelivered"], parent: lease.entry.id });
-  if (below === undefined) {
-    await deliverKept(bench, lease, { destination: await destinationOf(work, lease.entry) });
-    return;
-  }
-  const child = await bench.journal.lease(below.id);
-  try {
-    await deliverKept(bench, child, { destination: await destinationOf(work, child.entry), rotation: lease });
-  } finally {
-    await child.release();
   }
 }
 

@@ -3,7 +3,14 @@ import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/call/request.ts";
-import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../operations/workbench.ts";
+import {
+  type Account,
+  type DeliveryBench,
+  DiskHealth,
+  otherPlaces,
+  type Tell,
+  type Workbench,
+} from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import {
@@ -125,14 +132,15 @@ export async function workbenchOf(
 ): Promise<Workbench> {
   await context.loadForChange();
   return {
+    ...(await deliveryBenchOf(context, disk)),
     account: await account(),
-    journal: await context.journal(),
-    secrets: await keepingOf(context),
-    clock: context.clock,
-    tell: tellOf(context),
-    disk,
     retryForMs: context.settings.retryForMs,
   };
+}
+
+export async function deliveryBenchOf(context: Context, disk = new DiskHealth()): Promise<DeliveryBench> {
+  const [journal, secrets] = [await context.journal(), await keepingOf(context)];
+  return { journal, secrets, clock: context.clock, tell: tellOf(context), disk };
 }
 
 function tellOf(context: Context): Tell {

@@ -2,8 +2,9 @@
 // and when the copy is destroyed.
 import { describe, expect, it } from "vitest";
 import { client } from "../../../src/operations/client.ts";
-import { completeDelivery, deliverKept, takeUp } from "../../../src/operations/delivery-recovery.ts";
+import { completeDelivery, takeUp, type TakenUp } from "../../../src/operations/delivery-recovery.ts";
 import { key } from "../../../src/operations/key.ts";
+import type { SecretDelivery } from "../../../src/operations/secret-delivery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
@@ -30,19 +31,26 @@ interface Seen {
   readonly finished: number[];
 }
 
+interface Claim {
+  readonly to?: DestinationKind;
+  readonly seen?: Seen;
+  readonly id?: string;
+  readonly by?: SecretDelivery["claimedBy"];
+}
+
 /** Claims it, as one process. */
 function claim(
   world: AWorld,
-  { to = "file", withRotation = false, seen }: { to?: DestinationKind; withRotation?: boolean; seen?: Seen } = {},
-): Promise<Ended<boolean>> {
-  const { id, parent } = entryWithSecret(world);
+  { to = "file", seen, id = entryWithSecret(world).id, by = "person" }: Claim = {},
+): Promise<Ended<TakenUp | undefined>> {
   return world.run(async (given) => {
     const bench = watched(given, seen);
-    const rotation = withRotation ? await bench.journal.lease(parent!) : undefined;
     const lease = await bench.journal.lease(id);
-    return deliverKept(bench, lease, { destination: world.destination(to), rotation });
+    return takeUp({ bench, lease, destination: world.destination(to), claimedBy: by });
   });
 }
+
+const done = { kind: "done", value: { secret: {} } };
 
 function watched(bench: Workbench, seen: Seen | undefined): Workbench {
   const { clock } = bench;
@@ -62,7 +70,7 @@ describe.each(making)("of %s,", (what) => {
       const world = await kept(what);
       const [before, secret] = [entryWithSecret(world), [...world.kept.values()][0]!.secret];
       const seen: Seen = { finished: [] };
-      expect(await claim(world, { to, seen })).toEqual({ kind: "done", value: true });
+      expect(await claim(world, { to, seen })).toMatchObject(done);
       expect([world.isSafe(secret), world.kept.size]).toEqual([true, 0]);
       const after = world.entries.find(({ id }) => id === before.id)!;
       expect(after).toMatchObject({ state: "done", last_error: null, detail: { secret_claimed: true } });
@@ -83,7 +91,7 @@ describe.each(making)("of %s,", (what) => {
     const secret = world.kept.get(id)!.secret;
     const inode = destination?.kind === "file" ? destination.inode! : "";
     world.files.set("/secret", { inode, secret });
-    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(await claim(world)).toEqual({ kind: "done", value: {} });
     expect(world.calls).not.toContain("deliver");
     expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([0, secret]);
   });
@@ -94,18 +102,22 @@ describe.each(making)("of %s,", (what) => {
     const destination = { ...world.single("file"), deliver: async () => Promise.reject(new Error("not a failure")) };
     const { id } = entryWithSecret(world);
     world.files.set("/secret", { inode: "of someone else", secret: "theirs" });
-    const refused = await claim(world);
-    expect(refused).toMatchObject({
-      kind: "undelivered",
-      failure: { message: expect.stringContaining("/secret exists") },
-    });
+    for (const [by, kind] of [
+      ["policy", "undelivered"],
+      ["person", "usage"],
+    ] as const)
+      expect(await claim(world, { by })).toMatchObject({
+        kind,
+        failure: { message: expect.stringContaining("/secret exists") },
+      });
     expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([1, "theirs"]);
     expect(world.entries.map(({ state }) => state)).toEqual(before);
     expect([...world.reserves]).toEqual([]);
     world.files.clear();
-    await expect(
-      world.run(async (bench) => deliverKept(bench, await bench.journal.lease(id), { destination })),
-    ).rejects.toThrow("not a failure");
+    const end = await world.run(async (bench) =>
+      takeUp({ bench, lease: await bench.journal.lease(id), destination, claimedBy: "person" }),
+    );
+    expect(end).toMatchObject({ kind: "undelivered", failure: { message: expect.stringContaining("not a failure") } });
     expect(world.kept.size).toBe(1);
   });
 
@@ -113,25 +125,17 @@ describe.each(making)("of %s,", (what) => {
     const world = await kept(what);
     const { id } = entryWithSecret(world);
     world.kept.clear();
-    const end = await world.run(async (bench) =>
-      deliverKept(bench, await bench.journal.lease(id), { destination: world.destination() }),
-    );
-    expect(end).toEqual({ kind: "done", value: false });
-    expect(world.calls.filter((call) => call !== "is kept")).toEqual([]);
+    expect(await claim(world, { id })).toEqual({ kind: "done", value: undefined });
+    expect(world.calls).not.toContain("deliver");
+    expect(world.entries.find((entry) => entry.id === id)!.state).toBe("secret_lost");
   });
 });
 
 describe("the rotation that a claimed secret belongs to", () => {
-  it("is recorded before the claim, through the lease that the process has", async () => {
-    const world = await kept("a client's rotation");
-    expect(await claim(world, { withRotation: true })).toEqual({ kind: "done", value: true });
-    expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
-  });
-
   it("is left to the process that has it", async () => {
     const world = await kept("a client's rotation");
     world.running.add(world.entry("oauth_client.rotate")!.id);
-    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(await claim(world)).toMatchObject(done);
     expect(world.entry("oauth_client.rotate")!.state).toBe("undelivered");
   });
 
@@ -139,7 +143,7 @@ describe("the rotation that a claimed secret belongs to", () => {
     const world = await kept("a client's rotation");
     const at = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
     world.entries[at] = { ...world.entries[at]!, state: "done" };
-    expect(await claim(world)).toEqual({ kind: "done", value: true });
+    expect(await claim(world)).toMatchObject(done);
     expect(world.entries[at].state).toBe("done");
   });
 

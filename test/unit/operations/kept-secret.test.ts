@@ -2,8 +2,8 @@
 // receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
-import { afterClaim, belonging } from "../../../src/operations/delivery-recovery.ts";
-import { isUnnamed, type Entry } from "../../../src/journal/entry.ts";
+import { belonging } from "../../../src/operations/delivery-recovery.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 
 function entry(changes: Partial<Entry> = {}): Entry {
@@ -55,15 +55,5 @@ describe("a kept secret", () => {
       entry({ operation: "access_key.create" }),
     );
     expect(JSON.parse(key.receipt)).toEqual({ id: "k", secret: "s" });
-  });
-});
-
-describe("a claimed entry", () => {
-  it("is done where its client is named, and goes on being asked about where it is not", () => {
-    expect(afterClaim(entry({ resource_id: "a" })).state).toBe("done");
-    const unnamed = entry({ detail: { client_id: "c" } });
-    expect(isUnnamed(unnamed)).toBe(true);
-    expect(afterClaim(unnamed)).toMatchObject({ state: "unknown", detail: { client_id: "c", secret_claimed: true } });
-    expect(afterClaim(entry({ operation: "access_key.create" })).state).toBe("done");
   });
 });
