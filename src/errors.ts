@@ -78,6 +78,14 @@ export class Failure extends Error {
   }
 }
 
+/** For `catch`: what a Failure becomes. Anything else stays the defect that it is. */
+export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof Failure) return instead(error);
+    throw error;
+  };
+}
+
 /**
  * A value that is not valid, in one notation for options, arguments, variables and members of files.
  * @param what the option or variable, or its words: `--limit`, `output format`
@@ -99,7 +107,6 @@ export function validationMessage(check: () => unknown): string | undefined {
     check();
     return undefined;
   } catch (error) {
-    if (error instanceof Failure) return error.message;
-    throw error;
+    return onFailure(({ message }) => message)(error);
   }
 }

@@ -26,6 +26,7 @@ import { type Credential, unlessHidden } from "./revocation.ts";
 import { admitTo, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
 import {
   detailsOf,
+  holding,
   recordAfterwards,
   recoveryIn,
   saysNothingWasDone,
@@ -116,7 +117,7 @@ export async function create(
     isThere: (lease) => contract.isThere(bench, lease),
   });
   const { kind, lease } = admission;
-  try {
+  return holding(lease, async () => {
     tellAlongside(bench, admission);
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${contract.resumed(lease.entry)}`);
@@ -125,9 +126,7 @@ export async function create(
     // After an older entry of a team others may have come that ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;
-  } finally {
-    await lease.release();
-  }
+  });
 }
 
 /**
@@ -170,12 +169,8 @@ async function foundMeanwhile(contract: CreationContract, work: CreationWork, be
     return await contract.takeUp(work);
   } finally {
     if (begun !== undefined && lease.entry.state !== "secret_lost") {
-      const unneeded = await bench.journal.lease(begun.id);
-      try {
-        await refuseReplacement(bench, unneeded, `the secret of ${lease.entry.id} was found`);
-      } finally {
-        await unneeded.release();
-      }
+      const why = `the secret of ${lease.entry.id} was found`;
+      await holding(await bench.journal.lease(begun.id), (unneeded) => refuseReplacement(bench, unneeded, why));
     }
   }
 }

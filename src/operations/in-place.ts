@@ -13,6 +13,7 @@ import { assertQuiet } from "./sending.ts";
 import { destroyCopy, type SecretWork, secretLost, releaseReserved } from "./secret-delivery.ts";
 import {
   detailsOf,
+  holding,
   madeFor,
   otherPlaces,
   outcomeUnknown,
@@ -62,7 +63,7 @@ export async function rotateAccessKey(
   };
   const settledBefore = await settledRotations(bench.journal, intent);
   const { kind, lease } = await admitInPlace(bench, intent, fresh);
-  try {
+  return holding(lease, async () => {
     if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
@@ -72,10 +73,8 @@ export async function rotateAccessKey(
       });
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
-    return await rotateNow({ bench, lease, destination });
-  } finally {
-    await lease.release();
-  }
+    return rotateNow({ bench, lease, destination });
+  });
 }
 
 /** What it would resume, and a later rotation has taken the place of, is ended first. */
@@ -85,11 +84,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
     const { kind, lease } = admission;
     const later = kind === "new" ? undefined : await laterRotation(bench.journal, lease.entry, bench.secrets);
     if (later === undefined) return admission;
-    try {
-      await endBefore(bench, lease, later);
-    } finally {
-      await lease.release();
-    }
+    await holding(lease, () => endBefore(bench, lease, later));
   }
 }
 

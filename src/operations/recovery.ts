@@ -1,6 +1,6 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { eachInParallel } from "../parallel.ts";
-import { Failure, type FailureKind } from "../errors.ts";
+import { Failure, type FailureKind, onFailure } from "../errors.ts";
 import { otherAccount } from "../journal/account.ts";
 import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
@@ -121,6 +121,8 @@ function namesAlone(entry: Entry): string[] | undefined {
 async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {
   let lease: EntryLease | undefined;
   let isSkipped = false;
+  // Nothing if the journal cannot be read any more after the work: its outcome does not change.
+  const reread = (): Promise<Entry | undefined> => journal.find(given.id).catch(onFailure(() => undefined));
   try {
     lease = await journal.lease((await rootOf(journal, given.id)).id);
     if (isSettled(lease.entry.state)) return { entry: lease.entry };
@@ -129,23 +131,13 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
     checkBinding(lease.entry, bench);
     isSkipped = false;
     await finish(bench, lease, options);
-    return { entry: (await reread(journal, given.id)) ?? lease.entry };
+    return { entry: (await reread()) ?? lease.entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const entry = await reread(journal, given.id);
+    const entry = await reread();
     return { entry: entry ?? lease?.entry ?? given, failure: entry ? asEntryStands(entry, error) : error, isSkipped };
   } finally {
     await lease?.release();
-  }
-}
-
-/** The entry after the work; nothing if the journal cannot be read any more: the outcome of the work does not change. */
-async function reread(journal: Journal, id: string): Promise<Entry | undefined> {
-  try {
-    return await journal.find(id);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
   }
 }
 

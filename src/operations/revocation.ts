@@ -5,14 +5,14 @@ import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
 import type { Service } from "../api/connect.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
-import { Failure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import { type Entry, mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { shell, flags } from "../next-step.ts";
 import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
 import { revoke, type RevocationGrounds } from "./acts/revoke.ts";
 import { endWithout, readUntilAnswered } from "./sending.ts";
-import { madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
+import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 
 /** How the end of a client or key was seen. */
 export interface Revoked {
@@ -41,38 +41,28 @@ export interface Credential {
 }
 
 /** The intent of a revocation as the journal admits it. */
-function revocationIntent({ account }: Workbench, id: string): Omit<Intent, "operation" | "path"> {
-  const fingerprint = JSON.stringify([id]);
-  const request_text = JSON.stringify({ id });
-  return { ...madeFor(account), method: "DELETE", request_text, fingerprint, idempotent: false };
+export function revocationIntent({ account }: Workbench, noun: Credential["noun"], id: string): Intent {
+  const of = {
+    client: { operation: "oauth_client.revoke", path: "/v1/oauth_clients", detail: {} },
+    key: { operation: "access_key.revoke", path: "/api/v1/access-keys", detail: { key_id: id } },
+  } as const;
+  const { operation, path, detail } = of[noun];
+  return {
+    ...madeFor(account),
+    operation,
+    method: "DELETE",
+    path: `${path}/${segment(id, `${noun} id`)}`,
+    request_text: JSON.stringify({ id }),
+    fingerprint: JSON.stringify([id]),
+    idempotent: false,
+    detail,
+  };
 }
 
-export function clientRevocationIntent(bench: Workbench, id: string): Intent {
-  const path = `/v1/oauth_clients/${segment(id, "client id")}`;
-  return { ...revocationIntent(bench, id), operation: "oauth_client.revoke", path };
-}
-
-export function keyRevocationIntent(bench: Workbench, id: string): Intent {
-  const path = `/api/v1/access-keys/${segment(id, "key id")}`;
-  return { ...revocationIntent(bench, id), operation: "access_key.revoke", path, detail: { key_id: id } };
-}
-
-/** @returns the API's object, status `revoked`, as it came */
-export async function revokeOAuthClient(bench: Workbench, id: string): Promise<string> {
-  return (await revokeAdmitted(bench, clientRevocationIntent(bench, id))).receipt;
-}
-
-export function revokeAccessKey(bench: Workbench, id: string): Promise<Revoked> {
-  return revokeAdmitted(bench, keyRevocationIntent(bench, id));
-}
-
-async function revokeAdmitted(bench: Workbench, intent: Intent): Promise<Revoked> {
-  const { lease } = await bench.journal.admit(intent);
-  try {
-    return await finishRevocation(bench, lease);
-  } finally {
-    await lease.release();
-  }
+/** Revokes what a person named. */
+export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id: string): Promise<Revoked> {
+  const { lease } = await bench.journal.admit(revocationIntent(bench, noun, id));
+  return holding(lease, () => finishRevocation(bench, lease));
 }
 
 /** Repeats the revocation of an entry: `done` at its end; else `unknown` if any attempt may have arrived, `open` if it was too early, or `refused`. */
@@ -121,7 +111,8 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 
 export const keyCredential: Credential = {
   noun: "key",
-  statusOf: (bench, id) => statusBeforeRevocation(bench, { id, service: bench.account.service }),
+  // A list that this credential may not read says nothing, and one that is not available now is requested again later.
+  statusOf: (bench, id) => statusInList(bench, { id, service: bench.account.service }).catch(unlessHidden),
   endOf: (status) => ends.get(status),
   revoke: untilKeyRevoked,
 };
@@ -140,7 +131,7 @@ function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise
     const mayBeOver =
       answer.kind === "refused" &&
       (answer.status === 409 || (answer.status === 404 && (wasSent || earlier.some(({ kind }) => kind === "unknown"))));
-    if (mayBeOver && isRevoked(await listedStatus(bench, { id, service })))
+    if (mayBeOver && isRevoked(await statusInList(bench, { id, service }).catch(ifReadable)))
       return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
     return failureOf(answer, { what: "revoke the access key", change: true });
   };
@@ -161,7 +152,7 @@ async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<Acce
   const { id } = key;
   const { id: shown = id, status } = answer.value;
   if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
-  const listed = await listedStatus(bench, key);
+  const listed = await statusInList(bench, key).catch(ifReadable);
   if (isRevoked(listed)) return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
   if (shown !== id)
     throw new Failure("outcome_unknown", `The service responded to the revocation with another key (${shown}).`);
@@ -173,29 +164,15 @@ async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<Acce
   );
 }
 
-/** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
-export function listedStatus(bench: Workbench, key: ListedKey): Promise<string | undefined> {
-  return statusInList(bench, key).catch((error: unknown) => {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  });
-}
-
-/**
- * The same before something is revoked because of it: a list that this credential may not read says nothing, and one
- * that is not available now is requested again later.
- * @throws Failure of the read
- */
-export function statusBeforeRevocation(bench: Workbench, key: ListedKey): Promise<string | undefined> {
-  return statusInList(bench, key).catch(unlessHidden);
-}
-
 /** @throws what was met, if it does not say that this credential may not see the thing */
 export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
 }
 
+const ifReadable = onFailure(() => undefined);
+
+/** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
 async function statusInList(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {
   const { clock } = bench;
   const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };

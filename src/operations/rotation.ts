@@ -2,7 +2,7 @@
 // time, then the old one is revoked. One entry with the creation as its child; every step is on disk, so that any crash is
 // finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
-import { Failure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import { type Entry, type EntryProgress, isInPlace, isSettled, nextStep, rotatedBy } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type OfTwo, rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
@@ -26,6 +26,7 @@ import { assertAsAsked, nounOf, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {
   detailsOf,
+  holding,
   isInterruption,
   recordAfterwards,
   recoveryAfter,
@@ -109,7 +110,7 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
     choice: { fresh },
     isThere: async ({ entry }) => (await currentChild(bench.journal, entry))?.state === "done",
   });
-  try {
+  return holding(lease, async () => {
     if (kind === "resumed") {
       const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
       bench.tell.note(`Resuming the unfinished ${what} ${lease.entry.id}.`);
@@ -118,10 +119,8 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
       await assertFirstOfTwo(bench, lease, { wasActive: refuseOld === undefined, settledBefore, fresh });
       if (refuseOld !== undefined) throw await refuseOld(lease);
     }
-    return await finishRotation(asked.rotation(bench, lease, options));
-  } finally {
-    await lease.release();
-  }
+    return finishRotation(asked.rotation(bench, lease, options));
+  });
 }
 
 /** What two rotations of one key at the same time come to, if one of them is in place. */
@@ -223,36 +222,28 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
 }
 
-/** What is known of the new one. */
-interface NewOne {
-  readonly child: Entry;
-  readonly id: string;
-  /** Its secret, if that came in this process. */
-  readonly secret: OneTimeSecret | undefined;
-  /** An earlier process proved it. */
-  readonly isProvenBefore: boolean;
-}
-
 /** Resumes a rotation at the step that it had reached, and completes it. */
 export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   const { bench, lease, oldId } = rotation;
-  const isProvenBefore = proofIn(lease.entry.detail) !== undefined;
   const made = await makeNewOne(rotation).catch((error: unknown) => unfinished(rotation, error));
-  const { entry: child, secret } = made;
-  const id = child.resource_id ?? "";
+  const id = idOf(made);
   try {
     assertAnother(rotation, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     await lease.record({ resource_id: id, detail: forNewOne(lease.entry, id) });
-    const dueAt = await untilOver(rotation, { child, id, secret, isProvenBefore }, made.receipt);
-    const rotated = { oldId, newId: id, receipt: secret?.receipt, entry: lease.entry.id };
+    const dueAt = await untilOver(rotation, made);
+    const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    await releaseReserved(bench, child);
+    await releaseReserved(bench, made.entry);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
     return await unfinished(rotation, error, made);
   }
+}
+
+function idOf({ entry: { resource_id } }: Made): string {
+  return resource_id ?? "";
 }
 
 /** What was proven of another new one, whose secret was lost since, says nothing of this one. */
@@ -261,14 +252,14 @@ function forNewOne({ resource_id: before, detail }: Entry, id: string): Entry["d
 }
 
 /**
- * From the delivery of the new one's secret to the end of the old one.
- * @param receipt the new one's, shown before anything is waited for, whatever the rest comes to
+ * From the delivery of the new one's secret to the end of the old one. Its receipt is shown before anything is waited for,
+ * whatever the rest comes to.
  * @returns when the old one is to be revoked, if the overlap is left to run
  */
-async function untilOver(rotation: Rotation, made: NewOne, receipt: string | undefined) {
+async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
-    receipt === undefined ? undefined : bench.tell.made?.(receipt, due);
+    made.receipt === undefined ? undefined : bench.tell.made?.(made.receipt, due);
   const isOldRevoked = await untilProven(rotation, made).catch(async (error: unknown) => {
     await show();
     throw error;
@@ -298,11 +289,11 @@ function stepAfterProof({ bench, lease, options }: Rotation, { isOldRevoked }: P
 }
 
 /** The proof of the new one, unless someone has revoked the old one meanwhile. @returns whether that is so: nothing is left to do */
-async function untilProven(rotation: Rotation, made: NewOne): Promise<boolean> {
+async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
   const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
-  if (state !== "waiting" && detail.keep_old !== true) await rotation.checkNew?.(made.child);
+  if (state !== "waiting" && detail.keep_old !== true) await rotation.checkNew?.(made.entry);
   const step = stepAfterProof(rotation, {});
   if (step === "end") return false;
   if (step === "prove the new one") {
@@ -311,7 +302,7 @@ async function untilProven(rotation: Rotation, made: NewOne): Promise<boolean> {
   }
   // An overlap is continued hours later, and someone may have acted meanwhile.
   if (made.secret !== undefined || !detail.overlap_ms) return false;
-  await assertWorks(rotation, made.id);
+  await assertWorks(rotation, idOf(made));
   return isOldRevoked();
 }
 
@@ -377,8 +368,10 @@ function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): 
  * Shows that the new one works, before the old one is revoked. A proof that was refused is a result: it is recorded, and no
  * consent goes past it.
  */
-async function prove(rotation: Rotation, { child, id, secret }: NewOne): Promise<void> {
+async function prove(rotation: Rotation, made: Made): Promise<void> {
   const { bench, lease, options, creation } = rotation;
+  const { entry: child, secret } = made;
+  const id = idOf(made);
   const mark = async (how: Proof): Promise<void> => {
     // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
@@ -388,7 +381,7 @@ async function prove(rotation: Rotation, { child, id, secret }: NewOne): Promise
   // An earlier process may have left it readable.
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
-  const tried = known === undefined ? false : await rotation.prove(child, known).catch(asResult);
+  const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
     if (tried.kind !== "auth") throw notProven(creation, { id, error: tried });
@@ -401,11 +394,6 @@ async function prove(rotation: Rotation, { child, id, secret }: NewOne): Promise
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
-}
-
-function asResult(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  throw error;
 }
 
 /** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
@@ -441,14 +429,14 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
  * say does not prevent it.
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
-async function successorOf(rotation: Rotation, made: NewOne): Promise<Successor> {
-  const { child, id, secret, isProvenBefore } = made;
+async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
+  const { entry: child } = made;
+  const id = idOf(made);
   const { oldId, creation, lease } = rotation;
   assertProfileHasIt(rotation, { oldId, noun: creation.noun, newId: id, child });
   const { detail } = lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  const isJustMade = secret !== undefined && !isProvenBefore && (detail.overlap_ms ?? 0) === 0;
-  if (isJustMade) return { id, proof: proofIn(detail), missing, gone: [] };
+  if (made.kind === "delivered" && !detail.overlap_ms) return { id, proof: proofIn(detail), missing, gone: [] };
   await assertWorks(rotation, id);
   return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
 }
@@ -486,16 +474,6 @@ async function assertWorks({ bench, oldId, creation }: Rotation, newId: string):
   });
 }
 
-/** A journal that cannot be read says nothing new: the outcome of the work does not change. */
-async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<Entry["state"]> {
-  try {
-    return (await currentChild(journal, rotation))?.state ?? "refused";
-  } catch (error) {
-    if (error instanceof Failure) return rotation.state;
-    throw error;
-  }
-}
-
 /**
  * The rotation stands as its child does; what is not settled is resumed by `journal recover`.
  * @param made the new one, if its secret was delivered
@@ -503,7 +481,11 @@ async function stateOfChild({ journal }: Workbench, rotation: Entry): Promise<En
 async function unfinished({ bench, lease, creation, oldId }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
-  const childState = await stateOfChild(bench, lease.entry);
+  // A journal that cannot be read says nothing new: the outcome of the work does not change.
+  const childState = await currentChild(bench.journal, lease.entry).then(
+    (child) => child?.state ?? "refused",
+    onFailure(() => lease.entry.state),
+  );
   const isDelivered = made !== undefined || childState === "done";
   const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
   const isEnded = made !== undefined && error.kind === "unusable";

@@ -3,7 +3,7 @@
 // way back to it after a crash).
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
-import { Failure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import {
   type Entry,
   type EntryProgress,
@@ -30,6 +30,7 @@ import {
 } from "../secrets/destination.ts";
 import {
   detailsOf,
+  holding,
   reasonOf,
   otherPlaces,
   recordAfterwards,
@@ -258,11 +259,8 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
   const lease = await bench.journal.tryLease(rotation.id);
-  try {
-    if (lease !== null) await recordAfterwards(bench, lease, { state: "pending", last_error: null });
-  } finally {
-    await lease?.release();
-  }
+  if (lease !== null)
+    await holding(lease, () => recordAfterwards(bench, lease, { state: "pending", last_error: null }));
 }
 
 /**
@@ -330,14 +328,9 @@ export async function seenAtAll(bench: Overwriting, lease: EntryLease): Promise<
   const { destination } = lease.entry;
   if (destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
-  try {
-    return await AtDestination.after(lease.entry.id, async () => {
-      for (const place of placesOf(destination)) if (!(await isAt(bench, lease, place))) throw missing;
-    });
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
+  return AtDestination.after(lease.entry.id, async () => {
+    for (const place of placesOf(destination)) if (!(await isAt(bench, lease, place))) throw missing;
+  }).catch(onFailure(() => undefined));
 }
 
 /** The failure of work whose secret waits on this machine, or encrypted in a team's journal (exit 12). */

@@ -20,7 +20,7 @@ import {
   saysNothingWasDone,
   standsUntilChanged,
 } from "./workbench.ts";
-import { Failure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import type { CreationRequest } from "../api/oauth-client-creation.ts";
@@ -286,7 +286,12 @@ export function beginning({ clock }: Workbench): string {
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Of several that begin the same item of a policy one continues: no one requested two.
   if (own.policy !== undefined) return;
-  const others = (await atTheSameTime(bench, own, since)).filter(
+  const { journal } = bench;
+  // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
+  const range = journal.isShared ? { after: own.id } : { since };
+  // The outcome of the creation does not change, whether the journal can be read again or not.
+  const begun = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
+  const others = begun.filter(
     (entry) =>
       entry.id !== own.id &&
       !nothing.has(entry.state) &&
@@ -303,17 +308,6 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);
-}
-
-/** The outcome of the creation does not change, whether the journal can be read again or not. */
-async function atTheSameTime({ journal }: Workbench, own: Entry, since: string): Promise<readonly Entry[]> {
-  try {
-    // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
-    return await journal.select({ all: true, ...(journal.isShared ? { after: own.id } : { since }) });
-  } catch (error) {
-    if (error instanceof Failure) return [];
-    throw error;
-  }
 }
 
 // A creation that the service accepted and has not completed (§4.2): the key is kept, the client inspected, nothing created
@@ -338,9 +332,8 @@ export async function untilNotPending(
       const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
       if (clock.elapsed() + pauseMs > deadline) throw stillPending(entry);
       done ??= tell.waiting(`Client ${id} is pending. If it stays so, integ stops waiting`, deadline - clock.elapsed());
-      await clock.sleep(pauseMs).catch((error: unknown) => {
-        throw error instanceof Failure ? stillPending(entry, clock.interruption.reason) : error;
-      });
+      const interrupted = onFailure(() => Promise.reject(stillPending(entry, clock.interruption.reason)));
+      await clock.sleep(pauseMs).catch(interrupted);
     }
   } finally {
     done?.();

@@ -177,6 +177,15 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
+/** Does something with an entry, and lets go of it. */
+export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
+  try {
+    return await work(lease);
+  } finally {
+    await lease.release();
+  }
+}
+
 /**
  * Records what happened after something was sent. The change has happened whatever the disk does: a journal that cannot
  * be written is reported, and the result still reaches the person (a replay is safe).

@@ -2,7 +2,7 @@
 // of docs/design say of the end. All of it follows from one number.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
-import { revokeAccessKey, revokeOAuthClient } from "../../src/operations/revocation.ts";
+import { revokeNamed } from "../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../src/operations/in-place.ts";
 import { takeUp } from "../../src/operations/delivery-recovery.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
@@ -219,8 +219,7 @@ class History {
     const agreeing = this.#world.recovering(process, around, bench);
     const rotation = { ...agreeing, destination };
     const request = { overlapMs, keepOld };
-    if (wish.verb === "revoke")
-      return wish.noun === "client" ? revokeOAuthClient(bench, old) : revokeAccessKey(bench, old);
+    if (wish.verb === "revoke") return revokeNamed(bench, wish.noun, old);
     if (wish.noun === "client" && wish.verb === "create") {
       const asked = { service_account_id: "sa_1", scopes: [wish.scope ?? "entity:read"] };
       return createOAuthClient(bench, asked, {

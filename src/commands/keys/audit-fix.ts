@@ -2,7 +2,7 @@
 // has the destination of their secret. One plan, which is asked about; the rest is left to a person.
 import { JsonText } from "../../api/json/json-text.ts";
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
-import { keyRevocationIntent, revokeAccessKey } from "../../operations/revocation.ts";
+import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -56,7 +56,7 @@ export async function fixKeys(
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
     return replacement === undefined
-      ? (await revokeAccessKey(bench, id)).receipt
+      ? (await revokeNamed(bench, "key", id)).receipt
       : replaced(context, { bench, id, replacement });
   };
   const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
@@ -151,7 +151,7 @@ async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Prom
   const { keyReplacementSteps } = await import("../running/dry-changes.ts");
   const steps = [...fixes].flatMap(([id, replacement]) =>
     replacement === undefined
-      ? [requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" })]
+      ? [requestStep(`revoke ${id}`, revocationIntent(bench, "key", id), { body: "" })]
       : keyReplacementSteps(bench, replacement).map((step) => ({ ...step, what: `${id}: ${step.what}` })),
   );
   await showSteps(context, steps);

@@ -1,5 +1,5 @@
 import { warnOfUsers } from "../running/users.ts";
-import { keyRevocationIntent, revokeAccessKey } from "../../operations/revocation.ts";
+import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
@@ -23,7 +23,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const { requestStep, showSteps } = await import("../running/dry-run.ts");
-      const steps = ids.map((id) => requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" }));
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "key", id), { body: "" }));
       return showSteps(context, steps);
     }
     await warnOfUsers(context, ids);
@@ -36,7 +36,7 @@ export const command = defineVerb({
     // The caller's own is revoked last: after it nothing else is possible.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
-      const { receipt, seen } = await revokeAccessKey(bench, id);
+      const { receipt, seen } = await revokeNamed(bench, "key", id);
       if (!seen)
         context.output.note(
           `The service accepted the revocation of ${id}; neither its response nor its list shows the key's status.`,

@@ -2,7 +2,7 @@
 // that the journal has of their secret. What has no known destination is left to a person.
 import { JsonText } from "../../api/json/json-text.ts";
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
-import { clientRevocationIntent, revokeOAuthClient } from "../../operations/revocation.ts";
+import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -56,9 +56,10 @@ export async function fixClients(
   if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}?`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnsettled(context);
-  const change = (id: string): Promise<string> => {
+  const change = async (id: string): Promise<string> => {
     const { destination } = fixes.find((fix) => fix.id === id)!;
-    return destination === undefined ? revokeOAuthClient(bench, id) : rotate(context, { bench, id, destination });
+    if (destination === undefined) return (await revokeNamed(bench, "client", id)).receipt;
+    return rotate(context, { bench, id, destination });
   };
   await changeEach(context, {
     ids: fixes.map(({ id }) => id),
@@ -122,7 +123,7 @@ async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix
   const steps = [];
   for (const { id, destination } of fixes) {
     if (destination === undefined) {
-      steps.push(requestStep(`revoke ${id}`, clientRevocationIntent(bench, id), { body: "" }));
+      steps.push(requestStep(`revoke ${id}`, revocationIntent(bench, "client", id), { body: "" }));
       continue;
     }
     const { value: old } = await readClient(context, bench.account.service, id);

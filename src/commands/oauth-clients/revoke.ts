@@ -1,5 +1,5 @@
 import { warnOfUsers } from "../running/users.ts";
-import { clientRevocationIntent, revokeOAuthClient } from "../../operations/revocation.ts";
+import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
@@ -28,7 +28,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const { requestStep, showSteps } = await import("../running/dry-run.ts");
-      const steps = ids.map((id) => requestStep(`revoke ${id}`, clientRevocationIntent(bench, id), { body: "" }));
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "client", id), { body: "" }));
       return showSteps(context, steps);
     }
     await warnOfUsers(context, ids);
@@ -43,10 +43,12 @@ export const command = defineVerb({
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    const change = (id: string): Promise<string> =>
-      revokeOAuthClient(bench, id).catch(async (error: unknown) => {
+    const change = async (id: string): Promise<string> => {
+      const { receipt } = await revokeNamed(bench, "client", id).catch(async (error: unknown) => {
         throw await unknownClient(context, id, error);
       });
+      return receipt;
+    };
     await changeEach(context, { ids, view: oauthClientView, change, states: ["revoking", "revoked"] });
   },
 });

@@ -19,8 +19,8 @@ export async function revokeUnmanaged(
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
     const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
     if (!(await output.confirm(question, { destructive: true }))) continue;
-    if (kind === "oauth_client") await (await import("../../operations/revocation.ts")).revokeOAuthClient(bench, id);
-    else await (await import("../../operations/revocation.ts")).revokeAccessKey(bench, id);
+    const { revokeNamed } = await import("../../operations/revocation.ts");
+    await revokeNamed(bench, kind === "oauth_client" ? "client" : "key", id);
     output.note(`The ${noun} ${id} is revoked.`);
   }
 }

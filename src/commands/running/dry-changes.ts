@@ -2,7 +2,7 @@
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
-import { keyRevocationIntent, clientRevocationIntent } from "../../operations/revocation.ts";
+import { revocationIntent } from "../../operations/revocation.ts";
 import { creationIntent } from "../../operations/client.ts";
 import type { ClientRotationRequest, OldClient } from "../../operations/client-rotation.ts";
 import { next } from "../../operations/next.ts";
@@ -35,7 +35,7 @@ export function clientRotationSteps(
   const creation = clientCreationSteps(bench, { service_account_id, scopes }, destination);
   const proof = proofSteps(bench.account.proof, "client");
   if (request.keepOld) return creation;
-  return [...creation, ...proof, endStep(clientRevocationIntent(bench, id), { id, overlapMs: request.overlapMs })];
+  return [...creation, ...proof, endStep(revocationIntent(bench, "client", id), { id, overlapMs: request.overlapMs })];
 }
 
 /** A token exchange changes nothing of the account. */
@@ -84,7 +84,7 @@ export function keyReplacementSteps(
     keyCreationStep(bench, { creation, expiresIn }),
     ...deliverySteps(destination),
     { what: "prove the new key by exchanging its secret, if the profile can" },
-    endStep(keyRevocationIntent(bench, oldId), { id: oldId, overlapMs }),
+    endStep(revocationIntent(bench, "key", oldId), { id: oldId, overlapMs }),
   ];
 }
 

@@ -1,7 +1,7 @@
 // Every operation as a person asks for it, in a world where it can be done: for tables over all of them.
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
@@ -63,7 +63,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "a client's revocation": {
     sends: "revoke",
     before: hasOld("client"),
-    work: (bench) => revokeOAuthClient(bench, "old"),
+    work: (bench) => revokeNamed(bench, "client", "old"),
   },
   "a key's creation": {
     sends: "create",
@@ -97,7 +97,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "a key's revocation": {
     sends: "revoke",
     before: hasOld("key"),
-    work: (bench) => revokeAccessKey(bench, "old"),
+    work: (bench) => revokeNamed(bench, "key", "old"),
   },
 };
 

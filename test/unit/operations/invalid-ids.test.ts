@@ -1,13 +1,13 @@
 // An id that no request can carry is refused before anything is written: an entry of it could never be finished.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld } from "./a-world.ts";
 
 const works: Record<string, (bench: Workbench, world: AWorld, id: string) => Promise<unknown>> = {
-  "a client's revocation": (bench, _world, id) => revokeOAuthClient(bench, id),
-  "a key's revocation": (bench, _world, id) => revokeAccessKey(bench, id),
+  "a client's revocation": (bench, _world, id) => revokeNamed(bench, "client", id),
+  "a key's revocation": (bench, _world, id) => revokeNamed(bench, "key", id),
   "a key's rotation": (bench, world, id) =>
     rotateAccessKey(bench, { id, updateProfile: false }, { destination: world.destination() }),
 };

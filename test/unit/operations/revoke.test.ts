@@ -1,6 +1,6 @@
 // Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey, revokeOAuthClient } from "../../../src/operations/revocation.ts";
+import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds } from "../../../src/operations/acts/revoke.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
@@ -18,9 +18,7 @@ function worldWith(what: What, setting: Setting = {}): AWorld {
 }
 
 function revokeOld(world: AWorld, what: What): Promise<Ended<unknown>> {
-  return world.run(async (bench) =>
-    what === "client" ? revokeOAuthClient(bench, "old") : revokeAccessKey(bench, "old"),
-  );
+  return world.run((bench) => revokeNamed(bench, what, "old"));
 }
 
 interface Row {
