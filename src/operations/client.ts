@@ -38,7 +38,7 @@ import {
   reserveDestination,
   settleDelivered,
 } from "./secret-delivery.ts";
-import { attemptedHere, endWithout, noSlot, orEndWithout, sendUntilKnown, untilNotPending } from "./sending.ts";
+import { endWithout, noSlot, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import {
   detailsOf,
   lastErrorOf,
@@ -79,13 +79,9 @@ export async function createOAuthClient(
 export const client: CreationContract = {
   ...clientCredential,
   isThere: async (bench, lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
-  resumed: () => `, under its own key (${flags.new} starts another).`,
-  assertReady: () => {},
   takeUp: foundMeanwhile,
   send: sendCreation,
-  look: () => Promise.resolve(undefined),
   again: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
-  settlesFirst: false,
   receiptNow: clientReceipt,
 };
 
@@ -165,17 +161,11 @@ async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: 
   // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
-  const { attempts, state, destination, detail } = lease.entry;
   const now = await digestNow(run);
   // To the service, a request of another account under the same key is another request (§4.2 rule 2).
-  const first = isPutOff(lease.entry) ? undefined : detail.sent_as;
-  await lease.record({
-    attempts: attempts + 1,
-    state: before === undefined ? "open" : state,
-    destination: place ? { ...place } : destination,
-    // From here on a crash leaves an attempt whose outcome no one knows.
-    detail: { ...attemptedHere(bench, lease.entry), in_flight: !isOver, sent_as: first ?? now },
-  });
+  const first = isPutOff(lease.entry) ? undefined : lease.entry.detail.sent_as;
+  const detail = { in_flight: !isOver, sent_as: first ?? now };
+  await recordAttempt(run, { state: before === undefined ? "open" : lease.entry.state, place, detail });
   if (attempt === 1 && first !== undefined && first !== now)
     bench.tell.note(
       `Profile ${bench.account.profile} has another credential than at the first attempt of ${lease.entry.id}. The service continues the creation if both belong to one service account.`,

@@ -2,8 +2,9 @@
 // what it made looked for, and a lost secret replaced if that is agreed to (§4.2: "revoke the client, confirm, create a
 // replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
 import { Failure } from "../errors.ts";
-import { type Entry, isGuess, isSettled, revokedFirst } from "../journal/entry.ts";
+import { type Entry, isGuess, isPutOff, isSettled, mayHaveArrived, nextStep, revokedFirst } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
+import { flags } from "../next-step.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import {
   begunReplacement,
@@ -23,7 +24,7 @@ import {
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { admitTo, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
+import { admitTo, assertQuiet, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
 import {
   detailsOf,
   holding,
@@ -73,22 +74,16 @@ export interface Made {
 export interface CreationContract extends Credential {
   /** Whether an earlier process delivered the secret of the entry: typed again, it needs no space at its destination. */
   isThere(bench: Workbench, lease: EntryLease): Promise<boolean>;
-  /** How an unfinished one continues, as the sentence ends. @throws Failure if that is not for the same command typed again */
-  resumed(entry: Entry): string;
-  /** @throws Failure if nothing may be sent or asked for the entry now */
-  assertReady(lease: EntryLease): void;
   /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
   takeUp(work: CreationWork): Promise<TakenUp | undefined>;
   /** Sends the stored request until it is known what became of it, and delivers the secret. */
   send(work: CreationWork): Promise<Made>;
   /** Looks for what a request without a key made. @returns nothing if that is found, and its secret is lost */
-  look(work: CreationWork): Promise<Made | undefined>;
+  look?(work: CreationWork): Promise<Made | undefined>;
   /** @throws Failure if the lost one is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
   /** The same request once more, as an intent of its own. @throws Failure `usage` if it cannot be sent any more */
   again(bench: Workbench, lost: Entry): Intent;
-  /** Whether the replacement stands for the work before it is sent: without a key, what may have arrived is looked for alone. */
-  readonly settlesFirst: boolean;
   /** The receipt of what was delivered before, as the service shows it now. */
   receiptNow(bench: Workbench, entry: Entry): Promise<string | undefined>;
 }
@@ -120,13 +115,33 @@ export async function create(
   return holding(lease, async () => {
     tellAlongside(bench, admission);
     if (kind === "resumed")
-      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${contract.resumed(lease.entry)}`);
+      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
     const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
     const made = await finishCreation(contract, { bench, lease }, { ...options, destinationOf });
     // After an older entry of a team others may have come that ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;
   });
+}
+
+/**
+ * How an unfinished one continues, as the sentence ends.
+ * @throws Failure `outcome_unknown` if it has no key and may have arrived: a second one is not created automatically
+ */
+function howResumed(entry: Entry): string {
+  if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
+  if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
+  const message = "The same key was requested before, and it is not known whether it was created.";
+  throw new Failure("outcome_unknown", message, {
+    ...detailsOf(entry),
+    meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
+    nextCommand: nextStep(entry) ?? undefined,
+  });
+}
+
+/** How earlier requests of an entry ended, of which none changed anything. */
+export function whyUnfinished(entry: Entry): string {
+  return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
 /**
@@ -147,7 +162,7 @@ export async function finishCreation(
   const wasLost = lease.entry.state === "secret_lost";
   if (options.key === undefined) {
     assertAsAsked(lease.entry);
-    contract.assertReady(lease);
+    if (lease.entry.idempotency_key === null) assertQuiet(lease);
     const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
     const found =
       wasSent && (begun === undefined || isUnsent) ? await foundMeanwhile(contract, work, begun) : undefined;
@@ -157,7 +172,7 @@ export async function finishCreation(
     const step = end === undefined ? next(lease.entry) : "replace";
     if (step === "end") return ended(contract, work);
     if (step === "replace") return replaceLost(contract, { work, options, end, begun, wasLost });
-    end = step === "look" ? await contract.look(work) : await contract.send(work);
+    end = step === "look" ? await contract.look?.(work) : await contract.send(work);
   }
   return end;
 }
@@ -238,7 +253,9 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     });
-    if (contract.settlesFirst || isOver) await settleReplaced(bench, lease, replacement.entry);
+    // Without a key, what may have arrived is looked for alone: the replacement stands for the work before it is sent.
+    const settlesFirst = replacement.entry.idempotency_key === null;
+    if (settlesFirst || isOver) await settleReplaced(bench, lease, replacement.entry);
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await concluded(contract, bench, replacement.entry);
@@ -246,7 +263,7 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
     const mayReplace = begun ? options.mayReplace : () => Promise.resolve(false);
     const again = { ...options, key: undefined, mayReplace, destinationOf: () => Promise.resolve(destination) };
     const made = await finishCreation(contract, { bench, lease: replacement }, again);
-    if (!contract.settlesFirst) await settleReplaced(bench, lease, replacement.entry);
+    if (!settlesFirst) await settleReplaced(bench, lease, replacement.entry);
     return made;
   } catch (error) {
     const isStanding = replacement.entry.state === "undelivered" || replacement.entry.state === "secret_lost";

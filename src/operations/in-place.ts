@@ -24,7 +24,8 @@ import {
 } from "./workbench.ts";
 import { next } from "./next.ts";
 import { assertFirstOfTwo, oneUseless, type RotationOptions } from "./rotation.ts";
-import { proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./key.ts";
+import { proveSecret, sendForSecret, type SendOptions, takeSecret } from "./key.ts";
+import { whyUnfinished } from "./creation.ts";
 import { flags, shortFlags } from "../next-step.ts";
 
 export interface KeyRotationRequest {

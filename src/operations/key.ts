@@ -13,7 +13,7 @@ import {
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { differencesIn } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
+import type { Entry } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
@@ -27,7 +27,7 @@ import {
 } from "./creation.ts";
 import { assertUnused, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
-import { assertQuiet, attemptedHere, readUntilAnswered, sendUntilKnown } from "./sending.ts";
+import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
 import { formerIds, learnedOfKept, takeUp } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
@@ -124,28 +124,9 @@ export async function createAccessKey(
   return create(key, bench, keyCreationIntent(bench, creation), { ...asked, waitMs, mayReplace });
 }
 
-/** @throws Failure `outcome_unknown`: a second key is not created automatically */
-function assertNotSent(entry: Entry): void {
-  if (!mayHaveArrived(entry)) return;
-  const message = "The same key was requested before, and it is not known whether it was created.";
-  throw new Failure("outcome_unknown", message, {
-    ...detailsOf(entry),
-    meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
-    nextCommand: nextStep(entry) ?? undefined,
-  });
-}
-
 export const key: CreationContract = {
   ...keyCredential,
   isThere: () => Promise.resolve(false),
-  resumed: (entry) => {
-    assertNotSent(entry);
-    return `: ${whyUnfinished(entry)}.`;
-  },
-  assertReady: (lease) => {
-    assertUsable(lease.entry);
-    assertQuiet(lease);
-  },
   takeUp,
   send: sendKeyCreation,
   look: async (work) => {
@@ -163,23 +144,8 @@ export const key: CreationContract = {
     const creation = { request: { ...request, name: base_name ?? request.name }, marked: marked === true };
     return keyCreationIntent(bench, { ...creation, expiry: expiry ?? undefined }, { begun: lost });
   },
-  settlesFirst: true,
   receiptNow: () => Promise.resolve(undefined),
 };
-
-/** @throws Failure `unusable` for a key that someone else revoked: no other is created in its place */
-function assertUsable(entry: Entry): void {
-  if (entry.state !== "unusable") return;
-  throw new Failure("unusable", `The key ${entry.resource_id} must not be used.`, {
-    ...detailsOf(entry),
-    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
-  });
-}
-
-/** How earlier requests of an entry ended, of which none changed anything. */
-export function whyUnfinished(entry: Entry): string {
-  return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
-}
 
 /** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {
@@ -242,19 +208,12 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
 }
 
 /** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
-async function readyToSend({ bench, lease, destination }: SecretWork, { before }: SendOptions): Promise<void> {
-  const record = await reserveDestination(bench, lease, { destination });
+async function readyToSend(work: SecretWork, { before }: SendOptions): Promise<void> {
+  const { bench, lease, destination } = work;
+  const place = await reserveDestination(bench, lease, { destination });
   await bench.secrets.reserve(lease.entry.id);
-  await lease.record({
-    state: before ?? "open",
-    attempts: lease.entry.attempts + 1,
-    destination: { ...record },
-    detail: {
-      ...attemptedHere(bench, lease.entry),
-      in_flight: true,
-      sent_at: new Date(bench.clock.now()).toISOString(),
-    },
-  });
+  const sent_at = new Date(bench.clock.now()).toISOString();
+  await recordAttempt(work, { state: before ?? "open", place, detail: { in_flight: true, sent_at } });
 }
 
 /** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one that works. */

@@ -67,26 +67,9 @@ export interface DeliveryOptions {
   readonly isKept?: boolean;
 }
 
-interface DeliveryTexts {
-  readonly undelivered: string;
-  readonly untilClaimed: string;
-  readonly neither: (delivering: string, keeping: string) => string;
-  readonly copyStays: string;
-}
-
-const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
-  oauth_client: {
-    undelivered: "The client was created, but its secret could not be delivered",
-    untilClaimed: "The secret is kept on this machine, readable by you alone, until you claim it.",
-    neither: (delivering, keeping) => `The secret could neither be delivered (${delivering}) nor kept (${keeping}).`,
-    copyStays: "An unneeded copy of the secret could not be destroyed",
-  },
-  access_key: {
-    undelivered: "The service sent the secret, but it could not be delivered",
-    untilClaimed: "It is kept on this machine, readable by you alone, until you claim it.",
-    neither: (delivering) => withReason("The secret could neither be kept nor delivered", delivering),
-    copyStays: "The secret was delivered, but the copy kept meanwhile could not be destroyed",
-  },
+const undeliveredTexts: Readonly<Record<OneTimeSecret["kind"], string>> = {
+  oauth_client: "The client was created, but its secret could not be delivered",
+  access_key: "The service sent the secret, but it could not be delivered",
 };
 
 export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["kind"] {
@@ -208,7 +191,8 @@ async function keepUndelivered(
     state: refusal === undefined ? "undelivered" : "secret_lost",
   });
   if (refusal === undefined) return undelivered(lease.entry, how.error, bench.secrets);
-  return new Failure("secret_lost", texts[secret.kind].neither(reasonOf(how.error), refusal), {
+  const message = `The secret could neither be delivered (${reasonOf(how.error)}) nor kept (${refusal}).`;
+  return new Failure("secret_lost", message, {
     ...detailsOf(lease.entry),
     nextCommand: nextStep(lease.entry) ?? undefined,
   });
@@ -309,7 +293,7 @@ export async function destroyCopy(
     if (shown !== undefined && (await destroy(bench, entry, shown))) return;
     bench.tell.warn(copyStays(entry));
   } catch (error) {
-    bench.tell.warn(withReason(texts[kindOf(entry)].copyStays, error));
+    bench.tell.warn(withReason("The copy of the secret that was kept meanwhile could not be destroyed", error));
   }
 }
 
@@ -339,13 +323,12 @@ export function undelivered(
   because: unknown,
   { isEscrowed }: Pick<SecretKeeping, "isEscrowed">,
 ): Failure {
-  const kind = kindOf(entry);
   const isConflict = because instanceof Failure && because.kind === "conflict";
-  return new Failure(isConflict ? "conflict" : "undelivered", withReason(texts[kind].undelivered, because), {
+  return new Failure(isConflict ? "conflict" : "undelivered", withReason(undeliveredTexts[kindOf(entry)], because), {
     ...detailsOf(entry),
     meaning: isEscrowed(entry.id)
       ? "The secret is encrypted in the team's journal: any machine with an identity of its recipients can claim it."
-      : texts[kind].untilClaimed,
+      : "The secret is kept on this machine, readable by you alone, until you claim it.",
     ...claimStep(entry),
   });
 }

@@ -63,10 +63,26 @@ export async function admitTo(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/** What an attempt that is about to leave this machine adds to its entry: a crash may leave its secret here and say so nowhere. */
-export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry["detail"] {
-  const { attempted_at = [] } = detail;
-  return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
+/**
+ * An attempt is on disk before it leaves: from here on a crash leaves one whose outcome no one knows, and may leave its secret
+ * on this machine and say so nowhere.
+ */
+export async function recordAttempt(
+  { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
+  about: {
+    readonly state: Entry["state"];
+    readonly place: DestinationRecord | undefined;
+    readonly detail: Entry["detail"];
+  },
+): Promise<void> {
+  const { attempts, destination, detail } = lease.entry;
+  const attempted_at = [...new Set([...(detail.attempted_at ?? []), bench.secrets.place])];
+  await lease.record({
+    attempts: attempts + 1,
+    state: about.state,
+    destination: about.place ? { ...about.place } : destination,
+    detail: { ...detail, attempted_at, ...about.detail },
+  });
 }
 
 /** A read repeated until it has a response. @throws Failure of the last attempt */
