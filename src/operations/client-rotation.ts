@@ -8,12 +8,6 @@ import { client, creationIntent } from "./client.ts";
 import { overlapDifferences, rotate, type Rotated, type Rotation, type RotationOptions } from "./rotation.ts";
 import { detailsOf, madeFor, tellOtherEndpoint, recordAfterwards, type Workbench } from "./workbench.ts";
 
-export interface ClientRotationRequest {
-  /** How long both clients stay usable after the new one is proven, milliseconds. */
-  readonly overlapMs: number;
-  readonly keepOld: boolean;
-}
-
 /** The old client as far as a rotation needs it. */
 export interface OldClient {
   readonly id: string;
@@ -25,17 +19,20 @@ export interface OldClient {
 export interface ClientRotation {
   /** With the scopes that the new client is to have. */
   readonly old: OldClient;
-  readonly request: ClientRotationRequest;
+  /** How long both clients stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly keepOld: boolean;
 }
 
 /** Begins a rotation, or resumes the unfinished one of the same client. */
 export function rotateOAuthClient(
   bench: Workbench,
-  { old, request }: ClientRotation,
+  request: ClientRotation,
   options: RotationOptions,
 ): Promise<Rotated> {
+  const { old } = request;
   const asked = {
-    intent: clientRotationIntent(bench, { old, request }),
+    intent: clientRotationIntent(bench, request),
     rotation: clientRotation,
     differences: (entry: Entry) => overlapDifferences(entry, request),
     wayOut: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
@@ -45,7 +42,7 @@ export function rotateOAuthClient(
 }
 
 /** The intent of a rotation as the journal admits it. */
-export function clientRotationIntent(bench: Workbench, { old, request }: ClientRotation): Intent {
+export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld }: ClientRotation): Intent {
   return {
     ...madeFor(bench.account),
     operation: "oauth_client.rotate",
@@ -56,8 +53,8 @@ export function clientRotationIntent(bench: Workbench, { old, request }: ClientR
     idempotent: false,
     detail: {
       old_client: old.id,
-      overlap_ms: request.overlapMs,
-      keep_old: request.keepOld,
+      overlap_ms: overlapMs,
+      keep_old: keepOld,
       proof: bench.account.proof,
     },
   };

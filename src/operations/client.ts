@@ -231,7 +231,7 @@ async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined>
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
   await recordAfterwards(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
-  const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs });
+  const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs ?? 0 });
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 

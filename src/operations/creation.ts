@@ -38,12 +38,12 @@ import {
 export interface CreationOptions {
   /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
-  /** Asked once for each lost secret; no means that nothing is revoked. */
-  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** Asked once for each lost secret; no, or no one to ask, means that nothing is revoked. */
+  readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
   /** `--revoke <id>`: a person named what is revoked. */
   readonly revokes?: string | undefined;
-  /** How long a pending client, or a list that may be too early, is waited for, milliseconds; 0: not at all. */
-  readonly waitMs: number;
+  /** How long a pending client, or a list that may be too early, is waited for, milliseconds; by default not at all. */
+  readonly waitMs?: number;
   /** Proves the secret before it is delivered: for one that replaces a credential in use. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
   /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
@@ -217,7 +217,7 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
     const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
-    if (isGuess(lease.entry) || !(isNamed || (await options.mayReplace(lease.entry))))
+    if (isGuess(lease.entry) || !(isNamed || (await options.mayReplace?.(lease.entry))))
       throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
   }
   const { id, resource_id } = lease.entry;
@@ -260,7 +260,7 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await concluded(contract, bench, replacement.entry);
     // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
-    const mayReplace = begun ? options.mayReplace : () => Promise.resolve(false);
+    const mayReplace = begun && options.mayReplace;
     const again = { ...options, key: undefined, mayReplace, destinationOf: () => Promise.resolve(destination) };
     const made = await finishCreation(contract, { bench, lease: replacement }, again);
     if (!settlesFirst) await settleReplaced(bench, lease, replacement.entry);

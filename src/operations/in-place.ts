@@ -189,7 +189,7 @@ export async function recoverKeyRotation(
   if (await takeUp(work, { prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
-  if (!(await mayReplace(lease.entry)))
+  if (!(await mayReplace?.(lease.entry)))
     throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
   await destination.check();
   bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret may stop working.`);

@@ -103,7 +103,7 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
       return keyCreationIntent(bench, { request, marked: marked === true }, { begun: lease.entry });
     },
     proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
-    checkNew: (child) => checkIdentity(lease.entry, child, options.mayRevokeUnproven),
+    checkNew: (child) => checkIdentity(lease.entry, child, options),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     whyUnproven: (hasSecret) =>
       hasSecret
@@ -128,11 +128,11 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
 }
 
 /** A user-bound key is tied to its creator (§2.4): for another person's key that is not a replacement. */
-async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entry) => Promise<boolean>): Promise<void> {
+async function checkIdentity(entry: Entry, child: Entry, options: RotationOptions): Promise<void> {
   const { bound_to: before } = entry.detail;
   const { created_by: now } = child.detail;
   if (typeof before !== "string" || typeof now !== "string" || before === now) return;
-  if (await mayRevoke(entry)) return;
+  if (await options.mayRevokeUnproven?.(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
     meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(entry.id, [flags.acceptUnproven]),

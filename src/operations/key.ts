@@ -111,17 +111,9 @@ export function keyCreationIntent(
 }
 
 /** Creates an access key. One that was requested before and may exist is not sent again. */
-export async function createAccessKey(
-  bench: Workbench,
-  creation: KeyCreation,
-  {
-    waitMs = 0,
-    mayReplace = () => Promise.resolve(false),
-    ...asked
-  }: Partial<AskedCreation> & Pick<AskedCreation, "destination">,
-): Promise<Made> {
+export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
-  return create(key, bench, keyCreationIntent(bench, creation), { ...asked, waitMs, mayReplace });
+  return create(key, bench, keyCreationIntent(bench, creation), asked);
 }
 
 export const key: CreationContract = {

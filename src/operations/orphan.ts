@@ -34,7 +34,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
 }
 
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
-export async function searchOrphan({ bench, lease: { entry }, waitMs }: CreationWork): Promise<Search> {
+export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry, rows);
   const first = findOrphan(rows, sought, serviceTime(bench));

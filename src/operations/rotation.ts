@@ -48,7 +48,7 @@ export function isWaitedFor(overlapMs: number): boolean {
 export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes" | "claimedBy"> {
   readonly destination: Destination;
   /** Asked before the old one is revoked although the new one was not proven. */
-  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+  readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `--new`: leave an unfinished rotation of the same key alone. */
   readonly fresh?: boolean | undefined;
   /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
@@ -388,7 +388,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
     await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
   if (isProofRefused(lease.entry.detail)) throw refused(rotation, id, tried === false ? undefined : tried);
-  if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
+  if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   const { noun } = creation;
   throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,

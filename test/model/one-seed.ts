@@ -232,7 +232,7 @@ class History {
     }
     if (wish.noun === "client") {
       const before = { id: old, service_account_id: "sa_1", scopes: ["entity:read"], status: this.#find(old)!.status };
-      return rotateOAuthClient(bench, { old: before, request }, rotation);
+      return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
       // Only a team's journal has leases that can be lost, and there names are marked.

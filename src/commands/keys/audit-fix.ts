@@ -1,6 +1,5 @@
 // `keys audit --fix`: keys that nothing uses are revoked; those that are too old or about to expire are replaced if the journal
 // has the destination of their secret. One plan, which is asked about; the rest is left to a person.
-import { JsonText } from "../../api/json/json-text.ts";
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -11,7 +10,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
-import { withDueTime } from "../running/overlap-words.ts";
+import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { Finding, RuleName } from "./audit-rules.ts";
 import { deliveredKeyView, revokedKeyView } from "./keys.ts";
@@ -55,9 +54,10 @@ export async function fixKeys(
   await mentionUnsettled(context);
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
-    return replacement === undefined
-      ? (await revokeNamed(bench, "key", id)).receipt
-      : replaced(context, { bench, id, replacement });
+    if (replacement === undefined) return (await revokeNamed(bench, "key", id)).receipt;
+    const { request, destination } = replacement;
+    const asked = { destination, waitMs, overlap: "leave" } as const;
+    return rotatedRow(context, await replaceAccessKey(bench, request, asked), "secret");
   };
   const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
   const view = isAnyNew ? deliveredKeyView : revokedKeyView;
@@ -121,29 +121,6 @@ function questionOf(fixes: Fixes): string {
   return [revoked && `revoke ${revoked}? Nothing uses them as far as the API shows.`, renewed && `replace ${renewed}?`]
     .filter((part) => part !== "")
     .join(" And ");
-}
-
-async function replaced(
-  context: Context,
-  { bench, id, replacement }: { readonly bench: Workbench; readonly id: string; readonly replacement: Replacement },
-): Promise<string> {
-  const { request, destination } = replacement;
-  const { receipt, newId, dueAt, entry } = await replaceAccessKey(bench, request, {
-    destination,
-    waitMs,
-    overlap: "leave",
-    mayReplace: () => Promise.resolve(false),
-    mayRevokeUnproven: () => Promise.resolve(false),
-  });
-  if (dueAt !== undefined)
-    context.output.note(`${id} is revoked after ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
-  // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
-  const shown = {
-    ...(JSON.parse(JsonText.of(receipt ?? "{}").withNulls(["secret"])) as object),
-    id: newId,
-    secret: null,
-  };
-  return withDueTime(JSON.stringify(shown), dueAt);
 }
 
 async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Promise<void> {

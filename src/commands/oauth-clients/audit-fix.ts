@@ -1,18 +1,16 @@
 // `oauth-clients audit --fix`: clients that work for no one are revoked, those that are too old are rotated to the destination
 // that the journal has of their secret. What has no known destination is left to a person.
-import { JsonText } from "../../api/json/json-text.ts";
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
-import { withDueTime } from "../running/overlap-words.ts";
+import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
@@ -93,28 +91,9 @@ async function rotate(
   { bench, id, destination }: { readonly bench: Workbench; readonly id: string; readonly destination: Destination },
 ): Promise<string> {
   const { value: old } = await readClient(context, bench.account.service, id);
-  const rotated = await rotateOAuthClient(
-    bench,
-    { old, request: { overlapMs, keepOld: false } },
-    {
-      destination,
-      waitMs,
-      overlap: "leave",
-      mayReplace: () => Promise.resolve(false),
-      mayRevokeUnproven: () => Promise.resolve(false),
-    },
-  );
-  if (rotated.dueAt !== undefined)
-    context.output.note(
-      `${id} is revoked after ${rotated.dueAt}. Next: ${shell`integ journal recover ${rotated.entry}`}`,
-    );
-  // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
-  const receipt = {
-    ...(JSON.parse(JsonText.of(rotated.receipt ?? "{}").withNulls(["client_secret"])) as object),
-    id: rotated.newId,
-    client_secret: null,
-  };
-  return withDueTime(JSON.stringify(receipt), rotated.dueAt);
+  const asked = { old, overlapMs, keepOld: false };
+  const rotated = await rotateOAuthClient(bench, asked, { destination, waitMs, overlap: "leave" });
+  return rotatedRow(context, rotated, "client_secret");
 }
 
 async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix[]): Promise<void> {
@@ -127,7 +106,7 @@ async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix
       continue;
     }
     const { value: old } = await readClient(context, bench.account.service, id);
-    const found = clientRotationSteps(bench, { old, request: { overlapMs, keepOld: false }, destination });
+    const found = clientRotationSteps(bench, { old, overlapMs, keepOld: false, destination });
     steps.push(...found.map((step) => ({ ...step, what: `${id}: ${step.what}` })));
   }
   await showSteps(context, steps);

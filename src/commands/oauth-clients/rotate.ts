@@ -80,7 +80,7 @@ export const command = defineVerb({
         import("../running/dry-run.ts"),
         import("../running/dry-changes.ts"),
       ]);
-      return showSteps(context, clientRotationSteps(bench, { old, request: { overlapMs, keepOld }, destination }));
+      return showSteps(context, clientRotationSteps(bench, { old, overlapMs, keepOld, destination }));
     }
     if (!keepOld) await warnOfUsers(context, [id], destination);
     if (!keepOld && bench.account.proof === null && options.acceptUnproven !== true)
@@ -99,7 +99,7 @@ export const command = defineVerb({
     };
     const rotated = await rotateOAuthClient(
       { ...bench, tell: { ...bench.tell, made } },
-      { old, request: { overlapMs, keepOld } },
+      { old, overlapMs, keepOld },
       {
         destination,
         waitMs,

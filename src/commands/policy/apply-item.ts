@@ -194,11 +194,19 @@ function agreements({ options: { waitMs }, decision: { item }, bench }: ItemWork
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-function begin(work: ItemWork): Promise<unknown> {
+async function begin(work: ItemWork): Promise<unknown> {
+  const { bench, options } = work;
   const { item, step } = work.decision;
+  const old = step.do === "replace" ? step.old : undefined;
+  const reconnect = async () => options.context.connect(await options.context.profiles.named(bench.account.profile));
+  const asked = { ...agreements(work), destination: await destinationOf(work), reconnect };
   if (item.kind === "oauth_client")
-    return step.do === "replace" ? rotateClient(work, item, step.old) : createClient(work, item);
-  return step.do === "replace" ? rotateKey(work, item, step.old) : createKey(work, item);
+    return old === undefined
+      ? createOAuthClient(bench, clientRequest(item), asked)
+      : rotateOAuthClient(bench, clientRotation(item, old), asked);
+  return old === undefined
+    ? createAccessKey(bench, keyCreation(bench, item), asked)
+    : replaceAccessKey(bench, keyReplacement(bench, item, old), asked);
 }
 
 export function clientRequest({ serviceAccount, scopes }: ClientItem): {
@@ -208,20 +216,9 @@ export function clientRequest({ serviceAccount, scopes }: ClientItem): {
   return { service_account_id: serviceAccount, scopes };
 }
 
-async function createClient(work: ItemWork, item: ClientItem): Promise<void> {
-  const { bench, options } = work;
-  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs, mayReplace: mayReplace(bench) };
-  await createOAuthClient(bench, clientRequest(item), chosen);
-}
-
 export function clientRotation(item: ClientItem, { id }: SeenCredential): Parameters<typeof rotateOAuthClient>[1] {
   const old = { ...clientRequest(item), id, status: "active" };
-  return { old, request: { overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false } };
-}
-
-async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredential): Promise<void> {
-  const destination = await destinationOf(work);
-  await rotateOAuthClient(work.bench, clientRotation(item, old), { ...agreements(work), destination });
+  return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
 /** A mark in the name settles a lost response with certainty: no one is there to do it by hand. */
@@ -229,10 +226,6 @@ export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs,
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
   return { request: { name, keyType: type, scopes, expiresAt: at }, expiry, marked: true };
-}
-
-async function createKey(work: ItemWork, item: KeyItem): Promise<void> {
-  await createAccessKey(work.bench, keyCreation(work.bench, item), { destination: await destinationOf(work) });
 }
 
 export function keyReplacement(
@@ -248,20 +241,6 @@ export function keyReplacement(
     overlapMs: item.rotate?.overlapMs ?? 0,
     updateProfile: ownership === "own",
   };
-}
-
-async function rotateKey(work: ItemWork, item: KeyItem, old: SeenCredential): Promise<void> {
-  const { bench, options } = work;
-  const destination = await destinationOf(work);
-  await replaceAccessKey(bench, keyReplacement(bench, item, old), {
-    ...agreements(work),
-    destination,
-    reconnect: () => reconnected(options.context, bench),
-  });
-}
-
-async function reconnected(context: Context, { account }: Workbench) {
-  return context.connect(await context.profiles.named(account.profile));
 }
 
 /** True of an entry that ended without a request: another one already does the same. */

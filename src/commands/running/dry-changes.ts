@@ -4,7 +4,7 @@ import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
 import { revocationIntent } from "../../operations/revocation.ts";
 import { creationIntent } from "../../operations/client.ts";
-import type { ClientRotationRequest, OldClient } from "../../operations/client-rotation.ts";
+import type { ClientRotation } from "../../operations/client-rotation.ts";
 import { next } from "../../operations/next.ts";
 import { currentChild } from "../../operations/rotation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -25,17 +25,13 @@ export function clientCreationSteps(bench: Workbench, request: ClientRequest, de
 
 export function clientRotationSteps(
   bench: Workbench,
-  {
-    old,
-    request,
-    destination,
-  }: { readonly old: OldClient; readonly request: ClientRotationRequest; readonly destination: Destination },
+  { old, overlapMs, keepOld, destination }: ClientRotation & { readonly destination: Destination },
 ): DryStep[] {
   const { id, service_account_id, scopes } = old;
   const creation = clientCreationSteps(bench, { service_account_id, scopes }, destination);
   const proof = proofSteps(bench.account.proof, "client");
-  if (request.keepOld) return creation;
-  return [...creation, ...proof, endStep(revocationIntent(bench, "client", id), { id, overlapMs: request.overlapMs })];
+  if (keepOld) return creation;
+  return [...creation, ...proof, endStep(revocationIntent(bench, "client", id), { id, overlapMs })];
 }
 
 /** A token exchange changes nothing of the account. */

@@ -1,5 +1,8 @@
 // What a rotation says of the old credential: before, during its overlap, and in its result. Each says what happens.
-import { isWaitedFor } from "../../operations/rotation.ts";
+import { JsonText } from "../../api/json/json-text.ts";
+import type { Context } from "../../context.ts";
+import { shell } from "../../next-step.ts";
+import { isWaitedFor, type Rotated } from "../../operations/rotation.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 
 /** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
@@ -30,6 +33,18 @@ function durationWords(ms: number): string {
 /** The receipt of a new credential, the API's own text, with the time at which the old one is revoked. */
 export function withDueTime(receipt: string, dueAt: string | undefined): string {
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
+}
+
+/** The result of a rotation among others. Of several receipts a list is shown as it is: the secret is at its destination alone. */
+export function rotatedRow(
+  { output }: Context,
+  { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
+  secretField: "client_secret" | "secret",
+): string {
+  if (dueAt !== undefined)
+    output.note(`${oldId} is revoked after ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
+  const shown = JSON.parse(JsonText.of(receipt).withNulls([secretField])) as object;
+  return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }
 
 /** What a person has to know of an overlap that runs. @param nowMs by the service's clock, which decides when it ends */

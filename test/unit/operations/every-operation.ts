@@ -47,7 +47,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: hasOld("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
-      const asked = { old, request: { overlapMs: 0, keepOld: false } };
+      const asked = { old, overlapMs: 0, keepOld: false };
       return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
     },
   },
@@ -56,7 +56,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: hasOld("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
-      const asked = { old, request: { overlapMs: halfAnHour, keepOld: false } };
+      const asked = { old, overlapMs: halfAnHour, keepOld: false };
       return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
     },
   },

@@ -33,7 +33,7 @@ describe("a recovery to another destination", () => {
         const old = { id: "oc_old", ...request, status: "active" };
         return name === "create"
           ? createOAuthClient(bench, request, { ...options, mayReplace: async () => false })
-          : rotateOAuthClient(bench, { old, request: { overlapMs: 0, keepOld: false } }, options);
+          : rotateOAuthClient(bench, { old, overlapMs: 0, keepOld: false }, options);
       });
       if (ended.kind !== "crash") break;
       world.crashAt = Number.POSITIVE_INFINITY;
