@@ -6,17 +6,11 @@ import { type Entry, isGuess, isPutOff, isSettled, mayHaveArrived, nextStep, rev
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
-import {
-  begunReplacement,
-  cameToNothing,
-  refuseReplacement,
-  reserveBeforeRevocation,
-  settleReplaced,
-  type TakenUp,
-} from "./delivery-recovery.ts";
+import { completeDelivery, type TakenUp } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import {
   assertAsAsked,
+  reserveDestination,
   releaseReserved,
   type SecretDelivery,
   type SecretWork,
@@ -24,10 +18,11 @@ import {
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { admitTo, assertQuiet, beginning, tellAlongside, tellSimultaneous } from "./sending.ts";
+import { admitTo, assertQuiet, tellAlongside, tellSimultaneous } from "./sending.ts";
 import {
   detailsOf,
   holding,
+  isoTime,
   recordAfterwards,
   recoveryIn,
   saysNothingWasDone,
@@ -105,7 +100,7 @@ export async function create(
   intent: Intent,
   { destination, fresh, ...options }: AskedCreation,
 ): Promise<Made> {
-  const since = beginning(bench);
+  const since = isoTime(bench.clock.now());
   const admission = await admitTo(bench, intent, {
     destination,
     choice: { fresh, key: options.key },
@@ -170,7 +165,9 @@ export async function finishCreation(
   } else end = await contract.send(work);
   for (; end === undefined || end.kind === "secret_lost"; ) {
     const step = end === undefined ? next(lease.entry) : "replace";
-    if (step === "end") return ended(contract, work);
+    // Another process ended it while this one waited for its lease.
+    if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
+    if (step === "end") return deliveredBefore(contract, bench, lease.entry);
     if (step === "replace") return replaceLost(contract, { work, options, end, begun, wasLost });
     end = step === "look" ? await contract.look?.(work) : await contract.send(work);
   }
@@ -190,9 +187,8 @@ async function foundMeanwhile(contract: CreationContract, work: CreationWork, be
   }
 }
 
-/** Another process ended it while this one waited for its lease. */
-async function ended(contract: CreationContract, { bench, lease: { entry } }: CreationWork): Promise<Made> {
-  if (entry.state !== "done") return { kind: "nothing_made", entry };
+/** What an earlier process delivered: nothing is sent for it again. */
+export async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
   return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
 }
 
@@ -258,7 +254,7 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
     if (settlesFirst || isOver) await settleReplaced(bench, lease, replacement.entry);
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
-    if (isOver) return await concluded(contract, bench, replacement.entry);
+    if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
     // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
     const mayReplace = begun && options.mayReplace;
     const again = { ...options, key: undefined, mayReplace, destinationOf: () => Promise.resolve(destination) };
@@ -310,15 +306,51 @@ async function revokeBefore(contract: CreationContract, { bench, lease }: Creati
   await contract.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
 }
 
-/** A replacement that was finished before: nothing is sent for it again. */
-async function concluded(contract: CreationContract, bench: Workbench, begun: Entry): Promise<Made> {
-  const entry = await lastReplacement(bench.journal, begun);
-  return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
-}
-
 /** What is at the end of a row of replacements. */
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   if (entry.replaced_by === null) return entry;
   const [by] = await journal.select({ all: true, ids: [entry.replaced_by] });
   return by ? lastReplacement(journal, by) : entry;
+}
+
+/**
+ * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret already exists.
+ * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
+ */
+export async function reserveBeforeRevocation(
+  bench: Workbench,
+  replacement: EntryLease,
+  destination: Destination,
+): Promise<void> {
+  if (await completeDelivery(bench, replacement)) return;
+  try {
+    await reserveDestination(bench, replacement, { destination });
+  } catch (error) {
+    await releaseReserved(bench, replacement.entry, destination);
+    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
+    throw error;
+  }
+}
+
+/** True of an entry that failed: nothing of it is in use. */
+function cameToNothing({ state }: Entry): boolean {
+  return state === "refused" || state === "abandoned" || state === "unusable";
+}
+
+/** The entry that was to replace this one and did not fail. */
+async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
+  const standIns = await journal.select({ all: true, replaces: lost.id });
+  return standIns.find((entry) => !cameToNothing(entry));
+}
+
+/** Ends a replacement that was never sent. @param why as it ends a sentence */
+export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {
+  const { id } = lease.entry;
+  await lease.record({ state: "refused", last_error: null });
+  await releaseReserved(bench, lease.entry);
+  bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
+}
+
+function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<boolean> {
+  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }

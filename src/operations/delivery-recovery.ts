@@ -2,8 +2,8 @@
 import { Failure } from "../errors.ts";
 import type { Entry, EntryProgress } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
-import type { EntryLease, Journal } from "../journal/journal.ts";
-import { type Destination, isSamePlace, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
+import type { EntryLease } from "../journal/journal.ts";
+import { isSamePlace, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
   type DeliveryOptions,
@@ -153,25 +153,6 @@ export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscr
 }
 
 /**
- * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret already exists.
- * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
- */
-export async function reserveBeforeRevocation(
-  bench: Workbench,
-  replacement: EntryLease,
-  destination: Destination,
-): Promise<void> {
-  if (await completeDelivery(bench, replacement)) return;
-  try {
-    await reserveDestination(bench, replacement, { destination });
-  } catch (error) {
-    await releaseReserved(bench, replacement.entry, destination);
-    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
-    throw error;
-  }
-}
-
-/**
  * The kept secret with all that is known of what it opens. What came with it is its receipt if that is an object with the
  * secret at its top level; a cut text is not, and never keeps a secret from its destination.
  */
@@ -197,29 +178,6 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
-}
-
-/** True of an entry that failed: nothing of it is in use. */
-export function cameToNothing({ state }: Entry): boolean {
-  return state === "refused" || state === "abandoned" || state === "unusable";
-}
-
-/** The entry that was to replace this one and did not fail. */
-export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
-  const standIns = await journal.select({ all: true, replaces: lost.id });
-  return standIns.find((entry) => !cameToNothing(entry));
-}
-
-/** Ends a replacement that was never sent. @param why as it ends a sentence */
-export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {
-  const { id } = lease.entry;
-  await lease.record({ state: "refused", last_error: null });
-  await releaseReserved(bench, lease.entry);
-  bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
-}
-
-export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<boolean> {
-  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }
 
 /** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */

@@ -121,13 +121,10 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
     const { value } = answer;
     const key = { ...value.key, id: value.key.id ?? id };
     const differs = rotatedKeyDifferences(key);
-    const prove = differs === undefined ? ownProof(bench, lease.entry, key.id) : refuseForProfile(lease.entry, differs);
+    const prove = ownProof(bench, lease.entry, { shownId: key.id, differs });
+    const shown = { ...answer, value: { ...value, key } };
     try {
-      const { receipt } = await takeSecret(
-        work,
-        { ...answer, value: { ...value, key } },
-        { prove, detail: { differs } },
-      );
+      const { receipt } = await takeSecret(work, shown, { prove, detail: { differs } });
       return { entry: lease.entry, receipt };
     } finally {
       // @assumed §4.4 does not show the response to a rotation: the key may get another id with its new secret
@@ -141,23 +138,22 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
   }
 }
 
-/** The secret of a key that cannot be used must not become what the profile authenticates with: it is kept for `claim`. */
-function refuseForProfile(entry: Entry, differs: string): (() => Promise<void>) | undefined {
-  if (entry.detail.update_profile !== true) return undefined;
-  return () =>
-    Promise.reject(new Failure("unusable", `The service responded with a key that cannot be used: ${differs}.`));
-}
-
 /**
  * A secret that replaces the profile's own is proven first. If the proof cannot be made, or no one can be asked, the
  * profile still takes the new secret: the service has said that it is the key's secret now. Only a clear refusal stops it, and
- * then it is kept for `claim`; so does a missing proof of a secret that came under another id.
+ * then it is kept for `claim`; so does a missing proof of a secret that came under another id, and a key that cannot be used.
  */
-function ownProof(bench: Workbench, entry: Entry, shownId?: string): ((secret: string) => Promise<void>) | undefined {
+function ownProof(
+  bench: Workbench,
+  entry: Entry,
+  { shownId, differs }: { readonly shownId?: string; readonly differs?: string | undefined } = {},
+): ((secret: string) => Promise<void>) | undefined {
   const { update_profile, key_id } = entry.detail;
   if (update_profile !== true) return undefined;
   const isOther = shownId !== undefined && shownId !== key_id;
   return async (secret) => {
+    if (differs !== undefined)
+      throw new Failure("unusable", `The service responded with a key that cannot be used: ${differs}.`);
     try {
       if (await proveSecret(bench, entry, secret)) return;
     } catch (error) {

@@ -42,6 +42,7 @@ import {
 } from "./secret-delivery.ts";
 import {
   detailsOf,
+  isoTime,
   lastErrorOf,
   lifetimeDifference,
   madeAs,
@@ -204,7 +205,7 @@ async function readyToSend(work: SecretWork, { before }: SendOptions): Promise<v
   const { bench, lease, destination } = work;
   const place = await reserveDestination(bench, lease, { destination });
   await bench.secrets.reserve(lease.entry.id);
-  const sent_at = new Date(bench.clock.now()).toISOString();
+  const sent_at = isoTime(bench.clock.now());
   await recordAttempt(work, { state: before ?? "open", place, detail: { in_flight: true, sent_at } });
 }
 

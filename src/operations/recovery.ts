@@ -8,12 +8,11 @@ import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
-import { type CreationOptions, finishCreation } from "./creation.ts";
-import { refuseReplacement } from "./delivery-recovery.ts";
+import { type CreationOptions, finishCreation, refuseReplacement } from "./creation.ts";
 import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
-import { endsAs, next } from "./next.ts";
+import { endsAs } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
 import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { detailsOf, type Workbench } from "./workbench.ts";
@@ -180,8 +179,7 @@ function checkBinding(entry: Entry, { account, journal }: Workbench): void {
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
   const { entry } = lease;
-  const overrun = await overrunBy(bench, entry);
-  if (overrun !== undefined && next(entry, { isOverrun: true }) === "give way") return overrun(lease);
+  if (await gaveWay(bench, lease)) return;
   switch (entry.operation) {
     case "oauth_client.create":
       return finishCreation(client, { bench, lease }, options);
@@ -205,21 +203,20 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
 /**
  * If a lease was lost, two processes may replace the same credential, and only one of the replacements counts; a secret that
  * was lost may have been claimed; a later rotation in place makes an earlier one useless.
- * @returns how the entry ends because other work has taken its place; nothing if none has
+ * @returns whether the entry has ended because other work has taken its place
  */
-async function overrunBy(
-  bench: Workbench,
-  entry: Entry,
-): Promise<((lease: EntryLease) => Promise<unknown>) | undefined> {
+async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
+  const { entry } = lease;
   const { id, replaces, attempts } = entry;
   const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;
-  if (later !== undefined) return (lease) => endBefore(bench, lease, later);
-  if (replaces === null || attempts > 0) return undefined;
+  if (later !== undefined) await endBefore(bench, lease, later);
+  if (later !== undefined || replaces === null || attempts > 0) return later !== undefined;
   const [lost] = await bench.journal.select({ all: true, ids: [replaces] });
   const by = lost?.replaced_by ?? id;
-  if (by !== id) return (lease) => refuseReplacement(bench, lease, `${by} already replaces ${replaces}`);
-  if (lost?.state !== "done") return undefined;
-  return (lease) => refuseReplacement(bench, lease, `the secret of ${replaces} was found`);
+  if (by === id && lost?.state !== "done") return false;
+  const why = by === id ? `the secret of ${replaces} was found` : `${by} already replaces ${replaces}`;
+  await refuseReplacement(bench, lease, why);
+  return true;
 }
 
 /** The creation of a rotation remembers where the secret was to go. */

@@ -16,7 +16,14 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import { admitPart, type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
+import {
+  admitPart,
+  type CreationContract,
+  type CreationOptions,
+  deliveredBefore,
+  finishCreation,
+  type Made,
+} from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { seenAt } from "./acts/overwrite.ts";
@@ -28,6 +35,7 @@ import {
   detailsOf,
   holding,
   isInterruption,
+  isoTime,
   recordAfterwards,
   recoveryAfter,
   recoveryStep,
@@ -312,8 +320,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { destination, waitMs, mayReplace, revokes, claimedBy } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
-    if (found?.state === "done")
-      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow(bench, found) };
+    if (found?.state === "done") return deliveredBefore(creation, bench, found);
     if (found?.state === "unusable") throw newUnusable(creation, found);
     const child = found
       ? await bench.journal.lease(found.id)
@@ -419,7 +426,7 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */
 export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
-  const until = new Date(serviceTime(bench) + (detail.overlap_ms ?? 0)).toISOString();
+  const until = isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 

@@ -2,7 +2,15 @@
 // sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, isPutOff, isSameRequest, mayHaveArrived, nextStep, revokedFirst } from "../journal/entry.ts";
+import {
+  type Entry,
+  isPutOff,
+  isSameRequest,
+  isSettled,
+  mayHaveArrived,
+  nextStep,
+  revokedFirst,
+} from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
@@ -279,9 +287,6 @@ export function assertQuiet({ entry, quietUntil }: EntryLease): void {
 // Two commands that request the same thing at the same moment create two. Neither waits for the other: a person who runs one
 // twice may want two. Each says so at its end, since the second one may have started after the first one looked.
 
-/** States in which nothing was made, or is in use. */
-const nothing: ReadonlySet<string> = new Set(["refused", "abandoned", "replaced", "unusable"]);
-
 /** Reports who is working on the same request at this moment: each creates its own. */
 export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
   for (const { entry, holder } of alongside)
@@ -290,14 +295,9 @@ export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission
     );
 }
 
-/** When a creation began, by the clock that the journal's records have. */
-export function beginning({ clock }: Workbench): string {
-  return new Date(clock.now()).toISOString();
-}
-
 /**
  * Says which other creations of the same request were under way since this one began, and how to revoke one.
- * @param since as `beginning` gave it
+ * @param since when this one began, by the clock that the journal's records have
  */
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Of several that begin the same item of a policy one continues: no one requested two.
@@ -310,7 +310,7 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
   const others = begun.filter(
     (entry) =>
       entry.id !== own.id &&
-      !nothing.has(entry.state) &&
+      (entry.state === "done" || !isSettled(entry.state)) &&
       entry.parent === own.parent &&
       entry.replaces === own.replaces &&
       entry.policy === undefined &&
@@ -408,11 +408,6 @@ export async function noSlot(
   });
 }
 
-interface Holder {
-  readonly id: string;
-  readonly status: string;
-}
-
 /** So many clients are asked for at most: most of a long journal's may be revoked. */
 const mostAsked = 3 * slots;
 
@@ -421,10 +416,10 @@ async function holdersOf(
   { journal, account: { service } }: Workbench,
   { base_url, operation }: Pick<Entry, "base_url" | "operation">,
   { account, keep }: { readonly account: string; readonly keep: readonly string[] },
-): Promise<Holder[]> {
+): Promise<{ readonly id: string; readonly status: string }[]> {
   const asked = new Set<string>();
   const replaced = new Set<string | null>();
-  const holders: Holder[] = [];
+  const holders: { readonly id: string; readonly status: string }[] = [];
   for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
     const { resource_id: id, state } = other;
     replaced.add(revokedFirst(other));
@@ -437,8 +432,5 @@ async function holdersOf(
     if (status !== "revoked") holders.push({ id, status });
     if (holders.length === slots || asked.size === mostAsked) break;
   }
-  return [
-    ...holders.filter(({ status }) => status !== "active"),
-    ...holders.filter(({ status }) => status === "active"),
-  ];
+  return holders.sort((a, b) => Number(a.status === "active") - Number(b.status === "active"));
 }

@@ -2,7 +2,7 @@
 // response.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
-import { reserveBeforeRevocation } from "../../../src/operations/delivery-recovery.ts";
+import { reserveBeforeRevocation } from "../../../src/operations/creation.ts";
 import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/key.ts";
 import { clientReceipt } from "../../../src/operations/client.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
