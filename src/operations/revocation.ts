@@ -6,10 +6,8 @@ import { segment } from "../api/call/request.ts";
 import type { Service } from "../api/connect.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, onFailure } from "../errors.ts";
-import { type Entry, mayHaveArrived } from "../journal/entry.ts";
+import { mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { shell, flags } from "../next-step.ts";
-import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
 import { revoke, type RevocationGrounds } from "./acts/revoke.ts";
 import { endWithout, readUntilAnswered } from "./sending.ts";
 import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
@@ -187,44 +185,4 @@ async function statusInList(bench: Workbench, { id, service }: ListedKey): Promi
 /** The list calls a key active whose time is over. */
 function hasExpired({ expiresAt }: AccessKey, now: number): boolean {
   return typeof expiresAt === "string" && Date.parse(expiresAt) <= now;
-}
-
-// Secrets that profiles authenticate with: one that a profile has is not lost, and a profile whose own credential is rotated
-// is locked out without the new one.
-
-/** The two credentials of a rotation. */
-interface Replaced {
-  readonly noun: "client" | "key";
-  readonly oldId: string;
-  readonly newId: string;
-  /** The creation of the new one. */
-  readonly child: Entry;
-}
-
-/**
- * A rotation that was started to replace the credential of its own profile, and whose secret was sent elsewhere later.
- * @throws Failure `pending`: without the old one the profile could do nothing more
- */
-export function assertProfileHasIt(
-  { bench, lease }: { readonly bench: Pick<Workbench, "account">; readonly lease: Pick<EntryLease, "entry"> },
-  { noun, oldId, newId, child }: Replaced,
-): void {
-  const { id, profile, destination } = lease.entry;
-  const hasIt = [newId, child.detail.client_id].includes(bench.account.keyId ?? bench.account.principal);
-  if (hasIt || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
-  const how =
-    noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
-  throw new Failure(
-    "pending",
-    `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,
-    {
-      meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
-      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
-    },
-  );
-}
-
-/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
-export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
-  return destination !== null && placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }

@@ -28,7 +28,6 @@ import { rereadSecret } from "./delivery-recovery.ts";
 import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
-import { assertProfileHasIt } from "./revocation.ts";
 import { assertAsAsked, nounOf, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {
@@ -439,13 +438,49 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   const { entry: child } = made;
   const id = idOf(made);
-  const { oldId, creation, lease } = rotation;
-  assertProfileHasIt(rotation, { oldId, noun: creation.noun, newId: id, child });
-  const { detail } = lease.entry;
+  assertProfileHasIt(rotation, rotation.creation.noun, child);
+  const { detail } = rotation.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   if (made.kind === "delivered" && !detail.overlap_ms) return { id, proof: proofIn(detail), missing, gone: [] };
   await assertWorks(rotation, id);
   return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
+}
+
+/**
+ * A rotation that was started to replace the credential of its own profile, and whose secret was sent elsewhere later.
+ * @throws Failure `pending`: without the old one the profile could do nothing more
+ */
+export function assertProfileHasIt(
+  {
+    bench: { account },
+    lease,
+    oldId,
+  }: Pick<Rotation, "oldId"> & {
+    readonly bench: { readonly account: Pick<Workbench["account"], "keyId" | "principal"> };
+    readonly lease: Pick<EntryLease, "entry">;
+  },
+  noun: CreationContract["noun"],
+  child: Entry,
+): void {
+  const newId = child.resource_id ?? "";
+  const { id, profile, destination } = lease.entry;
+  const hasIt = [newId, child.detail.client_id].includes(account.keyId ?? account.principal);
+  if (hasIt || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
+  const how =
+    noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
+  throw new Failure(
+    "pending",
+    `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,
+    {
+      meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
+      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
+    },
+  );
+}
+
+/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
+export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
+  return destination !== null && placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
 /** The destinations that the new one's secret was delivered to and that have not got it now. */

@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { detailsOf } from "../../operations/workbench.ts";
+import { detailsOf, holding } from "../../operations/workbench.ts";
 import { belonging, keptElsewhere, secretFieldOf, takeUp } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
@@ -32,7 +32,7 @@ export const command = defineVerb({
     const holder = await holderOf(journal, await journal.find(id));
     if (options.dryRun) return showClaim(context, holder, secretOptionsOf(options));
     const lease = await journal.lease(holder.id);
-    try {
+    await holding(lease, async () => {
       if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
       const kept = await keptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
@@ -53,9 +53,7 @@ export const command = defineVerb({
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
       const isShown = destination.isStdout && !isThere;
       await conclude(context, lease.entry, { kept, had, isShown, wasUnnamed });
-    } finally {
-      await lease.release();
-    }
+    });
   },
 });
 

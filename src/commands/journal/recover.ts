@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
-import { isForProfile } from "../../operations/revocation.ts";
+import { isForProfile } from "../../operations/rotation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";

@@ -3,7 +3,7 @@ import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../operations/in-place.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, onFailure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
 import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
@@ -190,13 +190,10 @@ export async function tellIfLockedOut(
 
 /** Whether the caller's credential is refused, asked again. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
-  try {
-    const again = await context.profiles.named(profile.name);
-    return isCredentialRefused(await (await context.connect(again, { timeoutMs: 5000 })).accessKeys.list());
-  } catch (error) {
-    if (error instanceof Failure) return error.kind === "auth";
-    throw error;
-  }
+  const again = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
+  return again
+    .then(async ({ accessKeys }) => isCredentialRefused(await accessKeys.list()))
+    .catch(onFailure(({ kind }) => kind === "auth"));
 }
 
 /**

@@ -7,6 +7,7 @@ import { clientRotationIntent, rotateOAuthClient } from "../../operations/client
 import { asEntryStands, resumeWork, rootOf } from "../../operations/recovery.ts";
 import {
   type DiskHealth,
+  holding,
   isInterruption,
   lastErrorOf,
   otherPlaces,
@@ -255,7 +256,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { journal } = named;
   const lease = await journal.tryLease((await rootOf(journal, id)).id);
   if (lease === null) return undefined;
-  try {
+  return holding(lease, async () => {
     if (isSettled(lease.entry.state)) return undefined;
     const own = await workbenchOf(context, { entry: lease.entry, disk });
     const bench = benchFor(own, { journal, name: decision.item.name });
@@ -267,9 +268,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
       destinationOf: (entry) => destinationOf(finishing, entry),
     });
     return lease.entry;
-  } finally {
-    await lease.release();
-  }
+  });
 }
 
 async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
@@ -291,13 +290,9 @@ async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   try {
     const lease = begun === undefined ? await refusedEntry(work) : await bench.journal.tryLease(begun);
     if (lease === null) return;
-    try {
-      const { detail, last_error } = lease.entry;
-      const failures = (detail.failures ?? 0) + 1;
-      await lease.record({ detail: { ...detail, failures }, last_error: last_error ?? lastErrorOf(failure) });
-    } finally {
-      await lease.release();
-    }
+    const { detail, last_error } = lease.entry;
+    const failed = { ...detail, failures: (detail.failures ?? 0) + 1 };
+    await holding(lease, () => lease.record({ detail: failed, last_error: last_error ?? lastErrorOf(failure) }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     bench.tell.warn(`The failure could not be recorded. ${error.message}`);

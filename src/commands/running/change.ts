@@ -12,7 +12,7 @@ import {
   type Workbench,
 } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, onFailure } from "../../errors.ts";
 import {
   type ClientProof,
   type Entry,
@@ -320,12 +320,7 @@ export async function whereSecretWent(
 /** What a file holds of what was delivered there; nothing of other places, or if it cannot be read. */
 export async function secretSeenIn(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
-  try {
-    return await secrets.reread(place);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
+  return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
 // Where the secrets of unfinished work are kept: on this machine, and encrypted in a team's journal.
@@ -385,16 +380,14 @@ export async function fittingProfile(context: Context, entry: Entry): Promise<Ac
   const names = [entry.profile, ...stored.filter((name) => name !== entry.profile)];
   const [ofName, ...others] = names.map((name) => () => profiles.named(name));
   for (const find of [ofName, () => profiles.active(), ...others]) {
-    const profile = await find?.().catch(onlyFailure);
+    const profile = await find?.().catch(unusable);
     if (profile && isOfAccount(entry, boundTo(profile))) return profile;
   }
   return undefined;
 }
 
 /** A profile that cannot be used is not the one that is sought. */
-function onlyFailure(error: unknown): undefined {
-  if (!(error instanceof Failure)) throw error;
-}
+const unusable = onFailure(() => undefined);
 
 function boundTo({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
   return { base_url: baseUrl, organization_id: organizationId ?? null, principal };
@@ -410,6 +403,6 @@ export async function entriesOfProfile(
 ): Promise<Pick<EntryFilter, "profile" | "account">> {
   if (name === undefined) return {};
   if (!(await journal()).isShared) return { profile: name };
-  const found = await profiles.named(name).catch(onlyFailure);
+  const found = await profiles.named(name).catch(unusable);
   return found === undefined ? { profile: name } : { account: boundTo(found) };
 }

@@ -1,6 +1,6 @@
 // What this machine lacks to finish an entry: what its next step needs first. Nothing is sent, and no secret is read.
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../journal/account.ts";
 import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
 import type { Beside } from "../journal/view.ts";
@@ -57,15 +57,12 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && lackOf(stored, contract);
   }
-  try {
-    // Variables alone: nothing is run or asked for them.
-    const env = await profiles.named(name);
-    await (contract === "legacy" ? env.legacy() : env.credential());
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    return error;
-  }
+  // Variables alone: nothing is run or asked for them.
+  const found = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
+  return found.then(
+    () => undefined,
+    onFailure((failure) => failure),
+  );
 }
 
 function withDetails({ kind, message, details }: Failure, step: NextStep): Failure {
@@ -73,13 +70,10 @@ function withDetails({ kind, message, details }: Failure, step: NextStep): Failu
 }
 
 async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
-  try {
-    const env = await profiles.named("env");
-    return otherAccount(entry, { ...env, profileId: env.id }, false);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    return withDetails(error, setEnvironment(entry));
-  }
+  return profiles.named("env").then(
+    (env) => otherAccount(entry, { ...env, profileId: env.id }, false),
+    onFailure((failure) => withDetails(failure, setEnvironment(entry))),
+  );
 }
 
 /** A profile that was removed: no one typed its name now, and one added again under it is another one. */

@@ -1,8 +1,9 @@
 // What a crash may leave of work that is over: space for a secret, a copy that no one needs, the key of its digest.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
+import { holding } from "../../operations/workbench.ts";
 import { keepingOf } from "./change.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { onFailure } from "../../errors.ts";
 import { type Entry, isInPlace, settledStates } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
@@ -10,13 +11,10 @@ import { placesOf } from "../../secrets/destination.ts";
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
 export async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    context.output.warn(`After the work the journal could not be read: ${error.message}`);
-    return undefined;
-  }
+  const unread = onFailure(({ message }): undefined => {
+    context.output.warn(`After the work the journal could not be read: ${message}`);
+  });
+  return work().catch(unread);
 }
 
 /**
@@ -57,8 +55,8 @@ async function destroyLeft(
 ): Promise<void> {
   if (state !== "done" && state !== "abandoned" && state !== "replaced") return;
   const lease = await bench.journal.tryLease(id);
-  try {
-    if (lease === null) return;
+  if (lease === null) return;
+  await holding(lease, async () => {
     if (state === "replaced") {
       // Another machine may have seen the later rotation in place, and ended this one while its copy was here.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
@@ -69,7 +67,5 @@ async function destroyLeft(
     // A person typed `forget`: that record is signed.
     if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy({ bench, lease }, { typed: "forget" });
     else await destroyCopy({ bench, lease });
-  } finally {
-    await lease?.release();
-  }
+  });
 }

@@ -1,6 +1,6 @@
 // A rotation of the credential that its own profile uses: the old one stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
-import { assertProfileHasIt, isForProfile } from "../../../src/operations/revocation.ts";
+import { assertProfileHasIt, isForProfile } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -32,12 +32,9 @@ interface About {
 
 function refusalOf({ noun = "key", wanted = profile("prod"), went = file, account = {} }: About): Failure | undefined {
   const entry = { id: "1rs6y1ys1e", profile: "prod", destination: wanted } as Entry;
-  const child = { destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
+  const child = { resource_id: "ak_new", destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
   try {
-    assertProfileHasIt(
-      { bench: { account } as never, lease: { entry } },
-      { noun, oldId: "ak_old", newId: "ak_new", child },
-    );
+    assertProfileHasIt({ bench: { account }, lease: { entry }, oldId: "ak_old" }, noun, child);
     return undefined;
   } catch (error) {
     if (error instanceof Failure) return error;
