@@ -12,9 +12,9 @@ import {
 import { type Attempt, failureOf, type Salvage } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isPutOff, wasClaimed } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isPutOff, revokedFirst, wasClaimed } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
-import { type Advice, flags } from "../next-step.ts";
+import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
@@ -38,7 +38,7 @@ import {
   reserveDestination,
   settleDelivered,
 } from "./secret-delivery.ts";
-import { endWithout, noSlot, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
+import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import {
   detailsOf,
   lastErrorOf,
@@ -317,4 +317,63 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
     hint: "Create another one under a new key.",
     nextCommand: { add: [flags.new], without: [`${flags.idempotencyKey} <k>`], of: "create" },
   });
+}
+
+// A creation that is refused because the service account may have all the clients that it can have (§8): integ revokes none
+// of them, and names those that a person could revoke.
+
+/** §8: clients of one service account, with those that are being made or removed. */
+const slots = 20;
+
+/**
+ * A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is.
+ * @param entry the creation
+ * @param options.keep clients that are not to be revoked
+ */
+async function noSlot(
+  bench: Workbench,
+  entry: Entry,
+  { refusal, keep }: { readonly refusal: Failure; readonly keep: readonly string[] },
+): Promise<Failure> {
+  const { code, param } = refusal.details.problem ?? {};
+  // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
+  if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
+  const { service_account_id: account } = JSON.parse(entry.request_text) as CreationRequest;
+  const holders = await holdersOf(bench, entry, { account, keep });
+  const [first] = holders;
+  if (first === undefined) return refusal;
+  const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
+  return new Failure(refusal.kind, refusal.message, {
+    ...refusal.details,
+    meaning: `Nothing was revoked. If ${account} has all ${slots} clients that it can have, you can revoke one of these: ${named}.`,
+    hint: undefined,
+    nextCommand: shell`integ oauth-clients revoke ${first.id}`,
+  });
+}
+
+/** So many clients are asked for at most: most of a long journal's may be revoked. */
+const mostAsked = 3 * slots;
+
+/** Clients of the service account that the journal knows and the service shows, those that do not work first. */
+async function holdersOf(
+  { journal, account: { service } }: Workbench,
+  { base_url, operation }: Pick<Entry, "base_url" | "operation">,
+  { account, keep }: { readonly account: string; readonly keep: readonly string[] },
+): Promise<{ readonly id: string; readonly status: string }[]> {
+  const asked = new Set<string>();
+  const replaced = new Set<string | null>();
+  const holders: { readonly id: string; readonly status: string }[] = [];
+  for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
+    const { resource_id: id, state } = other;
+    replaced.add(revokedFirst(other));
+    const isCandidate =
+      id !== null && !keep.includes(id) && state !== "replaced" && !replaced.has(other.id) && !asked.has(id);
+    if (!isCandidate || other.base_url !== base_url) continue;
+    asked.add(id);
+    const answer = await service.oauthClients.get(id);
+    const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
+    if (status !== "revoked") holders.push({ id, status });
+    if (holders.length === slots || asked.size === mostAsked) break;
+  }
+  return holders.sort((a, b) => Number(a.status === "active") - Number(b.status === "active"));
 }

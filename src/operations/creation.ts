@@ -1,9 +1,18 @@
 // The creation of a client or key, from any point that it had reached: what is on this machine is delivered, the request sent,
 // what it made looked for, and a lost secret replaced if that is agreed to (§4.2: "revoke the client, confirm, create a
 // replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
-import { Failure } from "../errors.ts";
-import { type Entry, isGuess, isPutOff, isSettled, mayHaveArrived, nextStep, revokedFirst } from "../journal/entry.ts";
-import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
+import { Failure, onFailure } from "../errors.ts";
+import {
+  type Entry,
+  isGuess,
+  isPutOff,
+  isSameRequest,
+  isSettled,
+  mayHaveArrived,
+  nextStep,
+  revokedFirst,
+} from "../journal/entry.ts";
+import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import { completeDelivery, type TakenUp } from "./delivery-recovery.ts";
@@ -18,7 +27,7 @@ import {
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { admitTo, assertQuiet, tellAlongside, tellSimultaneous } from "./sending.ts";
+import { admitTo, assertQuiet } from "./sending.ts";
 import {
   detailsOf,
   holding,
@@ -353,4 +362,46 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
 
 function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<boolean> {
   return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
+}
+
+// Two commands that request the same thing at the same moment create two. Neither waits for the other: a person who runs one
+// twice may want two. Each says so at its end, since the second one may have started after the first one looked.
+
+/** Reports who is working on the same request at this moment: each creates its own. */
+function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
+  for (const { entry, holder } of alongside)
+    tell.warn(
+      `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
+    );
+}
+
+/**
+ * Says which other creations of the same request were under way since this one began, and how to revoke one.
+ * @param since when this one began, by the clock that the journal's records have
+ */
+async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
+  // Of several that begin the same item of a policy one continues: no one requested two.
+  if (own.policy !== undefined) return;
+  const { journal } = bench;
+  // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
+  const range = journal.isShared ? { after: own.id } : { since };
+  // The outcome of the creation does not change, whether the journal can be read again or not.
+  const begun = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
+  const others = begun.filter(
+    (entry) =>
+      entry.id !== own.id &&
+      (entry.state === "done" || !isSettled(entry.state)) &&
+      entry.parent === own.parent &&
+      entry.replaces === own.replaces &&
+      entry.policy === undefined &&
+      isSameRequest(entry, own),
+  );
+  if (others.length === 0) return;
+  const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
+  const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
+  // Of all that were made the newest, whichever process says it: of two logs that name each other's client, a person could
+  // revoke both.
+  const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
+  const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
+  bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);
 }

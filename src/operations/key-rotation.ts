@@ -80,10 +80,7 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
     { flag: flags.name, begun: begun.name, typed: now.name },
     { flag: flags.type, begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
     { flag: flags.scope, begun: list(begun.scopes), typed: list(now.scopes) },
-    // An entry of an earlier version does not say how its expiry was asked for.
-    ...(expiry === undefined
-      ? []
-      : [{ flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) }]),
+    { flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) },
     { flag: flags.marker, begun: String(marked === true), typed: String(creation.marked) },
     { flag: flags.updateProfile, begun: String(update_profile === true), typed: String(updateProfile) },
   ];

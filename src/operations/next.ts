@@ -1,8 +1,8 @@
 // What the work of an entry does next: a function of what the journal has of it and of what was seen besides. It reads nothing,
 // so that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
-import { exitCodes, type Failure, type FailureKind } from "../errors.ts";
+import { Failure } from "../errors.ts";
 import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
-import { isInterruption, saysNothingWasDone } from "./workbench.ts";
+import { detailsOf, isInterruption, saysNothingWasDone } from "./workbench.ts";
 
 export type Step =
   /** Nothing is left to do. */
@@ -78,11 +78,12 @@ function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevok
  * How a command ends that leaves the entry so. Its state decides, whatever stopped the work this time: one that is still unknown is
  * unknown, Ctrl-C or not (exit 7), and a secret that is lost is not found by a destination that cannot take another.
  */
-export function endsAs(entry: Known, failure: Failure): FailureKind {
+export function asEntryStands(entry: Entry, failure: Failure): Failure {
+  const { state } = entry;
   // Refused as too early: the entry stays open, and nothing of it is unknown.
-  const isTooEarly = isPutOff(entry) || (failure.kind === "rate_limited" && entry.state === "open");
-  const isLeft = entry.state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
-  if (entry.state === "unknown" || isLeft) return "outcome_unknown";
-  if (entry.state === "secret_lost" && saysNothingWasDone(failure)) return "secret_lost";
-  return failure.kind in exitCodes ? failure.kind : "failed";
+  const isTooEarly = isPutOff(entry) || (failure.kind === "rate_limited" && state === "open");
+  const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
+  const isLost = state === "secret_lost" && saysNothingWasDone(failure);
+  const kind = state === "unknown" || isLeft ? "outcome_unknown" : isLost ? state : failure.kind;
+  return new Failure(kind, failure.message, detailsOf(entry, failure.details));
 }

@@ -12,7 +12,7 @@ import { type CreationOptions, finishCreation, refuseReplacement } from "./creat
 import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
-import { endsAs } from "./next.ts";
+import { asEntryStands } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
 import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { detailsOf, type Workbench } from "./workbench.ts";
@@ -164,11 +164,6 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const unsettled = ids.length === 0 ? [] : await journal.select({ ids });
   const above = unsettled.find((other) => other.id === entry.parent) ?? unsettled[0];
   return above ? rootOf(journal, above.id) : entry;
-}
-
-/** How a command ends that leaves the entry so. */
-export function asEntryStands(entry: Entry, failure: Failure): Failure {
-  return new Failure(endsAs(entry, failure), failure.message, detailsOf(entry, failure.details));
 }
 
 /** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */

@@ -227,7 +227,8 @@ export async function settleDelivered(
   const isClaimed = claimedBy === "person";
   if (isClaimed) await resumeParent(bench, lease.entry);
   const { detail = lease.entry.detail } = learned;
-  const state = isUnnamed({ ...lease.entry, ...learned }) ? "unknown" : settledState(detail);
+  const settled = detail.differs === undefined ? "done" : "unusable";
+  const state = isUnnamed({ ...lease.entry, ...learned }) ? "unknown" : settled;
   const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
   const isRecorded = await recordAfterwards(bench, lease, { ...learned, ...claimed, state, last_error: null });
   if (isRecorded) await destroyCopy({ bench, lease }, isClaimed ? { typed: "claim" } : evidence);
@@ -259,10 +260,6 @@ async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLe
     meaning: `The secret was delivered, and what it opens may be revoked: do not use it before you know.`,
     nextCommand: shell`integ journal show ${entry.id}`,
   });
-}
-
-export function settledState({ differs }: Entry["detail"]): "done" | "unusable" {
-  return differs === undefined ? "done" : "unusable";
 }
 
 /** @throws Failure `unusable` if the receipt of the entry showed something else than was asked for */
@@ -334,7 +331,7 @@ export function undelivered(
 }
 
 /** The command that claims the secret: what the journal does not remember, and a profile that a key is for, is typed. */
-export function claimStep({ id, destination, operation }: Entry): NextStep {
+function claimStep({ id, destination, operation }: Entry): NextStep {
   const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
   if (isKeyForProfile)
     return { nextCommand: shell`integ journal claim ${id} ${flags.secretProfile} ${destination.name}` };

@@ -1,16 +1,8 @@
 // How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
-// sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
+// sending it, again as long as that may help; and what is said of one that was too early, or is not completed.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
-import {
-  type Entry,
-  isPutOff,
-  isSameRequest,
-  isSettled,
-  mayHaveArrived,
-  nextStep,
-  revokedFirst,
-} from "../journal/entry.ts";
+import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
@@ -29,9 +21,8 @@ import {
   standsUntilChanged,
 } from "./workbench.ts";
 import { Failure, onFailure } from "../errors.ts";
-import { shell, flags } from "../next-step.ts";
+import { flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
-import type { CreationRequest } from "../api/oauth-client-creation.ts";
 
 /** An admission, and where its secret is to go; nothing if no secret is to come. */
 export type PlacedAdmission = Admission & { readonly place?: DestinationRecord };
@@ -284,48 +275,6 @@ export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   });
 }
 
-// Two commands that request the same thing at the same moment create two. Neither waits for the other: a person who runs one
-// twice may want two. Each says so at its end, since the second one may have started after the first one looked.
-
-/** Reports who is working on the same request at this moment: each creates its own. */
-export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
-  for (const { entry, holder } of alongside)
-    tell.warn(
-      `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
-    );
-}
-
-/**
- * Says which other creations of the same request were under way since this one began, and how to revoke one.
- * @param since when this one began, by the clock that the journal's records have
- */
-export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
-  // Of several that begin the same item of a policy one continues: no one requested two.
-  if (own.policy !== undefined) return;
-  const { journal } = bench;
-  // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
-  const range = journal.isShared ? { after: own.id } : { since };
-  // The outcome of the creation does not change, whether the journal can be read again or not.
-  const begun = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
-  const others = begun.filter(
-    (entry) =>
-      entry.id !== own.id &&
-      (entry.state === "done" || !isSettled(entry.state)) &&
-      entry.parent === own.parent &&
-      entry.replaces === own.replaces &&
-      entry.policy === undefined &&
-      isSameRequest(entry, own),
-  );
-  if (others.length === 0) return;
-  const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
-  const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Of all that were made the newest, whichever process says it: of two logs that name each other's client, a person could
-  // revoke both.
-  const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
-  const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
-  bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);
-}
-
 // A creation that the service accepted and has not completed (§4.2): the key is kept, the client inspected, nothing created
 // again.
 
@@ -374,63 +323,4 @@ export function stillPending(entry: Entry, because?: unknown): Failure {
       ...((stops && recoveryIn(stops.details)) ?? next),
     },
   );
-}
-
-// A creation that is refused because the service account may have all the clients that it can have (§8): integ revokes none
-// of them, and names those that a person could revoke.
-
-/** §8: clients of one service account, with those that are being made or removed. */
-const slots = 20;
-
-/**
- * A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is.
- * @param entry the creation
- * @param options.keep clients that are not to be revoked
- */
-export async function noSlot(
-  bench: Workbench,
-  entry: Entry,
-  { refusal, keep }: { readonly refusal: Failure; readonly keep: readonly string[] },
-): Promise<Failure> {
-  const { code, param } = refusal.details.problem ?? {};
-  // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
-  if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
-  const { service_account_id: account } = JSON.parse(entry.request_text) as CreationRequest;
-  const holders = await holdersOf(bench, entry, { account, keep });
-  const [first] = holders;
-  if (first === undefined) return refusal;
-  const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
-  return new Failure(refusal.kind, refusal.message, {
-    ...refusal.details,
-    meaning: `Nothing was revoked. If ${account} has all ${slots} clients that it can have, you can revoke one of these: ${named}.`,
-    hint: undefined,
-    nextCommand: shell`integ oauth-clients revoke ${first.id}`,
-  });
-}
-
-/** So many clients are asked for at most: most of a long journal's may be revoked. */
-const mostAsked = 3 * slots;
-
-/** Clients of the service account that the journal knows and the service shows, those that do not work first. */
-async function holdersOf(
-  { journal, account: { service } }: Workbench,
-  { base_url, operation }: Pick<Entry, "base_url" | "operation">,
-  { account, keep }: { readonly account: string; readonly keep: readonly string[] },
-): Promise<{ readonly id: string; readonly status: string }[]> {
-  const asked = new Set<string>();
-  const replaced = new Set<string | null>();
-  const holders: { readonly id: string; readonly status: string }[] = [];
-  for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
-    const { resource_id: id, state } = other;
-    replaced.add(revokedFirst(other));
-    const isCandidate =
-      id !== null && !keep.includes(id) && state !== "replaced" && !replaced.has(other.id) && !asked.has(id);
-    if (!isCandidate || other.base_url !== base_url) continue;
-    asked.add(id);
-    const answer = await service.oauthClients.get(id);
-    const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
-    if (status !== "revoked") holders.push({ id, status });
-    if (holders.length === slots || asked.size === mostAsked) break;
-  }
-  return holders.sort((a, b) => Number(a.status === "active") - Number(b.status === "active"));
 }

@@ -4,7 +4,8 @@ import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } fr
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
 import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
-import { asEntryStands, resumeWork, rootOf } from "../../operations/recovery.ts";
+import { asEntryStands } from "../../operations/next.ts";
+import { resumeWork, rootOf } from "../../operations/recovery.ts";
 import {
   type DiskHealth,
   holding,

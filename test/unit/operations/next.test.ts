@@ -10,8 +10,7 @@ import {
   settledStates,
   unsettledStates,
 } from "../../../src/journal/entry.ts";
-import { type Facts, next } from "../../../src/operations/next.ts";
-import { asEntryStands } from "../../../src/operations/recovery.ts";
+import { asEntryStands, type Facts, next } from "../../../src/operations/next.ts";
 
 const entry = (operation: Operation, changes: Partial<Entry> = {}): Entry =>
   ({
