@@ -209,10 +209,9 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
       ? ""
       : ` It was requested in ${others.join(", ")} too, and a new secret may be kept there: ${flags.yes} alone does not rotate it again.`;
   const unknown = (meaning: string): Failure => {
-    const message = "It is not known whether the key was rotated.";
-    const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
+    const because = new Failure("outcome_unknown", "It is not known whether the key was rotated.");
     const step = recoveryStep(entry.id, [flags.replaceLostSecret]);
-    return new Failure(kind, message, { ...details, meaning: `${meaning}${elsewhere}`, ...step });
+    return outcomeUnknown(entry, because, { meaning: `${meaning}${elsewhere}`, ...step });
   };
   if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownWords} ${againWords}`);
   const answer = await bench.account.service.accessKeys.list();

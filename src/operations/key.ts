@@ -217,10 +217,8 @@ async function answerLost(
 ): Promise<Failure> {
   const failure = failureOf(answer, { what, change: true });
   await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
-  if (!answer.salvage) {
-    const { kind, message, details } = outcomeUnknown(lease.entry, failure);
-    return new Failure(kind, message, { ...details, meaning: `${ifUnknown} It is not sent again automatically.` });
-  }
+  if (!answer.salvage)
+    return outcomeUnknown(lease.entry, failure, { meaning: `${ifUnknown} It is not sent again automatically.` });
   const { id, refusal } = await keepStray({ bench, lease }, answer.salvage);
   if (refusal !== undefined) {
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;

@@ -146,12 +146,7 @@ async function settleOrphanFound(
   lease: EntryLease,
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
-  const other = certain ? undefined : await otherMaker(bench, lease.entry, key.id);
-  if (other !== undefined)
-    throw cannotTell(lease.entry, `The key ${named(key)} matches the request, and may be of ${other.id} instead.`, {
-      meaning: `Nothing was revoked: ${other.why}.`,
-      hint: other.hint,
-    });
+  if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
   const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   bench.tell.note(
@@ -161,43 +156,38 @@ async function settleOrphanFound(
   );
 }
 
-interface OtherMaker {
-  readonly id: string;
-  readonly why: string;
-  readonly hint: Advice;
-}
-
-/** Another creation of the same name that may have made a key without a mark: its secret is in use, or will be. */
-async function otherMaker(bench: Workbench, entry: Entry, key: string): Promise<OtherMaker | undefined> {
+/**
+ * Another creation of the same name may have made a key without a mark: its secret is in use, or will be.
+ * @throws Failure `outcome_unknown`, naming that one
+ */
+async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey): Promise<void> {
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
+  const mayBeOf = (id: string, why: string, hint: Advice): Failure =>
+    cannotTell(entry, `The key ${named(key)} matches the request, and may be of ${id} instead.`, {
+      meaning: `Nothing was revoked: ${why}.`,
+      hint,
+    });
   for (const { id } of others)
     if (await isWorkedOn(journal, id))
-      return { id, why: `a running process works on ${id}`, hint: "Run the command again when that has ended." };
+      throw mayBeOf(id, `a running process works on ${id}`, "Run the command again when that has ended.");
   // One of them may have ended since the list was read: it recorded its key before it let its entry go.
-  const made = await journal.select({ all: true, resource: key, operation: entry.operation });
+  const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
-  if (known) return { id: known.id, why: `${known.id} has finished meanwhile`, hint: "Run the command again." };
+  if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
   // One whose step could not be recorded may have made it, unless it had ended before this creation began.
   const delivered = await journal.select({ states: ["done"], operation: entry.operation, since: entry.created_at });
   const unnamed = delivered.find(
     (one) =>
       one.resource_id === null && one.base_url === entry.base_url && requestIn(one).name === requestIn(entry).name,
   );
-  if (unnamed)
-    return {
-      id: unnamed.id,
-      why: `${unnamed.id} is done, and its key is not known`,
-      hint: "Revoke the key with integ keys revoke if no one uses it.",
-    };
+  const unknown = "Revoke the key with integ keys revoke if no one uses it.";
+  if (unnamed) throw mayBeOf(unnamed.id, `${unnamed.id} is done, and its key is not known`, unknown);
   const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
-  if (!elsewhere) return undefined;
+  if (elsewhere === undefined) return;
   const places = otherPlaces(elsewhere, secrets.place).join(", ");
-  return {
-    id: elsewhere.id,
-    why: `${elsewhere.id} was requested in ${places}, and its secret may be kept there`,
-    hint: "Run integ journal recover there.",
-  };
+  const why = `${elsewhere.id} was requested in ${places}, and its secret may be kept there`;
+  throw mayBeOf(elsewhere.id, why, "Run integ journal recover there.");
 }
 
 async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<Made> {
@@ -219,8 +209,8 @@ function named({ id = "without id", name, createdAt }: AccessKey): string {
 }
 
 function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
-  const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
-  return new Failure(kind, message, { ...details, nextCommand: undefined, ...step, recovers: undefined });
+  const more = { nextCommand: undefined, ...step, recovers: undefined };
+  return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
 /** A key whose secret no one has cannot be used: one that was is not our orphan, whatever it looked like before. */

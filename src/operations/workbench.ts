@@ -282,8 +282,8 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** The failure of a change whose outcome no one knows (exit 7). */
-export function outcomeUnknown(entry: Entry, because: Failure): Failure {
+/** The failure of a change whose outcome no one knows (exit 7). @param more instead of what is said of every such change */
+export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
   return new Failure(
     "outcome_unknown",
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
@@ -293,6 +293,7 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       unsent: false,
       meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
       ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
+      ...more,
     }),
   );
 }
