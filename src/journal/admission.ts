@@ -9,7 +9,6 @@ import {
   type Moved,
   movedWords,
 } from "./entry.ts";
-
 import { shell, flags } from "../next-step.ts";
 
 /** A change that someone asked for, before it has a key. */
@@ -44,11 +43,6 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     updated_at: made.at,
     sequence: 1,
   };
-}
-
-/** A key means something only if the contract has one. */
-export function keyOf({ idempotent }: Intent, { key }: { readonly key?: string }): string | undefined {
-  return idempotent ? key : undefined;
 }
 
 /**

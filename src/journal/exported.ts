@@ -10,7 +10,7 @@ export function readExport(bytes: Buffer): EntryRecords[] {
   const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
   for (const { record } of scan.found) if (record.kind === "foreign") throw otherFormat("The export", record.format);
-  const contents = new Contents((space, offset) => space.subarray(0, bytes.copy(space, 0, offset)));
+  const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));
   for (const one of scan.found) contents.add(one, []);
   const line = scan.damage[0]?.line ?? scan.torn?.line ?? (contents.header === undefined ? 1 : undefined);
   if (line === undefined) return contents.ids().map((id) => ({ id, records: contents.records(id) }));

@@ -8,9 +8,9 @@ import { type Entry, type EntryProgress, keyName, type Moved } from "./entry.ts"
 import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import type { Coming, Merged, MergeOptions } from "./merge.ts";
-import { prunable, type Pruned, type PruneOptions } from "./prunable.ts";
+import { prunable } from "./prunable.ts";
 import { type EntryRecords, type Finding, recordContent, recordHash, type Step, stepIn } from "./record.ts";
-import type { Action, Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store } from "./store.ts";
+import type { Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "./store.ts";
 import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 
 export type { Intent } from "./admission.ts";
@@ -53,6 +53,17 @@ export interface AdmissionChoice {
   readonly fresh?: boolean;
   /** An idempotency key given by hand. */
   readonly key?: string;
+}
+
+interface Wanted {
+  readonly intent: Intent;
+  readonly key: string | undefined;
+  readonly fresh: boolean;
+}
+
+/** A key means something only if the contract has one. */
+function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice): Wanted {
+  return { intent, key: intent.idempotent ? key : undefined, fresh };
 }
 
 interface JournalOptions {
@@ -124,9 +135,11 @@ export class StoredJournal {
     }
   }
 
-  /** How many entries there are, settled ones too. */
-  count(): Promise<number> {
-    return this.#reading(() => this.#store.count());
+  /** How many entries there are, those of the archive too. */
+  async count(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.each({ all: true, archived: true })) count += 1;
+    return count;
   }
 
   /** Each step of an entry's work, the first one first. @param id a whole one */
@@ -155,7 +168,7 @@ export class StoredJournal {
   }
 
   /** @throws Failure in words for what the engine's own calls met */
-  async #orFailure<T>(action: Action, meaning: string | undefined, work: () => Promise<T>): Promise<T> {
+  async #orFailure<T>(action: string, meaning: string | undefined, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -164,7 +177,7 @@ export class StoredJournal {
   }
 
   /** The same of work that leads to a record: it has to be signed. */
-  async #signing<T>(action: Action, meaning: string, work: () => Promise<T>): Promise<T> {
+  async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
@@ -174,8 +187,8 @@ export class StoredJournal {
    * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
    * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent and nothing changed.
    */
-  admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
-    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(intent, options));
+  admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
+    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(wantedBy(intent, choice)));
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
@@ -183,36 +196,35 @@ export class StoredJournal {
    * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
    * or a running process holds it. Writes nothing.
    */
-  resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
-    return this.#signing("lock the journal", nothingSent, () =>
-      this.#wait(async () => this.#resumeNow(await this.#look(intent, options), { intent, options })),
-    );
+  resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
+    const wanted = wantedBy(intent, choice);
+    const attempt = async (): Promise<Admission | Busy | undefined> =>
+      this.#resumeNow(await this.#look(wanted), wanted);
+    return this.#signing("lock the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  #look(intent: Intent, options: AdmissionChoice): Promise<Looked> {
-    const { base_url } = intent;
-    const key = admission.keyOf(intent, options) ?? null;
-    return this.#store.look(intent, keyName({ base_url, idempotency_key: key }));
+  #look({ intent, key }: Wanted): Promise<Looked> {
+    return this.#store.look(intent, keyName({ base_url: intent.base_url, idempotency_key: key ?? null }));
   }
 
   #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
     return untilFree(attempt, { waitMs: this.#parts.waitMs });
   }
 
-  async #admitNow(intent: Intent, options: AdmissionChoice): Promise<Admission | Busy> {
-    const key = admission.keyOf(intent, options);
-    const looked = await this.#look(intent, options);
-    const resumed = await this.#resumeNow(looked, { intent, options });
+  async #admitNow(wanted: Wanted): Promise<Admission | Busy> {
+    const { intent, key, fresh } = wanted;
+    const looked = await this.#look(wanted);
+    const resumed = await this.#resumeNow(looked, wanted);
     if (resumed) return resumed;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
     const same = admission.entriesOfRequest(unfinished, intent, this.isShared);
-    if (key === undefined && options.fresh !== true) {
+    if (key === undefined && !fresh) {
       admission.assertNoneLost(same);
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
     const hold = await this.#insert(intent, looked.newest, key);
     // Another process was first: what is there now is looked at again.
-    if (hold === undefined) return this.#admitNow(intent, options);
+    if (hold === undefined) return this.#admitNow(wanted);
     const ids = new Set(same.map(({ id }) => id));
     const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
       holder !== undefined && ids.has(entry.id) ? [{ entry: entry.id, holder }] : [],
@@ -221,17 +233,14 @@ export class StoredJournal {
   }
 
   /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
-  async #resumeNow(
-    looked: Looked,
-    { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
-  ): Promise<Admission | Busy | undefined> {
-    const key = admission.keyOf(intent, options);
+  async #resumeNow(looked: Looked, wanted: Wanted): Promise<Admission | Busy | undefined> {
+    const { intent, key, fresh } = wanted;
     if (key !== undefined) {
       const holder = admission.entryOfKey(looked.ofKey, intent, { key, isShared: this.isShared });
       const taken = holder && (await this.#store.take(holder.id));
       return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
     }
-    if (options.fresh === true) return undefined;
+    if (fresh) return undefined;
     const unfinished = looked.unfinished.map(({ entry }) => entry);
     for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared)) {
       if (!admission.isResumable(entry)) continue;
@@ -240,7 +249,7 @@ export class StoredJournal {
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
       // Its holder has finished it since it was read: what is there now is looked at again.
       await taken.release();
-      return this.#resumeNow(await this.#look(intent, options), { intent, options });
+      return this.#resumeNow(await this.#look(wanted), wanted);
     }
     return undefined;
   }
@@ -355,11 +364,6 @@ export class StoredJournal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
   }
 
-  /** Where its entries were moved to, or are being moved to: it is read, and never changed. */
-  async movedTo(): Promise<Moved | undefined> {
-    return (await this.condition()).moved;
-  }
-
   /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
   async markMoved(moved: Moved | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
@@ -402,19 +406,19 @@ export class StoredJournal {
   }
 
   /** Forgets settled entries last touched longer ago than that; see `prunable`. */
-  prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
+  async prune(olderThanMs: number, { includeLive = false, isTrial = false } = {}) {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
-    return this.#orFailure("prune the journal", "The journal was not changed.", async () => {
-      const isNone = (await this.#store.condition()).damagedPlaces + (await this.#store.count()) === 0;
-      if (isNone) return { removed: 0, live: [], keptLive: [] };
-      return this.#store.exclusive(async (tx) => {
-        if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
-        const choice = { before, leased: await tx.held(), includeLive };
-        const { going, live, keptLive } = prunable(await tx.entries(), choice);
-        if (!isTrial) await tx.remove(going);
-        return { removed: going.size, live, keptLive };
-      }, isTrial);
-    });
+    const isNone = (await this.select({ all: true, archived: true, limit: 1 })).length === 0;
+    if (isNone && (await this.condition()).damagedPlaces === 0) return { removed: 0, live: [], keptLive: [] };
+    const work = async (tx: Transaction) => {
+      if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
+      const choice = { before, leased: await tx.held(), includeLive };
+      const { going, live, keptLive } = prunable(await tx.entries(), choice);
+      if (!isTrial) await tx.remove(going);
+      return { removed: going.size, live, keptLive };
+    };
+    const meaning = "The journal was not changed.";
+    return this.#orFailure("prune the journal", meaning, () => this.#store.exclusive(work, isTrial));
   }
 
   /** Ends what was opened for it. Safe to repeat. */

@@ -1,7 +1,7 @@
 // Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
-export interface PruneChoice {
+interface PruneChoice {
   /** ISO 8601 UTC: only entries last touched before it. */
   readonly before: string;
   /** Ids of entries that a process works on. */
@@ -12,24 +12,13 @@ export interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-export interface Prunable {
+interface Pruned {
   /** Ids of the entries that may be forgotten. */
   readonly going: ReadonlySet<string>;
   /** Those of them whose client or key may still be live. */
   readonly live: readonly Entry[];
   /** Entries that stay for nothing but their client or key. */
   readonly keptLive: readonly Entry[];
-}
-
-export interface PruneOptions {
-  /** Says what would be removed, and removes nothing. */
-  readonly isTrial?: boolean;
-  /** Entries whose client or key may still be live are removed too. */
-  readonly includeLive?: boolean;
-}
-
-export interface Pruned extends Pick<Prunable, "live" | "keptLive"> {
-  readonly removed: number;
 }
 
 /** A client or key, if there is one, by the address that has it. */
@@ -58,7 +47,7 @@ function hasExpired({ detail }: Entry, before: string): boolean {
  * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
  * in place is unfinished: it shows that this one is over.
  */
-export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunable {
+export function prunable(entries: readonly Entry[], choice: PruneChoice): Pruned {
   const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
   const isLive = (entry: Entry): boolean =>
     isUnnamed(entry) || madeBy(entry).some((name) => !revoked.has(name) && !hasExpired(entry, choice.before));

@@ -40,13 +40,6 @@ export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
 
-/** Some of the bytes that were read: offsets cost nothing, a buffer for every line would. */
-export interface Slice {
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-}
-
 export interface HeaderLine extends HeaderFacts {
   readonly kind: "header";
   readonly sum: string;
@@ -71,11 +64,6 @@ export interface RecordLine {
 
 function sealed(body: string | Uint8Array): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
-}
-
-/** Views on bytes that are read and never kept: those of a plain array cost a third of a buffer's. */
-function view({ buffer, byteOffset }: Buffer, start: number, end: number): Uint8Array {
-  return new Uint8Array(buffer, byteOffset + start, end - start);
 }
 
 function lineWith(body: string): string {
@@ -108,8 +96,7 @@ export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: 
   return lineWith(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
 }
 
-/** @returns undefined of what is not JSON */
-export function jsonIn(text: string): unknown {
+function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -125,11 +112,11 @@ const longestHead = 300;
  * A line without its newline, or undefined if it is not sound: the checksum covers every byte after it, so that any flipped bit
  * is seen. Checksum and format are at the same place in every format to come.
  */
-export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine | RecordLine | undefined {
-  if (end - start <= bodyStart) return undefined;
-  const text = bytes.toString("latin1", start, Math.min(end, start + longestHead));
+export function readLine(line: Buffer): HeaderLine | ForeignLine | RecordLine | undefined {
+  if (line.length <= bodyStart) return undefined;
+  const text = line.toString("latin1", 0, longestHead);
   if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
-  const sum = sealed(view(bytes, start + bodyStart, end));
+  const sum = sealed(line.subarray(bodyStart));
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
   const head = recordHead.exec(body);
@@ -141,21 +128,19 @@ export function readLine({ bytes, start, end }: Slice): HeaderLine | ForeignLine
   if (Number.isNaN(format)) return undefined;
   if (format !== formatVersion) return { kind: "foreign", sum, format };
   if (!body.startsWith('"v":3,"journal":"integ"')) return undefined;
-  return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
+  return { kind: "header", sum, ...(jsonIn(line.toString()) as HeaderFacts) };
 }
 
 /** The id and the state that the beginning of a record's line says, without a check of the line. */
-export function headIn({ bytes, start, end }: Slice): { readonly id?: string; readonly state?: string } {
-  const from = start + bodyStart;
-  const [, , , id, , state] = recordHead.exec(bytes.toString("latin1", from, Math.min(end, from + longestHead))) ?? [];
+export function headIn(line: Buffer): { readonly id?: string; readonly state?: string } {
+  const [, , , id, , state] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { id, state };
 }
 
 /** The record of a sound line, as it is hashed and carried. */
-export function signedIn({ bytes, start, end }: Slice): Signed {
-  const from = start + bodyStart;
-  const [head = "", , mac = ""] = recordHead.exec(bytes.toString("latin1", from, from + longestHead)) ?? [];
-  return { content: bytes.toString("utf8", from + head.length, end - 1), mac };
+export function signedIn(line: Buffer): Signed {
+  const [head = "", , mac = ""] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
+  return { content: line.toString("utf8", bodyStart + head.length, line.length - 1), mac };
 }
 
 /** What the next record of the entry names as the one before. */
@@ -197,8 +182,7 @@ export function recordContent(
   return JSON.stringify(record).slice(1, -1);
 }
 
-/** @returns undefined if it is not what this format's records hold */
-export function readRecord(content: string): JournalRecord | undefined {
+function readRecord(content: string): JournalRecord | undefined {
   const read = RecordSchema.safeParse(jsonIn(`{${content}}`));
   return read.success ? read.data : undefined;
 }

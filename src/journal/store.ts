@@ -20,14 +20,11 @@ export class Busy {
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
   ) {
+    const takeAway = "Wait for that process, or take the entry from it if it has ended.";
     const step: FailureDetails =
       entry === undefined
         ? { hint: "Wait for that process, or end it, then run the command again." }
-        : {
-            hint: "Wait for that process, or take the entry from it if it has ended.",
-            nextCommand: shell`integ journal release ${entry}`,
-            entry,
-          };
+        : { hint: takeAway, nextCommand: shell`integ journal release ${entry}`, entry };
     this.failure = (waitedMs, meaning = nothingSent) => {
       const waited = Math.round(waitedMs / 100) / 10;
       return new Failure(kind, `${what} is in use by ${by}; integ waited ${waited} s.`, { meaning, ...step });
@@ -156,7 +153,6 @@ export interface Store {
   select(filter: EntryFilter): AsyncIterable<Entry>;
   /** Entries with their records, from the lowest id to the highest. @param ids these alone */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
-  count(): Promise<number>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /** @param key as `keyName` names it */
@@ -169,16 +165,7 @@ export interface Store {
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   /** What only this engine can find. */
   verify(): Promise<readonly Finding[]>;
-  /** A failure of the engine's own calls, in words. */
-  failure(error: unknown, action: Action, meaning?: string): unknown;
+  /** A failure of the engine's own calls, in words. @param action what was being done, such as `read the journal` */
+  failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }
-
-/** What was being done, for the words of a failure. */
-export type Action =
-  | "read the journal"
-  | "write to the journal"
-  | "lock the journal"
-  | "lock an entry of the journal"
-  | "update the journal"
-  | "prune the journal";

@@ -56,7 +56,7 @@ interface Kept {
 function survey(bytes: Buffer): Kept {
   const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
-  const contents = new Contents((space, offset) => space.subarray(0, bytes.copy(space, 0, offset)));
+  const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));
   for (const one of scan.found) contents.add(one, []);
   const entries = [...new Shelf(contents).candidates({ all: true })];
   return { entries, told: scan.damage.length + (scan.torn ? 1 : 0) };

@@ -1,14 +1,14 @@
 // A journal in files, as tests open it: with their own clock, actor, locks and limits.
 import type { Actor } from "../../src/journal/actor.ts";
 import { FileStore } from "../../src/journal/file/file-store.ts";
-import type { LockParts } from "../../src/journal/file/locks.ts";
+import type { LockMeans } from "../../src/disk/process-lock.ts";
 import { keyRing, type Keys } from "../../src/journal/keys.ts";
 import { StoredJournal } from "../../src/journal/journal.ts";
 
 interface FileJournalParts {
   readonly now: () => number;
   readonly actor: Actor;
-  readonly locks?: LockParts & { readonly waitMs?: number };
+  readonly locks?: { readonly means: () => LockMeans; readonly waitMs?: number };
   readonly archiveBytes?: number;
   readonly keys?: Keys;
 }
@@ -20,6 +20,6 @@ export function fileJournal(
   path: string,
   { now, actor, locks, archiveBytes, keys = testKeys }: FileJournalParts,
 ): StoredJournal {
-  const waitMs = locks?.waitMs;
-  return new StoredJournal(new FileStore(path, { now, locks, waitMs, archiveBytes }), { now, actor, waitMs, keys });
+  const { means, waitMs } = locks ?? {};
+  return new StoredJournal(new FileStore(path, { now, means, waitMs, archiveBytes }), { now, actor, waitMs, keys });
 }

@@ -92,7 +92,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const findings = await journal.verify();
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
-  const moved = await journal.movedTo();
+  const { moved } = await journal.condition();
   const hidden = await hiddenEntries(context, journal.path);
   return [
     ...(moved === undefined ? [] : [elsewhere(moved)]),

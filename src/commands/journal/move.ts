@@ -56,13 +56,13 @@ async function showMove(context: Context, from: Journal, target: Journal): Promi
 }
 
 async function move(context: Context, from: Journal, target: Journal): Promise<Merged> {
-  const before = await from.movedTo();
+  const before = (await from.condition()).moved;
   if (before !== undefined && before.to !== target.path)
     throw new Failure("usage", `The entries of ${from.path} were moved to ${before.to} before.`, {
       meaning: "Nothing was changed.",
       hint: `Set INTEG_JOURNAL to ${before.to}, then run the command again.`,
     });
-  const mark = await target.movedTo();
+  const mark = (await target.condition()).moved;
   if (mark !== undefined) await assertNotElsewhere(from, target, { mark, isDone: before?.isUnfinished === false });
   const secrets = await secretsIn(from, target);
   // From here on at most one of the two takes changes, whatever interrupts this.

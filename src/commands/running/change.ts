@@ -220,7 +220,7 @@ export async function mentionDamage(context: Context): Promise<void> {
 
 /** Warns who reads a journal whose entries are elsewhere: what is shown is old. A change through it is refused. */
 export async function mentionMove(context: Context): Promise<void> {
-  const moved = await (await context.journal()).movedTo();
+  const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
   context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
 }

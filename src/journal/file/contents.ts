@@ -18,51 +18,39 @@ interface Slot {
   entry?: Entry | undefined;
 }
 
-/** Fills the space with bytes of the file, from an offset on; fewer if the file ends before. */
-export type ReadAgain = (space: Buffer, offset: number) => Buffer;
-
-/** Records that are asked for in turn are beside each other: so many bytes are read at a time, into the same memory. */
-const blockLength = 64 * 1024;
-const noBytes: Buffer = Buffer.alloc(0);
-const emptyBlock = { start: 0, bytes: noBytes };
+/** Bytes of the file; fewer if it ends before. */
+type ReadAgain = (offset: number, length: number) => Buffer;
 
 export class Contents {
-  /** True once any sound line was seen: the file is a journal. */
-  isJournal = false;
   /** What the first line says. */
   header: HeaderLine | undefined;
   /** Places that hold no sound record, for good. */
   readonly damage: Damage[] = [];
   /** Lines before which another was edited, removed or moved. */
   readonly breaks: number[] = [];
-  /** The checksum of the last sound line. */
+  /** The checksum of the last sound line; empty until one is seen. */
   lastSum = "";
   /** The highest id there is. */
   newest = "";
   readonly #slots = new Map<string, Slot>();
   readonly #again: ReadAgain;
   readonly #isLong: boolean;
-  #space = noBytes;
-  #block = emptyBlock;
 
   /** @param isLong it has more entries than should be in memory */
-  constructor(again: ReadAgain = () => noBytes, isLong = false) {
+  constructor(again: ReadAgain = () => Buffer.alloc(0), isLong = false) {
     this.#again = again;
     this.#isLong = isLong;
   }
 
   /** Takes in a sound line behind all that it knows, and the damage between. */
   add({ record, offset, length, line }: Found, damage: readonly Damage[]): void {
-    const isFirst = !this.isJournal;
+    const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;
     const follows = record.kind === "record" && record.after === this.lastSum;
     // Damage explains itself: a record behind it is not reported.
     if (!isFirst && !follows && damage.length === 0) this.breaks.push(line);
     this.damage.push(...damage);
-    this.isJournal = true;
     this.lastSum = record.sum;
-    // It may hold an append that was not whole then.
-    this.#block = emptyBlock;
     if (record.kind !== "record") return;
     const { id, n, state } = record;
     if (id > this.newest) this.newest = id;
@@ -75,13 +63,7 @@ export class Contents {
   }
 
   #signed({ offset, length }: Kept): Signed {
-    const at = offset % blockLength;
-    const end = at + length;
-    if (this.#block.start !== offset - at || this.#block.bytes.length < end) {
-      if (this.#space.length < end) this.#space = Buffer.allocUnsafeSlow(Math.max(end, blockLength));
-      this.#block = { start: offset - at, bytes: this.#again(this.#space, offset - at) };
-    }
-    return signedIn({ bytes: this.#block.bytes, start: at, end });
+    return signedIn(this.#again(offset, length));
   }
 
   has(id: string): boolean {

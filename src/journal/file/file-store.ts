@@ -1,7 +1,7 @@
 // The journal in two files: what is unfinished or may be live, and beside it the archive of what is over. Each change is made under
 // the journal's lock, each entry changed under a lock of its own.
 import { dirname } from "node:path";
-import type { OwnedLock } from "../../disk/process-lock.ts";
+import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { namesOf } from "../actor.ts";
 import { movedAway } from "../admission.ts";
@@ -9,18 +9,19 @@ import { type Entry, isSettled, keyName } from "../entry.ts";
 import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
-import type { Action, Condition, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import type { Condition, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
 import { Busy, inTurn, untilFree } from "../store.ts";
 import { type Contents, Shelf } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
-import { JournalLocks, type LockParts, realLocks } from "./locks.ts";
+import { JournalLocks, ownMeans } from "./locks.ts";
 import { type Reading, RecordFile } from "./record-file.ts";
 import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenAway } from "./safety.ts";
 
 export interface FileParts {
   /** milliseconds since 1970 */
   readonly now: () => number;
-  readonly locks?: LockParts | undefined;
+  /** Asked once, when the first lock is wanted: to find out takes time. */
+  readonly means?: (() => LockMeans) | undefined;
   /** How long a running holder of the journal's lock is waited for. */
   readonly waitMs?: number | undefined;
   /** Entries move to the archive once there are more bytes of them than that. */
@@ -45,7 +46,7 @@ export class FileStore implements Store {
   readonly #inTurn = inTurn();
   #swept = false;
 
-  constructor(path: string, { now, locks = realLocks, waitMs = 10_000, archiveBytes = 1024 * 1024 }: FileParts) {
+  constructor(path: string, { now, means = ownMeans, waitMs = 10_000, archiveBytes = 1024 * 1024 }: FileParts) {
     this.path = path;
     this.#now = now;
     this.#archiveBytes = archiveBytes;
@@ -53,7 +54,7 @@ export class FileStore implements Store {
     this.#health = new DiskHealth(path);
     this.#journal = new RecordFile(path, { now, health: this.#health });
     this.#archive = new RecordFile(archivePath(path), { now, health: this.#health, isArchive: true });
-    this.#locks = new JournalLocks(path, locks);
+    this.#locks = new JournalLocks(path, means);
   }
 
   /** The journal, and the archive if that is asked for. The journal is read first: what moves meanwhile is in both. */
@@ -82,10 +83,6 @@ export class FileStore implements Store {
       const hasKnownGap = shelf.of(id)?.header?.gaps?.includes(id) === true;
       if (shelf.of(id)) yield { id, records: shelf.records(id), hasKnownGap };
     }
-  }
-
-  async count(): Promise<number> {
-    return this.#shelf().ids().length;
   }
 
   async condition(): Promise<Condition> {
@@ -257,7 +254,7 @@ export class FileStore implements Store {
     }
   }
 
-  failure(error: unknown, action: Action, meaning?: string): unknown {
+  failure(error: unknown, action: string, meaning?: string): unknown {
     return journalFailure(error, action, { path: this.path, meaning });
   }
 

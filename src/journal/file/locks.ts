@@ -11,30 +11,23 @@ import { Busy } from "../store.ts";
 /** How long nothing may have been done before a person may take an entry away: no request is under way then. */
 const quietMs = 10 * 60_000;
 
-export interface LockParts {
-  /** Asked once, when the first lock is wanted: both halves take time to find out. */
-  readonly means: () => LockMeans;
-}
-
-export const realLocks: LockParts = {
-  means: () => ({ self: identify(process.pid), kernel: loadKernelLock() }),
-};
+export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
 
 const nameOf = (id?: string): string => (id === undefined ? "The journal" : `Journal entry ${id}`);
 
 export class JournalLocks {
   readonly #path: string;
-  readonly #parts: LockParts;
-  #loaded: LockMeans | undefined;
+  readonly #askMeans: () => LockMeans;
+  #asked: LockMeans | undefined;
 
   /** @param path the journal's */
-  constructor(path: string, parts: LockParts) {
+  constructor(path: string, means: () => LockMeans) {
     this.#path = path;
-    this.#parts = parts;
+    this.#askMeans = means;
   }
 
   get #means(): LockMeans {
-    return (this.#loaded ??= this.#parts.means());
+    return (this.#asked ??= this.#askMeans());
   }
 
   /** @param id of an entry; else of the file */

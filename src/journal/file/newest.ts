@@ -21,8 +21,9 @@ function lastIn(bytes: Buffer, filter: EntryFilter & { readonly limit: number })
   const found: Entry[] = [];
   const seen = new Set<string>();
   for (let end = bytes.length; end > 0 && found.length < filter.limit; ) {
-    const line = { bytes, start: bytes.lastIndexOf("\n", end - 1) + 1, end };
-    end = line.start - 1;
+    const start = bytes.lastIndexOf("\n", end - 1) + 1;
+    const line = bytes.subarray(start, end);
+    end = start - 1;
     const { id, state } = headIn(line);
     if (id === undefined || state === undefined || seen.has(id)) continue;
     const isWanted = filter.states?.includes(state) ?? !(isOfUnsettled(filter) && isSettled(state));

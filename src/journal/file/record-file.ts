@@ -7,7 +7,7 @@ import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
 import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
 import { assertOurs, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
-import { type Damage, type Found, type LineStart, linesOf, readBytes, readInto, scanBytes } from "./scan.ts";
+import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -39,7 +39,6 @@ interface Known {
 
 interface OpenFile {
   readonly fd: number;
-  isOpen: boolean;
 }
 
 interface FileParts {
@@ -85,7 +84,6 @@ export class RecordFile {
   /** Lets go of what was read: contents that were given out have no records any more. */
   close(): void {
     for (const file of this.#open) {
-      file.isOpen = false;
       try {
         fs.closeSync(file.fd);
       } catch {
@@ -107,10 +105,10 @@ export class RecordFile {
     const head = readBytes(fd, 0, Math.min(headLength, size));
     const known = this.#knownIn(fd, head);
     const from = known?.anchor ?? { offset: 0, line: 1 };
-    const file = known?.file ?? { fd, isOpen: true };
-    const again = (space: Buffer, offset: number): Buffer => {
-      if (!file.isOpen) throw new Error(`${this.path} was read after it was let go of`);
-      return readInto(space, file.fd, offset);
+    const file = known?.file ?? { fd };
+    const again = (offset: number, length: number): Buffer => {
+      if (!this.#open.has(file)) throw new Error(`${this.path} was read after it was let go of`);
+      return readBytes(file.fd, offset, length);
     };
     const contents = known?.contents ?? new Contents(again, this.#parts.isArchive);
     let isKnown = known !== undefined;
@@ -130,7 +128,7 @@ export class RecordFile {
     };
     let { line } = from;
     for (const { bytes, offset } of linesOf(fd, from.offset, size)) line = scanBytes(bytes, { offset, line }, scan);
-    if (!contents.isJournal && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
+    if (contents.lastSum === "" && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
     const anchor = last ? { ...last, bytes: readBytes(fd, last.offset, last.length) } : known?.anchor;
     this.#known = anchor && { contents, head, anchor, file };
     if (anchor) this.#open.add(file);

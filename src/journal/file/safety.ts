@@ -9,7 +9,6 @@ import { isAt, syncFolder } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import { formatVersion } from "../entry.ts";
 import { recordStart } from "../record.ts";
-import type { Action } from "../store.ts";
 import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
@@ -119,7 +118,7 @@ const adviceForItsEntries: typeof advice = {
  */
 export function journalFailure(
   error: unknown,
-  action: Action,
+  action: string,
   { path, meaning }: { readonly path: string; readonly meaning?: string | undefined },
 ): unknown {
   if (errorCode(error) === undefined) return error;

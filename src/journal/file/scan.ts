@@ -1,6 +1,6 @@
 // How a file is cut into sound records and damage.
 import * as fs from "node:fs";
-import { readLine, recordStart, type Slice } from "../record.ts";
+import { readLine, recordStart } from "../record.ts";
 
 const newline = 10;
 
@@ -39,10 +39,10 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
     const end = cut < 0 ? bytes.length : cut;
-    const text = { bytes, start, end };
+    const [text, offset] = [bytes.subarray(start, end), from.offset + start];
     const record = readLine(text);
-    if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, length: end - start });
-    else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
+    if (record !== undefined) scan.found.push({ record, offset, line, length: text.length });
+    else scanBadLine(text, { offset, line, isEnded: cut >= 0, scan });
     start = end + 1;
   }
   return line;
@@ -51,20 +51,15 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 /** The most bytes that one read returns, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
-/**
- * Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. A piece is valid
- * until the next one: memory that is used again costs a tenth of new memory.
- */
+/** Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. */
 export function* linesOf(
   fd: number,
   from: number,
   size: number,
 ): Iterable<{ readonly bytes: Buffer; readonly offset: number }> {
-  let space: Buffer = Buffer.alloc(0);
   for (let [offset, length] = [from, pieceLength]; offset < size; ) {
     const wanted = Math.min(length, size - offset);
-    if (space.length < wanted) space = Buffer.allocUnsafeSlow(wanted);
-    const bytes = readInto(space.subarray(0, wanted), fd, offset);
+    const bytes = readBytes(fd, offset, wanted);
     const isLast = bytes.length < wanted || offset + wanted === size;
     const end = isLast ? bytes.length : bytes.lastIndexOf(newline) + 1;
     length = end > 0 ? pieceLength : 2 * length;
@@ -78,24 +73,23 @@ export function* linesOf(
  * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
  * tried up to the next start, then without the one byte before that (the former newline).
  */
-function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Scan }): void {
-  const { base, line, ended, scan } = at;
-  const { bytes } = text;
+function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; readonly scan: Scan }): void {
+  const { offset, line, isEnded, scan } = at;
   const starts: number[] = [];
-  for (let from = text.start; from >= 0 && from < text.end; from = bytes.indexOf(recordStart, from + 1, "latin1"))
+  for (let from = 0; from >= 0 && from < text.length; from = text.indexOf(recordStart, from + 1, "latin1"))
     starts.push(from);
   for (const [index, start] of starts.entries()) {
-    const next = starts[index + 1] ?? text.end;
+    const next = starts[index + 1] ?? text.length;
     let left = start;
     for (const end of [next - 1, next]) {
-      const record = readLine({ bytes, start, end });
+      const record = readLine(text.subarray(start, end));
       if (record === undefined) continue;
-      scan.found.push({ record, offset: base + start, line, length: end - start });
+      scan.found.push({ record, offset: offset + start, line, length: end - start });
       left = end;
     }
     if (left === next) continue;
-    const rest = { offset: base + left, line, bytes: Buffer.from(bytes.subarray(left, next)) };
-    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an incomplete append" };
+    const rest = { offset: offset + left, line, bytes: Buffer.from(text.subarray(left, next)) };
+    if (next === text.length && !isEnded) scan.torn = { ...rest, reason: "an incomplete append" };
     else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not match" });
     else scan.damage.push({ ...rest, reason: "the byte that ended a line was changed" });
   }
@@ -103,11 +97,7 @@ function scanBadLine(text: Slice, at: { base: number; line: number; ended: boole
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
-  return readInto(Buffer.allocUnsafeSlow(Math.max(0, length)), fd, offset);
-}
-
-/** Fills the bytes from `offset` on; fewer if the file ends before. */
-export function readInto(bytes: Buffer, fd: number, offset: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Math.max(0, length));
   let done = 0;
   while (done < bytes.length) {
     const count = fs.readSync(fd, bytes, done, bytes.length - done, offset + done);

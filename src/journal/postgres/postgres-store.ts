@@ -8,13 +8,12 @@ import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import { type EntryRecords, entryIn, type Finding } from "../record.ts";
-import type { Action, Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import type { Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
 import { Busy } from "../store.ts";
 import { type Environment, readAddress } from "./address.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import {
   describeHolder,
-  endLease,
   fromNow,
   holderIn,
   isHolderGone,
@@ -82,11 +81,6 @@ export class PostgresStore implements Store {
       }
       after = page.at(-1)!;
     }
-  }
-
-  async count(): Promise<number> {
-    const [row] = await this.#read(`SELECT count(*)::float8 AS count FROM ${this.#parts.tables.entries}`);
-    return Number(row?.count);
   }
 
   async condition(): Promise<Condition> {
@@ -204,21 +198,18 @@ export class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
   }
 
-  /** Ends the lease of a holder that was seen. What it has sent may still arrive until that lease would have ended. */
+  /** Takes the entry from a holder that was seen, for a moment: what it recorded as its own is over. */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);
     if (seen === undefined || holder === undefined) return;
-    const { session, tables } = this.#parts;
     if (holder.since !== seen.since || holder.pid !== seen.pid || holder.host !== seen.host)
       throw new Failure("conflict", `Journal entry ${id} is held by ${describeHolder(holder)} now.`, {
         meaning: "Nothing changed.",
         nextCommand: shell`integ journal show ${id}`,
         entry: id,
       });
-    const text = `WITH ${durably} UPDATE ${tables.entries} SET ${endLease} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
-    // A repeated one changes nothing: the epoch is another by then.
-    await session.write({ text, values: [id, row?.epoch], settle: async () => [] });
+    await (await this.#takeRow(id, { condition: "epoch = $4", epoch: row?.epoch }))?.release();
   }
 
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
@@ -235,7 +226,7 @@ export class PostgresStore implements Store {
     return serverFindings(this.#parts);
   }
 
-  failure(error: unknown, _action: Action, meaning?: string): unknown {
+  failure(error: unknown, _action: string, meaning?: string): unknown {
     return journalFailure(error, this.path, meaning);
   }
 

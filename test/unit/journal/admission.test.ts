@@ -7,7 +7,6 @@ import {
   entryOfKey,
   type Intent,
   isSameAccount,
-  keyOf,
   movedAway,
   newEntry,
 } from "../../../src/journal/admission.ts";
@@ -53,14 +52,6 @@ describe("an account", () => {
 });
 
 describe("a key given by hand", () => {
-  it("is one of the request only if the contract has one", () => {
-    expect([
-      keyOf(intent(), { key: "k" }),
-      keyOf(intent({ idempotent: false }), { key: "k" }),
-      keyOf(intent(), {}),
-    ]).toEqual(["k", undefined, undefined]);
-  });
-
   it("names the oldest entry that has it, at that address alone", () => {
     const entries = [entry({ id: "3" }), entry({ id: "2" }), entry({ id: "1", base_url: "https://us.example.com" })];
     expect(entryOfKey(entries, intent(), { key: "k", isShared: false })?.id).toBe("2");

@@ -675,24 +675,24 @@ function transfer(engine: JournalEngine): void {
   test("it can say where its entries are now, and that they are here again; not while one is held", async () => {
     const store = await engine.store();
     const id = await left(store.open(), "open");
-    expect(await store.open().movedTo()).toBeUndefined();
+    expect((await store.open().condition()).moved).toBeUndefined();
     const lease = await store.open().lease(id);
     const there = { to: "postgresql://h/d", isUnfinished: false };
     const refused = await failure(store.open().markMoved(there));
     expect(refused.kind).toBe("conflict");
     expect(refused.message).toContain(`${id} is in use`);
     expect(refused.details.meaning).toBe("The journal is as it was.");
-    expect(await store.open().movedTo()).toBeUndefined();
+    expect((await store.open().condition()).moved).toBeUndefined();
     await lease.release();
     const others = [1, 2, 3, 4, 5].map(() => store.open());
     for (const other of others) await other.entries();
     await store.open().markMoved({ ...there, isUnfinished: true });
-    expect(await store.open().movedTo()).toEqual({ ...there, isUnfinished: true });
+    expect((await store.open().condition()).moved).toEqual({ ...there, isUnfinished: true });
     const unfinished = await failure(store.open().lease(id));
     expect(unfinished.message).toContain("are being moved to postgresql://h/d");
     expect(unfinished.details.nextCommand).toBe("integ journal move --to postgresql://h/d");
     await store.open().markMoved(there);
-    expect(await store.open().movedTo()).toEqual(there);
+    expect((await store.open().condition()).moved).toEqual(there);
     const coming = await carried(store.open());
     const [admits, resumes, leases, tries, begins] = others as [Journal, Journal, Journal, Journal, Journal];
     for (const begin of [
@@ -714,7 +714,7 @@ function transfer(engine: JournalEngine): void {
     await left(from, "done", { fingerprint: "2" });
     expect(await store.open().merge(await carried(from), { isMove: true })).toMatchObject({ added: 1, unchanged: 1 });
     await store.open().markMoved(undefined);
-    expect(await store.open().movedTo()).toBeUndefined();
+    expect((await store.open().condition()).moved).toBeUndefined();
     expect((await store.open().admit(intent())).kind).toBe("resumed");
   });
 }

@@ -12,7 +12,7 @@ const self = identify(process.pid);
 const owner = (changes: Partial<LockOwner> = {}): LockOwner => ({ ...newOwner(self, false), pid: 4242, ...changes });
 
 function locksAt(path: string): JournalLocks {
-  return new JournalLocks(path, { means: () => ({ self, kernel: undefined }) });
+  return new JournalLocks(path, () => ({ self, kernel: undefined }));
 }
 
 const refused = async (work: () => unknown): Promise<unknown> => {
