@@ -5,7 +5,7 @@ import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
 import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
-import type { EntryRecords } from "../../../src/journal/record.ts";
+import { type EntryRecords, recordHash, type Signed } from "../../../src/journal/record.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { keyRing, type Keys, missingKeys } from "../../../src/journal/keys.ts";
 import { isFull } from "../../support/sample.ts";
@@ -21,15 +21,18 @@ export interface JournalStore {
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
+    /** An admission moves what is over to the archive, where the engine has one. */
+    readonly archives?: boolean;
   }): Journal;
-  /** Somebody with access to the journal and without its key changes a record of an entry: every checksum fits again. */
-  edit(id: string, change: (content: string) => string): Promise<void>;
+  /** Somebody with access to the journal and without its key changes an entry's records: every checksum of a line or a row fits. */
+  tamper(id: string, change: (records: Signed[]) => Signed[]): Promise<void>;
 }
 
 export interface JournalEngine {
   readonly name: string;
   /** How it refuses an entry that a living process drives. */
   readonly busy: FailureKind;
+  readonly hasArchive?: boolean;
   /** A plain run has every third of its tests: another engine's tests are of the same code. */
   readonly isSampled?: boolean;
   /** A journal without any entry. */
@@ -719,12 +722,67 @@ function transfer(engine: JournalEngine): void {
   });
 }
 
-function signing(engine: JournalEngine): void {
-  const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
-  const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
-  const problems = async (journal: Journal): Promise<string[]> =>
-    (await journal.verify()).filter(({ severity }) => severity === "problem").map(({ message }) => message);
+const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
+const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
+/** The records after one of them was changed, each naming the one before it again: only an HMAC shows it. */
+function linked(records: Signed[]): Signed[] {
+  let prev = "";
+  return records.map(({ content: was, mac }) => {
+    const content = was.replace(/"prev":"[0-9a-f]*"/, `"prev":"${prev}"`);
+    prev = recordHash(content);
+    return { content, mac };
+  });
+}
+
+const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace('"eu"', '"us"'), mac });
+const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
+const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
+
+/** What somebody did to an entry of three records, what `verify` says, and whether a record is left that permits something. */
+const faults: [what: string, did: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
+  ["edited", second(edited), order, false],
+  ["edited, and its hash made to fit", (all) => linked(second(edited)(all)), hmac, false],
+  ["removed", (all) => all.toSpliced(1, 1), order, true],
+  ["the first, removed", (all) => all.slice(1), order, true],
+  ["reordered", ([one, two, three]) => [two!, one!, three!], order, true],
+  ["with the HMAC of another", (all) => all.with(1, { ...all[1]!, mac: all[0]!.mac }), hmac, false],
+  [
+    "signed with an unknown key",
+    second(({ content }) => ({ content, mac: ring(theirs).sign(content) })),
+    stranger,
+    false,
+  ],
+  ["unsigned", second(({ content }) => ({ content, mac: "" })), stranger, false],
+];
+
+function tampering(engine: JournalEngine): void {
+  const places = engine.hasArchive ? (["the journal", "the archive"] as const) : (["the journal"] as const);
+  test.each(places.flatMap((place) => faults.map((fault) => [place, ...fault] as const)))(
+    "verify finds in %s a record that is %s",
+    async (place, _what, did, says, isTrusted) => {
+      const store = await engine.store();
+      const { lease } = await store.open({ keys: ring(ours) }).admit(intent());
+      for (const state of ["unknown", "refused"] as const) await lease.record({ state });
+      await lease.release();
+      const { id } = lease.entry;
+      const isArchived = place === "the archive";
+      await left(store.open({ keys: ring(ours), archives: isArchived }), "open");
+      const before = store.open({ keys: ring(ours) });
+      expect((await before.entries()).length).toBe(isArchived ? 1 : 2);
+      expect(await before.verify()).toEqual([]);
+      await store.tamper(id, did);
+      const later = store.open({ keys: ring(ours) });
+      const severity = says === stranger ? "warning" : "problem";
+      const finding = { severity, where: `entry ${id}`, message: expect.stringContaining(says) };
+      expect(await later.verify()).toContainEqual(finding);
+      expect([...(await later.untrusted([id]))]).toEqual(isTrusted ? [] : [id]);
+      expect(await later.find(id)).toMatchObject({ id, state: "refused" });
+    },
+  );
+}
+
+function signing(engine: JournalEngine): void {
   test("records are signed with the first key, and each key verifies", async () => {
     const store = await engine.store();
     const id = await left(store.open({ keys: ring(old) }), "unknown");
@@ -752,18 +810,6 @@ function signing(engine: JournalEngine): void {
       ]);
       expect(await without.unsettled()).toMatchObject([{ id }]);
     }
-  });
-
-  test("a record that somebody edits without the key is found, whatever else fits", async () => {
-    const store = await engine.store();
-    const open = store.open({ keys: ring(ours) });
-    const id = await left(open, "unknown");
-    expect(await problems(open)).toEqual([]);
-    await store.edit(id, (content) => content.replace('"user":"ada"', '"user":"eve"'));
-    const later = store.open({ keys: ring(ours) });
-    expect(await problems(later)).toContainEqual(expect.stringContaining("HMAC of its record 1 is wrong"));
-    expect([...(await later.untrusted([id]))]).toEqual([id]);
-    expect(await later.find(id)).toMatchObject({ state: "unknown" });
   });
 
   test("what a person trusts is signed again, with its import or later", async () => {
@@ -811,6 +857,7 @@ export function journalConformance(engine: JournalEngine): void {
       pruning,
       transfer,
       signing,
+      tampering,
     ])
       part(engine);
   });

@@ -69,11 +69,6 @@ describe("a journal's records", () => {
       [/^problem \/journal.ndjson: line 2, offset \d+, \d+ bytes: a record is damaged/],
     ],
     [
-      "with one that is repeated",
-      (lines) => `${[...lines, lines[1]].join("\n")}\n`,
-      [/^problem \/journal.ndjson: before line 6: a record was edited, removed, repeated or moved;/],
-    ],
-    [
       "doubled as a whole",
       (lines) => `${[...lines, ...lines].join("\n")}\n`,
       [/^problem \/journal.ndjson: before line 6: a record was edited, removed, repeated or moved;/],
