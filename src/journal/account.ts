@@ -4,7 +4,7 @@ import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, nextStep } from "./entry.ts";
 
 /** A profile, as far as an entry is bound to it. */
-export interface BoundProfile {
+interface BoundProfile {
   readonly profileId: string;
   readonly baseUrl: string;
   readonly organizationId?: string | null | undefined;
@@ -28,15 +28,13 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   if (!moved) return undefined;
   return new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
     meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
-    ...(entry.profile === "env" ? setEnvironment(entry) : putBack(entry)),
+    ...(entry.profile === "env"
+      ? setEnvironment(entry)
+      : {
+          hint: "Put the profile back as it was, or stop tracking the change.",
+          nextCommand: shell`integ journal forget ${entry.id}`,
+        }),
   });
-}
-
-function putBack({ id }: Entry): NextStep {
-  return {
-    hint: "Put the profile back as it was, or stop tracking the change.",
-    nextCommand: shell`integ journal forget ${id}`,
-  };
 }
 
 /** The variables that an entry of the environment's profile needs. They are named, not written as a command that would show a credential. */

@@ -29,7 +29,7 @@ export function namesOf({ user, host, run }: Actor): string[] {
 }
 
 /** Who is working here, as the journal's records name it. */
-export function actorOf(env: Readonly<Record<string, string | undefined>>): Actor {
+export function actorOf(env: Environment): Actor {
   const { hostname } = process.getBuiltinModule("node:os");
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };
 }

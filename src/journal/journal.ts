@@ -24,10 +24,7 @@ export interface EntryLease {
   readonly entry: Entry;
   /** Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is. */
   readonly quietUntil?: string | undefined;
-  /**
-   * Records a step: on disk and synced once the promise is fulfilled.
-   * @throws Failure `usage` or `failed` if that cannot be done; the entry then stands as before.
-   */
+  /** Records a step: on disk and synced once the promise is fulfilled. @throws Failure; the entry then stands as before */
   record(change: Partial<EntryProgress>): Promise<Entry>;
   /** Whether each of its records was signed with a key of the journal: another's permits nothing. */
   isTrusted(): Promise<boolean>;
@@ -167,7 +164,6 @@ export class StoredJournal {
     return this.#orFailure("read the journal", undefined, work);
   }
 
-  /** @throws Failure in words for what the engine's own calls met */
   async #orFailure<T>(action: string, meaning: string | undefined, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -184,8 +180,8 @@ export class StoredJournal {
 
   /**
    * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
-   * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
-   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent and nothing changed.
+   * @throws Failure `conflict` if the key has another request, `secret_lost` or `undelivered` if an earlier entry of the same
+   * request stops it. Nothing was sent and nothing changed.
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
     const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(wantedBy(intent, choice)));
@@ -336,10 +332,7 @@ export class StoredJournal {
     await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
   }
 
-  /**
-   * Makes sure that every lease of this process outlasts one request, before that is sent.
-   * @throws Failure if another has one of them now: nothing may be sent
-   */
+  /** Makes every lease of this process outlast one request. @throws Failure if another has one of them now: nothing may be sent */
   async extendLeases(): Promise<void> {
     for (const hold of this.#held) await hold.extend();
   }
@@ -354,10 +347,7 @@ export class StoredJournal {
     return this.#eachOf(this.#store.records());
   }
 
-  /**
-   * Takes in entries of another journal: all, or none.
-   * @throws Failure `conflict` if one contradicts what is here; `usage` if this journal is marked, unless they are moved back
-   */
+  /** Takes in entries of another journal: all, or none. @throws Failure `conflict` if one contradicts what is here */
   async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };

@@ -37,11 +37,6 @@ function isUnnamed({ operation, state, resource_id }: Entry): boolean {
   return operation.endsWith(".create") && state === "done" && resource_id === null;
 }
 
-function hasExpired({ detail }: Entry, before: string): boolean {
-  const end = Date.parse(detail.expiry ?? "");
-  return end < Date.parse(before);
-}
-
 /**
  * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all, and
  * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
@@ -49,13 +44,16 @@ function hasExpired({ detail }: Entry, before: string): boolean {
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice): Pruned {
   const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
+  const hasExpired = ({ detail }: Entry): boolean => Date.parse(detail.expiry ?? "") < Date.parse(choice.before);
   const isLive = (entry: Entry): boolean =>
-    isUnnamed(entry) || madeBy(entry).some((name) => !revoked.has(name) && !hasExpired(entry, choice.before));
+    isUnnamed(entry) || (!hasExpired(entry) && madeBy(entry).some((name) => !revoked.has(name)));
   const unfinished = entries.filter((entry) => isInPlace(entry) && !isSettled(entry.state));
   const rotating = new Set(unfinished.flatMap((entry) => named(entry, rotatedBy(entry))));
   const isNeeded = (entry: Entry): boolean =>
     entry.operation.endsWith(".rotate") && named(entry, rotatedBy(entry)).some((name) => rotating.has(name));
-  const aged = goingOf(entries, (entry) => isOver(entry, choice) && !isNeeded(entry));
+  const isOver = ({ id, state, updated_at }: Entry): boolean =>
+    isSettled(state) && !choice.leased.has(id) && (choice.isOfAnyAge === true || updated_at < choice.before);
+  const aged = goingOf(entries, (entry) => isOver(entry) && !isNeeded(entry));
   const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
     going,
@@ -89,13 +87,7 @@ export function archivable(
       break;
     }
   }
-  if (staying.size === 0) return going;
   return goingOf(entries, (entry) => going.has(entry.id) && !staying.has(entry));
-}
-
-function isOver(entry: Entry, { before, leased, isOfAnyAge = false }: PruneChoice): boolean {
-  const isOld = (isOfAnyAge || entry.updated_at < before) && !leased.has(entry.id);
-  return isOld && isSettled(entry.state);
 }
 
 /** Ids of the entries that may be removed, given which may be removed by themselves. */

@@ -40,27 +40,12 @@ export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
 
-export interface HeaderLine extends HeaderFacts {
-  readonly kind: "header";
-  readonly sum: string;
-}
-
-/** A line of another format: nothing else is known of it. */
-interface ForeignLine {
-  readonly kind: "foreign";
-  readonly sum: string;
-  readonly format: number;
-}
-
-/** A sound line with a record: what its beginning says. The rest of its bytes is read when it is asked for. */
-export interface RecordLine {
-  readonly kind: "record";
-  readonly sum: string;
-  readonly after: string;
-  readonly id: string;
-  readonly n: number;
-  readonly state: string;
-}
+/** A sound line. Of one with a record its beginning is read, and the rest when it is asked for; of another format, nothing else. */
+type Line = { readonly sum: string } & (
+  | ({ readonly kind: "header" } & HeaderFacts)
+  | { readonly kind: "foreign"; readonly format: number }
+  | { readonly kind: "record"; readonly after: string; readonly id: string; readonly n: number; readonly state: string }
+);
 
 function sealed(body: string | Uint8Array): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
@@ -112,7 +97,7 @@ const longestHead = 300;
  * A line without its newline, or undefined if it is not sound: the checksum covers every byte after it, so that any flipped bit
  * is seen. Checksum and format are at the same place in every format to come.
  */
-export function readLine(line: Buffer): HeaderLine | ForeignLine | RecordLine | undefined {
+export function readLine(line: Buffer): Line | undefined {
   if (line.length <= bodyStart) return undefined;
   const text = line.toString("latin1", 0, longestHead);
   if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
@@ -183,8 +168,7 @@ export function recordContent(
 }
 
 function readRecord(content: string): JournalRecord | undefined {
-  const read = RecordSchema.safeParse(jsonIn(`{${content}}`));
-  return read.success ? read.data : undefined;
+  return RecordSchema.safeParse(jsonIn(`{${content}}`)).data;
 }
 
 /** The entry as it was after that record. @returns undefined if the record is not what this format's records hold */
@@ -212,23 +196,21 @@ function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
 export interface Step {
   readonly at: string;
   readonly state: string;
+  /** null: the record cannot be read. */
   readonly actor: Actor | null;
   /** Where the secret was to go by then. */
   readonly destination?: EntryDestination | undefined;
 }
 
 export function stepIn(content: string): Step {
-  const record = readRecord(content);
-  if (record === undefined) return { at: "", state: "", actor: null };
-  const { at, state, by, now } = record;
-  return { at, state, actor: by, destination: now.destination ?? undefined };
+  const { at = "", state = "", by = null, now } = readRecord(content) ?? {};
+  return { at, state, actor: by, destination: now?.destination ?? undefined };
 }
 
-/** @returns the place of the first record that does not follow the one before it; undefined if all do */
-export function brokenStep(records: readonly Signed[]): number | undefined {
-  const place = records.findIndex(({ content }, at) => {
+/** @returns the place of the first record that does not follow the one before it; negative if all do */
+export function brokenStep(records: readonly Signed[]): number {
+  return records.findIndex(({ content }, at) => {
     const before = records[at - 1];
     return /"prev":"([0-9a-f]*)"/.exec(content)?.[1] !== (before === undefined ? "" : recordHash(before.content));
   });
-  return place < 0 ? undefined : place;
 }

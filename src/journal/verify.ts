@@ -1,8 +1,7 @@
 // What `journal verify` finds in the records of any journal: edited, removed or moved ones, and what contradicts.
 import { keyName } from "./entry.ts";
-import type { Finding } from "./record.ts";
 import type { Keys } from "./keys.ts";
-import { brokenStep, entryIn } from "./record.ts";
+import { brokenStep, entryIn, type Finding } from "./record.ts";
 import type { Store } from "./store.ts";
 
 export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): Promise<Finding[]> {
@@ -16,7 +15,7 @@ export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): 
     ids.add(id);
     if (astray !== undefined) add("problem", id, astray);
     const broken = brokenStep(records);
-    if (broken !== undefined) {
+    if (broken >= 0) {
       const message = `its record ${Math.max(1, broken)} or the next was edited, removed or moved since it was written`;
       add(hasKnownGap === true ? "warning" : "problem", id, message);
     }
@@ -24,12 +23,10 @@ export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): 
     const [wrong, unknown] = [judged.indexOf("wrong"), judged.indexOf("unknown")];
     if (wrong >= 0)
       add("problem", id, `the HMAC of its record ${wrong + 1} is wrong: the record was edited or made up`);
-    else if (unknown >= 0)
-      add(
-        "warning",
-        id,
-        `untrusted: its record ${unknown + 1} is signed with no key of this machine; integ journal trust ${id} signs it after you have looked at it`,
-      );
+    else if (unknown >= 0) {
+      const step = `integ journal trust ${id} signs it after you have looked at it`;
+      add("warning", id, `untrusted: its record ${unknown + 1} is signed with no key of this machine; ${step}`);
+    }
     const entry = records.map(({ content }) => entryIn(content)).findLast((one) => one !== undefined);
     if (entry === undefined || entry.id !== id) {
       add("problem", id, "its records are complete and do not form an entry");

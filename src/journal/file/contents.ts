@@ -1,7 +1,7 @@
 // What the sound records of a file are together: entries, and where the order of the records is broken.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
-import { entryIn, finishedEntryIn, type HeaderLine, type Signed, signedIn } from "../record.ts";
+import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, Found } from "./scan.ts";
 
 /** A record of an entry, as far as it is kept in memory: its line is read again when it is asked for. */
@@ -23,7 +23,7 @@ type ReadAgain = (offset: number, length: number) => Buffer;
 
 export class Contents {
   /** What the first line says. */
-  header: HeaderLine | undefined;
+  header: HeaderFacts | undefined;
   /** Places that hold no sound record, for good. */
   readonly damage: Damage[] = [];
   /** Lines before which another was edited, removed or moved. */
@@ -87,8 +87,8 @@ export class Contents {
   }
 
   /** The state that the newest record of an entry says. */
-  stateOf(id: string): string {
-    return this.#slots.get(id)?.records.at(-1)?.state ?? "";
+  stateOf(id: string): string | undefined {
+    return this.#slots.get(id)?.records.at(-1)?.state;
   }
 
   /** In the order in which they are in the file. */

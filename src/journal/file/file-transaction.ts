@@ -7,13 +7,6 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { Shelf } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-interface Rewriting {
-  /** Of all entries that are to be in the file, and of those that are removed. */
-  readonly ids: readonly string[];
-  readonly facts: HeaderFacts;
-  readonly isForced: boolean;
-}
-
 /** What is written again is without what is damaged, and follows itself: no one could see any more that something is missing. */
 function damaged(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
@@ -88,28 +81,27 @@ export class FileTransaction implements Transaction {
   /** The archive is changed first: an entry that is in both counts as the journal has it. What was changed is in the journal then. */
   commit(): void {
     const { journal, archive } = this.#read;
-    const isForced = this.#mark !== undefined || this.#changed.size > 0;
-    if (isForced && !(journal.isSound && archive.isSound)) throw damaged(this.#journal.path);
-    this.#rewrite(this.#archive, archive, { ids: archive.contents.ids(), facts: {}, isForced: false });
-    const ids = [...new Set([...journal.contents.ids(), ...this.#changed.keys()])];
+    const isChanged = this.#mark !== undefined || this.#changed.size > 0;
+    if (isChanged && !(journal.isSound && archive.isSound)) throw damaged(this.#journal.path);
+    this.#rewrite(this.#archive, archive, {});
     const { moved, archived } = journal.contents.header ?? {};
-    this.#rewrite(this.#journal, journal, { ids, facts: { moved, archived, ...this.#mark }, isForced });
+    this.#rewrite(this.#journal, journal, { moved, archived, ...this.#mark }, isChanged);
   }
 
-  #rewrite(file: RecordFile, reading: Reading, { ids, facts, isForced }: Rewriting): void {
+  #rewrite(file: RecordFile, reading: Reading, facts: HeaderFacts, takesChanges = false): void {
     const { contents, size, isSound } = reading;
-    const removed = this.#removed ?? new Set<string>();
-    const touches = ids.some((id) => removed.has(id) || this.#changed.has(id));
+    const ids = [...new Set([...contents.ids(), ...(takesChanges ? this.#changed.keys() : [])])];
+    const staying = ids.filter((id) => this.#removed?.has(id) !== true);
+    const touches = staying.length < ids.length || ids.some((id) => this.#changed.has(id));
     // Who removes asks for a file without damage too.
     const isMended = this.#removed !== undefined && size > 0 && !isSound;
-    if (!touches && !isMended && !isForced) return;
-    const staying = ids.filter((id) => !removed.has(id));
+    if (!touches && !isMended && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
     function* records(): Iterable<Signed> {
       for (const id of staying) yield* recordsOf(id);
     }
     const known = contents.header?.gaps ?? [];
-    const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) !== undefined;
+    const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) >= 0;
     file.replace(reading, records(), { ...facts, gaps: isMended ? staying.filter(hasGap) : known });
   }
 }

@@ -9,15 +9,13 @@ import { checkFile } from "./safety.ts";
 /** @returns the entries worked on last, at most `limit`, the highest id first. Only their newest sound records are checked. */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | careful);
+  let bytes: Buffer;
   try {
     checkFile(fd, path);
-    return lastIn(fs.readFileSync(fd), filter);
+    bytes = fs.readFileSync(fd);
   } finally {
     fs.closeSync(fd);
   }
-}
-
-function lastIn(bytes: Buffer, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const found: Entry[] = [];
   const seen = new Set<string>();
   for (let end = bytes.length; end > 0 && found.length < filter.limit; ) {

@@ -15,7 +15,6 @@ import { type Advice, type NextStep, shell } from "../../next-step.ts";
 /**
  * Refuses a file that is not a plain file, belongs to someone else or can be written by others. One that others can read
  * is made private if `repair` is set: no one else can have changed it.
- * @throws Failure `usage` with the command to type.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stats = fs.fstatSync(fd);
@@ -112,19 +111,15 @@ const adviceForItsEntries: typeof advice = {
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/**
- * A failing file call as a Failure: `usage` if the path is unusable, else `failed`. A Failure passes unchanged, and
- * what is not a failing file call (a bug) too.
- */
+/** A failing file call as a Failure: `usage` if the path is unusable, else `failed`. What is none (a bug) passes unchanged. */
 export function journalFailure(
   error: unknown,
   action: string,
-  { path, meaning }: { readonly path: string; readonly meaning?: string | undefined },
+  about: { readonly path: string; readonly meaning?: string | undefined },
 ): unknown {
   if (errorCode(error) === undefined) return error;
-  const isOfItsEntries = /^(?:lock an entry of|update|prune) the journal$/.test(action);
-  const hints = isOfItsEntries ? adviceForItsEntries : advice;
-  return fileFailure(error, action, { path, meaning, hints, words: systemWords });
+  const hints = /^(?:lock an entry of|update|prune) /.test(action) ? adviceForItsEntries : advice;
+  return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
 /** The failure of a process whose entry a person has taken away. */
@@ -172,10 +167,7 @@ export class DiskHealth {
     this.#path = path;
   }
 
-  /**
-   * A sync that fails is never tried again: the kernel may drop what it could not write and report success next time.
-   * @throws what the work throws; Failure after a sync that failed
-   */
+  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
   during(work: () => void): void {
     if (this.#broken)
       throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {

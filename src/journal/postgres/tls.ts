@@ -6,11 +6,7 @@ import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
-/**
- * The server's certificate and its name are always checked.
- * @returns false for a plain connection, which never leaves this machine
- * @throws Failure `usage` for a file that cannot be read or used
- */
+/** The server's certificate and its name are always checked. @returns false for a plain connection, which never leaves this machine */
 export function tlsTo(
   host: Host,
   { isEncrypted, files: { sslrootcert, sslcert, sslkey } }: Pick<Address, "isEncrypted" | "files">,
@@ -20,7 +16,7 @@ export function tlsTo(
     // "system" is libpq's name for the authorities that the system trusts.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
     // One that is not in PEM form would be passed over in silence.
-    if (ca) certificateIn(ca);
+    if (ca) void new X509Certificate(ca.toString("latin1"));
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};
     const options = { rejectUnauthorized: true, ...(ca && { ca }), ...own };
@@ -40,9 +36,4 @@ function assertPrivate(path: string): void {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32" && (mode & (uid === 0 ? 0o037 : 0o077)) !== 0)
     throw new Error(`the private key ${path} can be read by others (chmod 600)`);
-}
-
-/** @throws if it is not one */
-function certificateIn(pem: Buffer): X509Certificate {
-  return new X509Certificate(pem.toString("latin1"));
 }
