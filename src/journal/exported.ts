@@ -5,7 +5,6 @@ import { otherFormat } from "./file/safety.ts";
 import { type Damage, type Found, scanBytes } from "./file/scan.ts";
 import type { EntryRecords } from "./record.ts";
 
-/** @throws Failure `usage` for damage, for another format, and for a file that is not an export */
 export function readExport(bytes: Buffer): EntryRecords[] {
   const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);

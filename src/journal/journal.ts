@@ -64,7 +64,6 @@ function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice): Want
 }
 
 interface JournalOptions {
-  /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
   /** How long a running holder is waited for. */
@@ -73,7 +72,6 @@ interface JournalOptions {
 }
 
 export class StoredJournal {
-  /** Path of the file, or the address of the server without its password. */
   readonly path: string;
   /** It is a team's: other machines and other people change it too. */
   readonly isShared: boolean;
@@ -95,12 +93,10 @@ export class StoredJournal {
     this.#parts = { now, actor, waitMs, keys };
   }
 
-  /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]> {
     return this.select({ all: true });
   }
 
-  /** The unfinished ones, the newest first: much cheaper than to filter all in a long journal. */
   unsettled(): Promise<Entry[]> {
     return this.select({});
   }

@@ -56,29 +56,28 @@ const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}
 
 /** Where keys come from, asked when the first record is signed or judged: the first signs, all verify. */
 export interface KeySource {
-  read(): readonly string[];
+  readonly read: () => readonly string[];
   /** Makes the first one, where a machine has its own. */
-  make?(): string;
+  readonly make?: () => string;
 }
 
-export function keyRing(source: KeySource): Keys {
-  let ring: readonly { readonly name: string; readonly key: string }[] | undefined;
-  const ringOf = (keys: readonly string[]): NonNullable<typeof ring> => keys.map((key) => ({ name: nameOf(key), key }));
-  const keys = (): NonNullable<typeof ring> => (ring ??= ringOf(source.read()));
-  const macOf = (key: string, content: string): Buffer => createHmac("sha256", key).update(content).digest();
+export function keyRing({ read, make }: KeySource): Keys {
+  let ring: readonly string[] | undefined;
+  const keys = (): readonly string[] => (ring ??= read());
+  const macOf = (key: string, text: string): string =>
+    `${nameOf(key)}.${createHmac("sha256", key).update(text).digest("base64url")}`;
   const signed = (content: string): string => `"v":${formatVersion},${content}`;
   // No record begins so: a digest of a secret is not an HMAC of a record.
   const kept = (text: string): string => `integ secret\0${text}`;
-  const made = (content: string): string => {
-    if (keys().length === 0 && source.make) ring = ringOf([source.make()]);
+  const made = (text: string): string => {
+    if (keys().length === 0 && make) ring = [make()];
     const [first] = keys();
-    return first === undefined ? "" : `${first.name}.${macOf(first.key, content).toString("base64url")}`;
+    return first === undefined ? "" : macOf(first, text);
   };
-  const compared = (content: string, mac: string): Judgement => {
-    const [name, text = ""] = mac.split(".");
-    const own = keys().find((one) => one.name === name);
+  const compared = (text: string, mac: string): Judgement => {
+    const own = keys().find((key) => nameOf(key) === mac.split(".")[0]);
     if (own === undefined) return "unknown";
-    const [is, expected] = [Buffer.from(text, "base64url"), macOf(own.key, content)];
+    const [is, expected] = [Buffer.from(mac), Buffer.from(macOf(own, text))];
     return is.length === expected.length && timingSafeEqual(is, expected) ? "valid" : "wrong";
   };
   return {

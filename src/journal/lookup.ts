@@ -68,9 +68,10 @@ const aboutNames = Object.keys(about) as (keyof typeof about)[];
 
 /** The same in words: a column of a team's journal keeps them. */
 export function aboutOf(entry: Entry): string[] {
-  const wordsOfValues = (name: string, values: readonly unknown[]): string[] =>
-    values.flatMap((value) => (typeof value === "string" ? `${name} ${value}` : []));
-  return aboutNames.flatMap((name) => wordsOfValues(name, about[name](entry)));
+  return aboutNames.flatMap((name) => {
+    const values: readonly unknown[] = about[name](entry);
+    return values.filter((value) => typeof value === "string").map((value) => `${name} ${value}`);
+  });
 }
 
 /** Those that an entry must be about to be one of them. */
@@ -108,10 +109,8 @@ export function idOf(value: number): string {
 }
 
 /**
- * A new id of ten characters: seconds, then chance. It is always above `newest` (the highest id in the journal), even
- * within one second or after the clock was set back, so that sorting ids sorts by admission.
- * @param nowMs milliseconds since 1970.
- * @param options.random whole number from 0 to 2^20 − 1.
+ * A new id of ten characters: seconds, then chance, a whole number from 0 to 2^20 − 1. It is always above `newest` (the highest
+ * id in the journal), even within one second or after the clock was set back, so that sorting ids sorts by admission.
  */
 export function newEntryId(nowMs: number, options: { random: number; newest?: string }): string {
   const seconds = Math.max(0, Math.floor(nowMs / 1000) - epochSeconds);
@@ -132,17 +131,14 @@ export function entryNotFound(typed: string): Failure {
   });
 }
 
-/**
- * The entry that a person means by an id or the beginning of one.
- * @throws Failure `not_found`, or `usage` if the beginning fits several entries, which it names.
- */
+/** The entry that a person means by an id or the beginning of one. */
 export function findEntry(known: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
   const fitting = wanted === "" ? [] : known.filter(({ id }) => id.startsWith(wanted));
   const found = fitting.length === 1 ? fitting[0] : fitting.find(({ id }) => id === wanted);
   if (found) return found;
   if (fitting.length === 0) throw entryNotFound(typed);
-  const named = fitting.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
+  const named = fitting.slice(0, 5).map(({ id, operation, state }) => `${id} (${operation}, ${state})`);
   const more = fitting.length > named.length ? `, and ${fitting.length - named.length} more` : "";
   throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${named.join(", ")}${more}.`, {
     hint: "Give more characters of the id.",

@@ -37,7 +37,6 @@ async function* inBatches(coming: Coming): AsyncGenerator<EntryRecords[], undefi
   if (batch.length > 0) yield batch;
 }
 
-/** @throws Failure `conflict` if an entry is there with other records, is in use, or its key is another's; `usage` for no entry */
 export async function mergeInto(
   { store, keys }: { readonly store: Store; readonly keys: Keys },
   coming: Coming,
@@ -115,7 +114,6 @@ async function assertOwnKeys(tx: Transaction, changes: readonly Change[], seen: 
   }
 }
 
-/** @throws Failure `conflict` if someone works on an entry; `usage` if the entries are elsewhere */
 export function markMoved(store: Store, moved: Moved | undefined): Promise<void> {
   return store.exclusive(async (tx) => {
     if (tx.moved !== undefined && moved !== undefined && tx.moved.to !== moved.to)

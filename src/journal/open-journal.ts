@@ -2,10 +2,9 @@ import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import { FileStore } from "./file/file-store.ts";
-import type { Journal } from "./journal.ts";
-import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 import { machineKey } from "./file/machine-key.ts";
-import { StoredJournal } from "./journal.ts";
+import { type Journal, StoredJournal } from "./journal.ts";
+import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
 /** Where a journal is: a file of this machine, or a server that a team shares. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -18,23 +17,18 @@ export interface JournalParts {
   /** Where the machine's own key is. */
   readonly stateDir: string;
   /** What only a team's journal asks for. */
-  readonly team: TeamParts;
+  readonly team: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    /** What the profile's command for the team's keys prints; undefined if it has none. */
+    readonly printedKeys?: () => Promise<string | undefined>;
+    /** How long one request may take. */
+    readonly requestMs: number;
+    /** How long a lease lasts. */
+    readonly leaseMs: number;
+  };
 }
 
-interface TeamParts {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the profile's command for the team's keys prints; undefined if it has none. */
-  readonly printedKeys?: () => Promise<string | undefined>;
-  /** How long one request may take. */
-  readonly requestMs: number;
-  /** How long a lease lasts. */
-  readonly leaseMs: number;
-}
-
-/**
- * Opens the journal at a path or an address. Nothing is touched until something is asked of it.
- * @throws Failure `usage` if the address cannot be used
- */
+/** Opens the journal at a path or an address. Nothing is touched until something is asked of it. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
   if ("path" in place) {
@@ -55,21 +49,13 @@ function keysIn(list: string | undefined, where: string): Keys | undefined {
   return keyRing({ read: () => keys });
 }
 
-/**
- * Makes the tables of a team's journal; a file needs nothing.
- * @returns a key for the team if the tables were made: it is kept nowhere
- * @throws Failure if that is not possible; nothing is left half made
- */
-export async function initJournal({
-  place,
-  team: { env },
-  actor,
-}: JournalParts): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }> {
+/** Makes the tables of a team's journal, all or none. @returns a key for the team if they were made: it is kept nowhere */
+export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/postgres-store.ts");
-  const done = await initTeamJournal({ address: place.address, env, actor });
-  return { ...done, key: done.made ? newKey() : undefined };
+  const { version, made } = await initTeamJournal({ address: place.address, env, actor });
+  return { version, made, key: made ? newKey() : undefined };
 }

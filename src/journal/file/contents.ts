@@ -22,7 +22,6 @@ interface Slot {
 type ReadAgain = (offset: number, length: number) => Buffer;
 
 export class Contents {
-  /** What the first line says. */
   header: HeaderFacts | undefined;
   /** Places that hold no sound record, for good. */
   readonly damage: Damage[] = [];
@@ -30,7 +29,6 @@ export class Contents {
   readonly breaks: number[] = [];
   /** The checksum of the last sound line; empty until one is seen. */
   lastSum = "";
-  /** The highest id there is. */
   newest = "";
   readonly #slots = new Map<string, Slot>();
   readonly #again: ReadAgain;
@@ -86,7 +84,6 @@ export class Contents {
     return undefined;
   }
 
-  /** The state that the newest record of an entry says. */
   stateOf(id: string): string | undefined {
     return this.#slots.get(id)?.records.at(-1)?.state;
   }
@@ -114,7 +111,6 @@ export class Shelf {
     return this.#parts.length > 1;
   }
 
-  /** The file that has the entry. */
   of(id: string): Contents | undefined {
     return this.#parts.find((part) => part.has(id));
   }

@@ -18,7 +18,6 @@ import { type Reading, RecordFile } from "./record-file.ts";
 import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenAway } from "./safety.ts";
 
 export interface FileParts {
-  /** milliseconds since 1970 */
   readonly now: () => number;
   /** Asked once, when the first lock is wanted: to find out takes time. */
   readonly means?: (() => LockMeans) | undefined;
@@ -33,7 +32,6 @@ function isBy({ content }: Signed, named: string): boolean {
   return actor !== null && namesOf(actor).includes(named);
 }
 
-/** See `Store`. */
 export class FileStore implements Store {
   readonly path: string;
   readonly #now: () => number;
@@ -167,31 +165,31 @@ export class FileStore implements Store {
     if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
     const moving = [...going].sort();
-    const records = moving.flatMap((id) => contents.records(id));
-    if (records.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
+    const over = moving.flatMap((id) => contents.records(id));
+    if (over.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
     if (!this.#archive.read().isSound) return;
-    this.#archive.append(records);
+    this.#archive.append(over);
     const archived = [contents.header?.archived ?? "", ...moving].sort().at(-1);
     const staying = contents.ids().filter((id) => !going.has(id));
-    this.#journal.replace(reading, recordsOf(contents, staying), { archived, gaps: contents.header?.gaps });
+    const records = staying.flatMap((id) => contents.records(id));
+    this.#journal.replace(reading, records, { archived, gaps: contents.header?.gaps });
   }
 
   async take(id: string): Promise<Hold | Busy> {
-    const isHere = (journal: Contents): boolean => journal.has(id);
     this.#here();
-    if (!this.#shelf((journal) => !isHere(journal)).of(id)) throw entryNotFound(id);
     this.#prepare();
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
       // Only now: its last holder may have changed it.
       const journal = this.#here();
-      const shelf = this.#shelf(() => !isHere(journal));
+      const isHere = journal.has(id);
+      const shelf = this.#shelf(() => !isHere);
       const [there, records] = [shelf.of(id)?.get(id), shelf.records(id)];
       const content = records.at(-1)?.content ?? "";
       const entry = there && isSettled(there.state) ? entryIn(content) : there;
       if (entry === undefined) throw entryNotFound(id);
-      return this.#hold({ entry, content }, lock, isHere(journal) ? [] : records);
+      return this.#hold({ entry, content }, lock, isHere ? [] : records);
     } catch (error) {
       lock.release();
       throw error;
@@ -274,8 +272,4 @@ export function archivePath(journal: string): string {
 function newestIn({ newest, header }: Contents): string {
   const archived = header?.archived ?? "";
   return archived > newest ? archived : newest;
-}
-
-function* recordsOf(contents: Contents, ids: readonly string[]): Iterable<Signed> {
-  for (const id of ids) yield* contents.records(id);
 }

@@ -97,11 +97,8 @@ export class FileTransaction implements Transaction {
     const isMended = this.#removed !== undefined && size > 0 && !isSound;
     if (!touches && !isMended && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
-    function* records(): Iterable<Signed> {
-      for (const id of staying) yield* recordsOf(id);
-    }
     const known = contents.header?.gaps ?? [];
     const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) >= 0;
-    file.replace(reading, records(), { ...facts, gaps: isMended ? staying.filter(hasGap) : known });
+    file.replace(reading, staying.flatMap(recordsOf), { ...facts, gaps: isMended ? staying.filter(hasGap) : known });
   }
 }

@@ -20,7 +20,6 @@ export class JournalLocks {
   readonly #askMeans: () => LockMeans;
   #asked: LockMeans | undefined;
 
-  /** @param path the journal's */
   constructor(path: string, means: () => LockMeans) {
     this.#path = path;
     this.#askMeans = means;
@@ -30,7 +29,6 @@ export class JournalLocks {
     return (this.#asked ??= this.#askMeans());
   }
 
-  /** @param id of an entry; else of the file */
   #pathOf(id?: string): string {
     return `${this.#path}${id === undefined ? "" : `.drive-${id}`}.lock`;
   }

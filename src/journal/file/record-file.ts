@@ -34,11 +34,7 @@ interface Known {
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
   /** What its records are read from again. */
-  readonly file: OpenFile;
-}
-
-interface OpenFile {
-  readonly fd: number;
+  readonly file: { readonly fd: number };
 }
 
 interface FileParts {
@@ -52,14 +48,14 @@ export class RecordFile {
   readonly #parts: FileParts;
   #known: Known | undefined;
   /** Files that contents are read from again: the one of now, and those that another process has replaced since. */
-  readonly #open = new Set<OpenFile>();
+  readonly #open = new Set<Known["file"]>();
 
   constructor(path: string, parts: FileParts) {
     this.path = path;
     this.#parts = parts;
   }
 
-  /** Reads what is new; a missing file has no records. Changes nothing. @throws Failure `usage` for a file of another format */
+  /** Reads what is new; a missing file has no records. Changes nothing. */
   read(): Reading {
     let fd: number;
     try {
@@ -147,12 +143,9 @@ export class RecordFile {
     return isEnded && there.subarray(0, bytes.length).equals(bytes) ? known : undefined;
   }
 
-  /**
-   * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
-   * @throws Failure, or the error of the file call
-   */
+  /** Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock. */
   append(records: readonly Signed[]): void {
-    const { health } = this.#parts;
+    const { health, now } = this.#parts;
     health.during(() => {
       let fd: number | undefined;
       let appended: Appended | undefined;
@@ -160,7 +153,7 @@ export class RecordFile {
         fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
         checkFile(fd, this.path, { repair: true });
         const reading = this.#refresh(fd);
-        this.#setAside(reading);
+        setAside(this.path, reading, now);
         const size = reading.torn?.offset ?? reading.size;
         if (reading.torn) fs.ftruncateSync(fd, size);
         const isEnded = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
@@ -184,19 +177,17 @@ export class RecordFile {
     return headerLine({ ...facts, file, createdAt: new Date(this.#parts.now()).toISOString() });
   }
 
-  #setAside(reading: Pick<Reading, "damage" | "torn">): void {
-    setAside(this.path, reading, this.#parts.now);
-  }
-
   /** Copies damaged places beside the file, each once; they stay in the file too until it is pruned. */
   keepDamage({ damage }: Reading): void {
-    this.#parts.health.during(() => this.#setAside({ damage, torn: undefined }));
+    const { health, now } = this.#parts;
+    health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
   /** Writes the file again with these records: aside, synced, renamed. Bad bytes are set aside first. The caller holds the lock. */
   replace(reading: Reading, records: Iterable<Signed>, facts: HeaderFacts): void {
-    this.#parts.health.during(() => {
-      this.#setAside(reading);
+    const { health, now } = this.#parts;
+    health.during(() => {
+      setAside(this.path, reading, now);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
       replaceFile(this.path, this.#pieces(records, facts));
       this.close();

@@ -34,7 +34,6 @@ import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./tran
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
-/** See `Store`. */
 export class PostgresStore implements Store {
   readonly path: string;
   readonly escrow: EscrowStore;
@@ -282,7 +281,6 @@ function partsOf({ address: text, env, actor }: Team, isMade: boolean) {
   return { session, tables, actor, shown: address.shown };
 }
 
-/** @throws Failure `usage` if the address cannot be used */
 export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<PostgresParts, "requestMs" | "leaseMs">) {
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
