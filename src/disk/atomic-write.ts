@@ -28,24 +28,14 @@ export interface WriteOptions {
   readonly forAll?: boolean;
 }
 
-/** As a whole, or in pieces for more than should be in memory. */
-type FileContent = string | Uint8Array | Iterable<Uint8Array>;
-
-function piecesOf(data: FileContent): Iterable<Uint8Array> {
-  if (typeof data === "string") return [Buffer.from(data)];
-  return data instanceof Uint8Array ? [data] : data;
-}
+type FileContent = string | Uint8Array;
 
 /** Creates a file that did not exist, through no symbolic link, by default its owner's alone: whole and synced, or none. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);
   try {
-    let size = 0;
-    for (const piece of piecesOf(data)) {
-      writeAll(fd, piece, size);
-      size += piece.length;
-    }
+    writeAll(fd, typeof data === "string" ? Buffer.from(data) : data, 0);
     if (durable !== "none") fsyncSync(fd);
     if (durable === "name") syncFolder(dirname(path));
   } catch (error) {

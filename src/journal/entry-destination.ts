@@ -8,17 +8,14 @@ export type Fixed<T> = T extends readonly (infer U)[]
     ? { readonly [K in keyof T]: Fixed<T[K]> }
     : T;
 
-const plainFormats = ["raw", "line", "json", "json-string", "env"] as const;
-
 /** How a secret is written to a file or a command: `env:NAME=field,…` and `template:<text>` carry what they need. */
-export type SecretFormat = (typeof plainFormats)[number] | `env:${string}` | `template:${string}`;
+const Format = z.union([
+  z.enum(["raw", "line", "json", "json-string", "env"]),
+  z.templateLiteral(["env:", z.string()]),
+  z.templateLiteral(["template:", z.string()]),
+]);
 
-function isSecretFormat(text: unknown): boolean {
-  return (
-    typeof text === "string" &&
-    (plainFormats.some((word) => word === text) || text.startsWith("env:") || text.startsWith("template:"))
-  );
-}
+export type SecretFormat = z.infer<typeof Format>;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -56,7 +53,7 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("file"),
     path: z.string(),
-    as: z.custom<SecretFormat>(isSecretFormat),
+    as: Format,
     /** These name the reserved file. `born` is when it was made (nanoseconds), if the file system says so: an inode number is used again. */
     device: optionalText,
     inode: optionalText,

@@ -52,16 +52,12 @@ export interface AdmissionChoice {
   readonly key?: string;
 }
 
-interface Wanted {
-  readonly intent: Intent;
-  readonly key: string | undefined;
-  readonly fresh: boolean;
-}
-
 /** A key means something only if the contract has one. */
-function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice): Wanted {
+function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice) {
   return { intent, key: intent.idempotent ? key : undefined, fresh };
 }
+
+type Wanted = ReturnType<typeof wantedBy>;
 
 interface JournalOptions {
   readonly now: () => number;

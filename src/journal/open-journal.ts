@@ -11,7 +11,6 @@ export type JournalPlace = { readonly path: string } | { readonly address: strin
 
 export interface JournalParts {
   readonly place: JournalPlace;
-  /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
   /** Where the machine's own key is. */

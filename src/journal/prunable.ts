@@ -12,15 +12,6 @@ interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-interface Pruned {
-  /** Ids of the entries that may be forgotten. */
-  readonly going: ReadonlySet<string>;
-  /** Those of them whose client or key may still be live. */
-  readonly live: readonly Entry[];
-  /** Entries that stay for nothing but their client or key. */
-  readonly keptLive: readonly Entry[];
-}
-
 /** A client or key, if there is one, by the address that has it. */
 function named({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
@@ -42,7 +33,7 @@ function isUnnamed({ operation, state, resource_id }: Entry): boolean {
  * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
  * in place is unfinished: it shows that this one is over.
  */
-export function prunable(entries: readonly Entry[], choice: PruneChoice): Pruned {
+export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
   const hasExpired = ({ detail }: Entry): boolean => Date.parse(detail.expiry ?? "") < Date.parse(choice.before);
   const isLive = (entry: Entry): boolean =>
@@ -56,8 +47,11 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice): Pruned
   const aged = goingOf(entries, (entry) => isOver(entry) && !isNeeded(entry));
   const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
+    /** Ids of the entries that may be forgotten. */
     going,
+    /** Those of them whose client or key may still be live. */
     live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
+    /** Entries that stay for nothing but their client or key. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),
   };
 }

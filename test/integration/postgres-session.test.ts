@@ -34,7 +34,7 @@ describe.skipIf(isSkipped)("a server", () => {
   }
 
   async function serverAt(text: string, { env = right, user = "nobody" }: Around = {}) {
-    const { client, server: found, hangUp } = await connect(readAddress(text, { env }), user);
+    const { client, server: found, hangUp } = await connect(readAddress(text, { env, user }));
     const { rows } = await client.query(
       "SELECT current_user AS name, current_database() AS base, current_setting('application_name') AS app",
     );
@@ -58,7 +58,7 @@ describe.skipIf(isSkipped)("a server", () => {
     it("after a moment, if all of its connections are in use until then", async () => {
       await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
       const text = at(`127.0.0.1:${server.port}`, "", "lone");
-      const { hangUp } = await connect(readAddress(text, { env: right }), "nobody");
+      const { hangUp } = await connect(readAddress(text, { env: right }));
       const waiting = serverAt(text);
       await new Promise((done) => setTimeout(done, 300));
       hangUp();
@@ -147,7 +147,6 @@ describe.skipIf(isSkipped)("a server", () => {
       checks = [];
       const made = new Session({
         address: readAddress(here(), { env: right }),
-        user: "nobody",
         check: async (query, found) => {
           checks.push(found);
           expect(await query("SELECT 1 AS one")).toEqual([{ one: 1 }]);

@@ -220,10 +220,10 @@ export class FileStore implements Store {
     this.#locks.takeAway(id, { now: this.#now(), touchedAt: Date.parse(updated_at) });
   }
 
-  async exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
+  async exclusive<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     this.#prepare();
     return this.#underLock(async () => {
-      if (!isTrial) this.#locks.sweep();
+      this.#locks.sweep();
       const tx = new FileTransaction(this.#journal, this.#archive, () => this.#locks.leased());
       const done = await work(tx);
       tx.commit();

@@ -12,8 +12,6 @@ import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
 const newline = 10;
-/** The most bytes that one write has when a file is written again. */
-const pieceBytes = 1024 * 1024;
 
 export interface Reading {
   readonly contents: Contents;
@@ -158,7 +156,7 @@ export class RecordFile {
         if (reading.torn) fs.ftruncateSync(fd, size);
         const isEnded = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
         const start = `${isEnded ? "" : "\n"}${size === 0 ? this.#header({}) : ""}`;
-        const lines = [...chained(records, size === 0 ? sumIn(start) : reading.contents.lastSum)];
+        const lines = chained(records, size === 0 ? sumIn(start) : reading.contents.lastSum);
         appended = { fd, size };
         writeAll(fd, Buffer.from(`${start}${lines.join("")}`));
         fs.fsyncSync(fd);
@@ -184,34 +182,25 @@ export class RecordFile {
   }
 
   /** Writes the file again with these records: aside, synced, renamed. Bad bytes are set aside first. The caller holds the lock. */
-  replace(reading: Reading, records: Iterable<Signed>, facts: HeaderFacts): void {
+  replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {
       setAside(this.path, reading, now);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
-      replaceFile(this.path, this.#pieces(records, facts));
+      const header = this.#header(facts);
+      const lines = [header, ...chained(records, sumIn(header))];
+      replaceFile(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))));
       this.close();
     });
-  }
-
-  *#pieces(records: Iterable<Signed>, facts: HeaderFacts): Iterable<Buffer> {
-    let text = this.#header(facts);
-    for (const line of chained(records, sumIn(text))) {
-      text += line;
-      if (text.length < pieceBytes) continue;
-      yield Buffer.from(text);
-      text = "";
-    }
-    yield Buffer.from(text);
   }
 }
 
 /** Lines, each with the checksum of the one before it. */
-function* chained(records: Iterable<Signed>, before: string): Iterable<string> {
+function chained(records: readonly Signed[], before: string): string[] {
   let after = before;
-  for (const record of records) {
+  return records.map((record) => {
     const line = recordLine(record, after);
     after = sumIn(line);
-    yield line;
-  }
+    return line;
+  });
 }

@@ -65,10 +65,11 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param options.env the PG* variables among others: each counts if the address does not say otherwise
- * @throws Failure `usage` for what cannot be read or is not supported, and for a connection that would not be safe
+ * @param around.env the PG* variables among others: each counts if the address does not say otherwise
+ * @param around.user the role if neither names one
  */
-export function readAddress(text: string, { env }: { readonly env: Environment }): Address {
+export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
+  const { env } = around;
   if (!/^postgres(?:ql)?:\/\//.test(text)) throw wrong("it does not begin with postgresql://");
   const [, start = "", authority = "", path = "", query = ""] = shape.exec(text) ?? [];
   if (start === "" || /\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw wrong(unreadable);
@@ -87,7 +88,7 @@ export function readAddress(text: string, { env }: { readonly env: Environment }
   return {
     shown: shownAddress(text),
     hosts,
-    user: value("user", user),
+    user: value("user", user) ?? around.user,
     database: value("dbname", database),
     password: value("password", password),
     isEncrypted: isEncrypted(value("sslmode"), hosts),

@@ -7,7 +7,7 @@ import pgpass from "pgpass";
 import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import type { Address, Host } from "./address.ts";
-import { connectionWords, LostConnection, serverErrorOf } from "./failures.ts";
+import { connectionWords, LostConnection, serverErrorOf, within } from "./failures.ts";
 import { tlsTo } from "./tls.ts";
 
 /** What is known of the server at the other end. */
@@ -26,12 +26,8 @@ export interface Connected {
 /** The whole search for a server takes no longer: with the program's start, a command ends within 5 s. */
 const limitMs = 4500;
 
-/**
- * @param user name of the user of this machine: the role if the address names none
- * @throws LostConnection if no host can be reached; Failure `usage` for what cannot be read here or needs a password that
- * is nowhere; the server's own error if it refuses
- */
-export async function connect(address: Address, user: string): Promise<Connected> {
+/** @throws LostConnection if no host can be reached; Failure `usage` for what is lacking here; the server's own error if it refuses */
+export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
   let met: readonly unknown[] = [];
@@ -42,7 +38,7 @@ export async function connect(address: Address, user: string): Promise<Connected
       const share = (end - performance.now()) / (hosts.length - index);
       if (share <= 0) break;
       try {
-        const connected = await connectTo(host, { address, user, limitMs: share });
+        const connected = await connectTo(host, address, share);
         if (!mustBeWritable || !connected.server.isReadOnly) return connected;
         connected.hangUp();
         now.push(new LostConnection(`${nameOf(host)} is read-only`));
@@ -80,29 +76,19 @@ function nameOf({ name, port }: Host): string {
   return `${name}:${port}`;
 }
 
-async function connectTo(
-  host: Host,
-  { address, user, limitMs: share }: { readonly address: Address; readonly user: string; readonly limitMs: number },
-): Promise<Connected> {
+async function connectTo(host: Host, address: Address, share: number): Promise<Connected> {
   const socket = new Socket();
-  const client = new Client({ ...configOf(host, address, user), stream: () => socket });
+  const client = new Client({ ...configOf(host, address), stream: () => socket });
   const hangUp = (): void => {
     client.end().catch(() => {});
     socket.destroy();
   };
   client.on("error", () => {}); // each statement that it ends says so
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LostConnection(`no response within ${Math.ceil(share / 1000)} s`)), share);
-  });
   try {
-    const server = await Promise.race([late, greet(client)]);
-    return { client, server, hangUp };
+    return { client, server: await within(share, greet(client)), hangUp };
   } catch (error) {
     hangUp();
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
@@ -115,9 +101,8 @@ async function greet(client: Client): Promise<Server> {
   return rows[0]!;
 }
 
-function configOf(host: Host, address: Address, ownName: string): ClientConfig {
-  const user = address.user ?? ownName;
-  const database = address.database ?? user;
+function configOf(host: Host, address: Address): ClientConfig {
+  const { user = "", database = user } = address;
   return {
     host: host.name,
     port: host.port,

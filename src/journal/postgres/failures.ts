@@ -8,6 +8,16 @@ export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
+/** @throws LostConnection if the work takes longer @param saidMs of how much time that speaks */
+export async function within<T>(limitMs: number, work: Promise<T>, saidMs = limitMs): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const lost = new LostConnection(`no response within ${Math.ceil(saidMs / 1000)} s`);
+    timer = setTimeout(() => reject(lost), limitMs);
+  });
+  return Promise.race([late, work]).finally(() => clearTimeout(timer));
+}
+
 /** A refusal by the server; its code has five characters, unlike those of the system. */
 export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("severity" in error)) return undefined;

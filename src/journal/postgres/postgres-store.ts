@@ -268,11 +268,10 @@ export interface Team {
 
 /** @param isMade the tables are there, or the connection is refused */
 function partsOf({ address: text, env, actor }: Team, isMade: boolean) {
-  const address = readAddress(text, { env });
+  const address = readAddress(text, { env, user: actor.user });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,
-    user: actor.user,
     check: async (query, server) => {
       assertUsable(server);
       if (isMade) await checkTables(query, tables);

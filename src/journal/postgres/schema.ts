@@ -116,10 +116,7 @@ export function assertUsable({ encoding }: Server): void {
   });
 }
 
-/**
- * Asked before anything else of a connection.
- * @throws Failure `usage` if the tables are missing, or of another version
- */
+/** Asked before anything else of a connection. @throws Failure `usage` if the tables are missing, or of another version */
 export async function checkTables(query: Query, { meta, schema }: Tables): Promise<void> {
   const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`).catch((error: unknown) => {
     if (!["42P01", "3F000"].includes(serverErrorOf(error)?.code ?? "")) throw error;

@@ -5,15 +5,13 @@ import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
 import type { Address } from "./address.ts";
 import { connect, type Connected, type Server } from "./connect.ts";
-import { endsConnection, LostConnection, serverErrorOf } from "./failures.ts";
+import { endsConnection, LostConnection, serverErrorOf, within } from "./failures.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
 export interface SessionParts {
   readonly address: Address;
-  /** Name of the user of this machine: the role if the address names none. */
-  readonly user: string;
   /** Checked immediately for each connection, before anything else is asked. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
@@ -97,8 +95,8 @@ export class Session {
 
   async #connection(): Promise<Connected> {
     if (this.#connected !== undefined) return this.#connected;
-    const { address, user, check } = this.#parts;
-    const connected = await connect(address, user);
+    const { address, check } = this.#parts;
+    const connected = await connect(address);
     this.#connected = connected;
     connected.client.once("end", () => this.#drop(connected));
     try {
@@ -137,20 +135,12 @@ export class Session {
   /** @param saidMs of how much time a failure speaks: a statement that is repeated has what is left of it */
   #queryOf(connected: Connected, withinMs: number, saidMs = withinMs): Query {
     return async (text, values = []) => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        const seconds = Math.round(saidMs / 1000);
-        timer = setTimeout(() => reject(new LostConnection(`no response within ${seconds} s`)), withinMs);
-      });
       try {
-        const { rows } = await Promise.race([late, connected.client.query<Row>(text, [...values])]);
-        return rows;
+        return (await within(withinMs, connected.client.query<Row>(text, [...values]), saidMs)).rows;
       } catch (error) {
         if (!endsConnection(error)) throw error;
         this.#drop(connected);
         throw isLoss(error) ? error : new LostConnection("the connection was lost", { cause: error });
-      } finally {
-        clearTimeout(timer);
       }
     };
   }

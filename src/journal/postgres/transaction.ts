@@ -78,28 +78,16 @@ export class TableTransaction implements Transaction {
   async append(records: readonly NewRecord[]): Promise<void> {
     const { entries, records: table } = this.#tables;
     const newest = new Map(records.map((record) => [record.entry.id, record]));
-    const changes = [...newest].map(([id, record]) => ({
-      ...rowOf(
-        record,
-        records.filter(({ entry }) => entry.id === id),
-      ),
-      epoch: 0,
-    }));
+    const comingOf = ({ entry: { id } }: NewRecord): NewRecord[] => records.filter(({ entry }) => entry.id === id);
+    const changes = [...newest.values()].map((record) => ({ ...rowOf(record, comingOf(record)), epoch: 0 }));
     await this.#query(
       `INSERT INTO ${entries} SELECT * FROM json_populate_recordset(NULL::${entries}, $1::json)
        ON CONFLICT (id) DO UPDATE SET ${changed}, epoch = integ_entries.epoch + 1`,
       [JSON.stringify(changes)],
     );
-    const rows = records.map(({ entry, content, mac }) => ({
-      entry: entry.id,
-      epoch: 0,
-      n: entry.sequence,
-      content,
-      mac,
-    }));
-    await this.#query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [
-      JSON.stringify(rows),
-    ]);
+    const rows = records.map(({ entry: { id, sequence }, ...rest }) => ({ entry: id, epoch: 0, n: sequence, ...rest }));
+    const text = `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`;
+    await this.#query(text, [JSON.stringify(rows)]);
   }
 
   async sign(id: string, records: readonly Signed[]): Promise<void> {

@@ -142,7 +142,6 @@ test("the file behind a link is named, so that the link stays", () => {
 });
 
 const small = Buffer.from("new");
-const inPieces = (): Iterable<Uint8Array> => [Buffer.from("n"), Buffer.from("ew")];
 async function* texts(): AsyncIterable<string> {
   yield "n";
   yield "ew";
@@ -159,7 +158,6 @@ const candidate = (path: string): void =>
 /** A way to write `x`, and what it asks of the disk that outlives a power cut, in this order. */
 const ways: readonly (readonly [string, (path: string) => unknown, readonly string[]])[] = [
   ["created", (path) => createFile(path, small), ["write x", "fsync x", "fsync folder"]],
-  ["created of pieces", (path) => createFile(path, inPieces()), ["write x", "write x", "fsync x", "fsync folder"]],
   ["created, its content only", (path) => createFile(path, "new", { durable: "content" }), ["write x", "fsync x"]],
   ["created for now", (path) => createFile(path, "new", { durable: "none" }), ["write x"]],
   [

@@ -9,7 +9,7 @@ import { stopTime } from "../../../support/stopped-time.ts";
 import { type Answer, AServer } from "./a-server.ts";
 
 function connectTo(hosts: string, query = "", env: Readonly<Record<string, string>> = {}) {
-  return connect(readAddress(`postgresql://${hosts}/journal?${query}`, { env }), "ada");
+  return connect(readAddress(`postgresql://${hosts}/journal?${query}`, { env, user: "ada" }));
 }
 
 async function thrownBy(work: Promise<unknown>): Promise<unknown> {

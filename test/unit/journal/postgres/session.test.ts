@@ -10,7 +10,7 @@ import { type Answer, AServer, type AServerParts } from "./a-server.ts";
 
 function sessionAt(hosts: string, check: SessionParts["check"] = async () => {}): Session {
   const address = readAddress(`postgresql://ada@${hosts}/journal`, { env: {} });
-  return new Session({ address, user: "ada", check });
+  return new Session({ address, check });
 }
 
 async function thrownBy(work: Promise<unknown>): Promise<unknown> {
