@@ -302,8 +302,11 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const trusted = await ada.integ(["journal", "list", "--all"]);
     expect([trusted.code, trusted.stderr]).toEqual([0, expect.not.stringContaining("untrusted")]);
     expect((await ada.integ([...create().slice(0, -1), "t"])).code).toBe(0);
-    const other = await ada.integ(["journal", "list", "--all"], { env: { INTEG_JOURNAL_KEY: "other".repeat(8) } });
-    expect(other.stderr).toContain("are untrusted");
+    const listedWith = (keys: string) =>
+      ada.integ(["journal", "list", "--all"], { env: { INTEG_JOURNAL_KEY: keys } }).then(({ stderr }) => stderr);
+    expect(await listedWith("other".repeat(8))).toContain("are untrusted");
+    expect(await listedWith(`${"other".repeat(8)}, ${key}`)).not.toContain("untrusted");
+    expect(await listedWith(`${key},${"x".repeat(31)}`)).toContain("INTEG_JOURNAL_KEY is not a list of journal keys");
   });
 
   it("a profile names its journal, without a password", async () => {

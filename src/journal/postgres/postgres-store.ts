@@ -197,7 +197,7 @@ export class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
   }
 
-  /** Takes the entry from a holder that was seen, for a moment: what it recorded as its own is over. */
+  /** Takes the entry from the holder that was seen, and lets it go. What that one sent may arrive until its lease would have ended. */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);

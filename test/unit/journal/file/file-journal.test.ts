@@ -255,6 +255,11 @@ test.each([
       });
     expect(readFileSync(path)).toEqual(bytes);
   }
+  writeFileSync(path, before);
+  const archive = path.replace("journal.ndjson", "archive.ndjson");
+  writeFileSync(archive, foreign({ v: format, journal: "integ" }));
+  for (const work of [() => at(path).count(), () => at(path).prune(0), () => at(path).verify()])
+    expect(await thrown(work)).toMatchObject({ kind: "usage", message: `The journal ${archive} ${words}` });
 });
 
 test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
