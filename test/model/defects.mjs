@@ -26,11 +26,7 @@ export const defects = [
   {
     name: "30 what somebody revoked on purpose is made again",
     changes: [
-      [
-        "operations/creation.ts",
-        'if (wasLost || contract.credential.noun === "key") await assertNotRevoked(contract, work);',
-        "",
-      ],
+      ["operations/creation.ts", 'if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);', ""],
     ],
   },
   {
@@ -48,8 +44,8 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        "if (await options.mayRevokeUnproven(lease.entry))",
-        "if (bench.account.proof === null || (await options.mayRevokeUnproven(lease.entry)))",
+        "if (await options.mayRevokeUnproven?.(lease.entry))",
+        "if (bench.account.proof === null || (await options.mayRevokeUnproven?.(lease.entry)))",
       ],
     ],
   },
@@ -146,7 +142,13 @@ export const defects = [
   },
   {
     name: "two replacements of one lost secret are both made (found by this simulation)",
-    changes: [["operations/recovery.ts", "if (by !== id) return (lease) =>", "if (by === null) return (lease) =>"]],
+    changes: [
+      [
+        "operations/recovery.ts",
+        'if (by === id && lost?.state !== "done") return false;',
+        "if (by !== null) return false;",
+      ],
+    ],
   },
   {
     name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
@@ -165,12 +167,18 @@ export const defects = [
   {
     name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",
     changes: [
-      ["operations/rotation.ts", "secret !== undefined && !isProvenBefore &&", "watched.secret !== undefined &&"],
+      [
+        "operations/rotation.ts",
+        'if (made.kind === "delivered" && !detail.overlap_ms)',
+        "if (made.secret !== undefined)",
+      ],
     ],
   },
   {
     name: "two rotations of a key in place at the same time both happen",
-    changes: [["operations/in-place.ts", 'const first = kind === "new" ?', "const first = false ?"]],
+    changes: [
+      ["operations/in-place.ts", 'if (kind === "new") await assertFirstOfTwo', "if (false) await assertFirstOfTwo"],
+    ],
   },
   {
     name: "an earlier rotation in place is sent again after a later one",
@@ -192,7 +200,7 @@ export const defects = [
   // Promises of the order of steps (promises.ts), each broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
-    changes: [["operations/client.ts", "attempts: attempts + 1,", "attempts,"]],
+    changes: [["operations/sending.ts", "attempts: attempts + 1,", "attempts,"]],
   },
   {
     name: "order: a key that may have been made is requested again",
@@ -200,7 +208,13 @@ export const defects = [
   },
   {
     name: "order: the journal does not say where the secret may be kept",
-    changes: [["operations/key.ts", "...attemptedHere(bench, lease.entry),", "...lease.entry.detail,"]],
+    changes: [
+      [
+        "operations/sending.ts",
+        "detail: { ...detail, attempted_at, ...about.detail },",
+        "detail: { ...detail, ...about.detail },",
+      ],
+    ],
   },
   {
     name: "order: a creation is sent without room to keep its secret",
@@ -211,8 +225,8 @@ export const defects = [
     changes: [
       [
         "operations/key.ts",
-        "const record = await reserveDestination(bench, lease, { destination });",
-        "const record = await destination.check();",
+        "const place = await reserveDestination(bench, lease, { destination });",
+        "const place = await destination.check();",
       ],
     ],
   },
@@ -255,7 +269,7 @@ export const defects = [
     changes: [
       [
         "operations/secret-delivery.ts",
-        "if (!isSettled(entry.state) || !bench.secrets.isKept(entry.id)) return;",
+        "if (!(isSettled(entry.state) || wasClaimed(entry)) || !bench.secrets.isKept(entry.id)) return;",
         "if (!bench.secrets.isKept(entry.id)) return;",
       ],
     ],
@@ -265,7 +279,7 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        "known === undefined ? false : await contract.prove(child, known).catch(asResult);",
+        "known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));",
         "known !== undefined;",
       ],
     ],
@@ -317,9 +331,9 @@ export const defects = [
     name: "order: the lease of a creation is not given back",
     changes: [
       [
-        "operations/creation.ts",
-        "    return made;\n  } finally {\n    await lease.release();",
-        "    return made;\n  } finally {",
+        "operations/workbench.ts",
+        "    return await work(lease);\n  } finally {\n    await lease.release();",
+        "    return await work(lease);\n  } finally {",
       ],
     ],
   },
@@ -349,11 +363,19 @@ export const defects = [
   },
   {
     name: "order: what was reserved for a replacement stays (found by this simulation)",
-    changes: [["operations/creation.ts", "await releaseReserved(bench, replacement.entry, destination);", ""]],
+    changes: [
+      [
+        "operations/creation.ts",
+        "await releaseReserved(bench, replacement.entry, destination);\n      throw error;\n    });",
+        "throw error;\n    });",
+      ],
+    ],
   },
   {
     name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
-    changes: [["operations/orphan.ts", "  if (unnamed)\n", "  if (unnamed && unnamed.id === key)\n"]],
+    changes: [
+      ["operations/orphan.ts", "  if (unnamed) throw mayBeOf", "  if (unnamed && unnamed.id === key) throw mayBeOf"],
+    ],
   },
   // What the others meet (other-actors.ts): findings of 0.2.0, and what this simulation found.
   {
