@@ -1,18 +1,15 @@
 // Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
 // the place of is never sent again.
 import { describe, expect, it } from "vitest";
-import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
-import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
-import { type Entry, type EntryState, isSettled } from "../../../src/journal/entry.ts";
+import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
 import { isWorkedOn, laterRotation, rotationsOf, rotationUnderWay } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
-import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
 type Mode = "in_place" | "replacement" | "client";
 
@@ -264,113 +261,8 @@ describe("the later rotation of a key", () => {
   });
 });
 
-describe("a rotation in place that a later one has taken the place of", () => {
-  const worldWithKeys = (setting: Setting): AWorld => {
-    const world = new AWorld(setting);
-    world.account.has("key", "ak_own");
-    world.account.has("key", "ak_old");
-    world.mayGo.add("ak_old");
-    return world;
-  };
-  const inPlace = (world: AWorld, fresh = false): Promise<Ended<unknown>> =>
-    world.run((bench) =>
-      rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, { destination: world.destination(), fresh }),
-    );
-  const byReplacement = (world: AWorld): Promise<Ended<unknown>> =>
-    world.run((bench) =>
-      replaceAccessKey(
-        bench,
-        {
-          oldId: "ak_old",
-          creation: { request: { name: "new" }, marked: true },
-          overlapMs: 3_600_000,
-          updateProfile: false,
-        },
-        {
-          destination: world.destination(),
-          waitMs: 60_000,
-          mayReplace: async () => true,
-          mayRevokeUnproven: async () => true,
-          overlap: "leave",
-        },
-      ),
-    );
-  const sent = ({ account }: AWorld): number => account.requests.filter((one) => one.startsWith("rotate")).length;
-
-  const leftovers: Record<string, Setting> = {
-    "whose response was lost": { fates: { rotate: ["lost after"] } },
-    "whose secret was lost": { fates: { rotate: ["silent"] } },
-    "whose secret is kept": { failing: ["deliver"] },
-    "that was never sent": { failing: ["record 1"] },
-  };
-
-  it.each(Object.entries(leftovers))("%s ends at recovery, and the later secret works", async (_name, setting) => {
-    const world = worldWithKeys(setting);
-    expect((await inPlace(world)).kind).not.toBe("done");
-    expect((await inPlace(world, true)).kind).toBe("done");
-    const before = sent(world);
-    const { secret } = world.account.keys[1]!;
-    const recovered = await world.recover();
-    expect(recovered.kind).toBe("done");
-    expect(sent(world), "nothing was sent").toBe(before);
-    expect(world.account.keys[1]!.secret).toBe(secret);
-    expect(world.isSafe(secret)).toBe(true);
-    expect(world.kept.size).toBe(0);
-    const [first, second] = world.entries;
-    expect([first!.state, first!.replaced_by, second!.state]).toEqual(["replaced", second!.id, "done"]);
-    expect(world.told.at(-1)).toBe(`Nothing was sent for ${first!.id}: ${second!.id} rotated the key ak_old after it.`);
-  });
-
-  it("of two whose response was lost only the later one is sent again", async () => {
-    const world = worldWithKeys({ fates: { rotate: ["lost after", "lost after"] } });
-    await inPlace(world);
-    await inPlace(world, true);
-    await world.recover();
-    expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "done"]);
-    expect(sent(world)).toBe(3);
-    expect(world.isSafe(world.account.keys[1]!.secret)).toBe(true);
-  });
-
-  it("the later one waits while a process works on the earlier one", async () => {
-    const world = worldWithKeys({ fates: { rotate: ["lost after", "lost after"] } });
-    await inPlace(world);
-    await inPlace(world, true);
-    const [first, second] = world.entries;
-    world.running.add(first!.id);
-    const { value } = await world.recover();
-    expect(value!.map(({ entry, failure }) => [entry.id, failure?.kind, failure?.message])).toEqual([
-      [second!.id, "outcome_unknown", `Another process rotates the key ak_old at this moment (${first!.id}).`],
-    ]);
-    expect(value![0]!.failure!.details).toMatchObject({
-      meaning: "Nothing was sent: two rotations would make the secret of one of them useless.",
-      nextCommand: `integ journal recover ${second!.id}`,
-      recovers: second!.id,
-    });
-    expect([sent(world), world.entries[1]!.state]).toEqual([2, "unknown"]);
-  });
-
-  it("typed again it does not continue: a new one does", async () => {
-    const world = worldWithKeys({ fates: { rotate: ["lost after"] } });
-    await inPlace(world);
-    await inPlace(world, true);
-    world.files.clear();
-    expect((await inPlace(world)).kind).toBe("done");
-    expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "done", "done"]);
-  });
-
-  it("leaves the old key alone while the overlap of its replacement runs", async () => {
-    const world = worldWithKeys({ fates: { rotate: ["lost after"] } });
-    await inPlace(world);
-    const { secret } = world.account.keys[1]!;
-    expect((await byReplacement(world)).kind).toBe("done");
-    await world.recover();
-    expect(world.account.keys[1]!.secret).toBe(secret);
-    expect(world.entries.filter(({ state }) => !isSettled(state)).map(({ state }) => state)).toEqual(["waiting"]);
-  });
-
-  it("the rotations of a key are of both kinds, at its address", async () => {
-    const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
-    const journal = { select: async () => all } as unknown as Journal;
-    expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
-  });
+it("the rotations of a key are of both kinds, at its address", async () => {
+  const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
+  const journal = { select: async () => all } as unknown as Journal;
+  expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
 });
