@@ -1,6 +1,7 @@
 // Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
 // the place of is never sent again.
 import { describe, expect, it } from "vitest";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Failure } from "../../../src/errors.ts";
@@ -10,6 +11,7 @@ import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
 import { isWorkedOn, laterRotation, rotationsOf, rotationUnderWay } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
+import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
 type Mode = "in_place" | "replacement" | "client";
 
@@ -265,4 +267,24 @@ it("the rotations of a key are of both kinds, at its address", async () => {
   const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
   const journal = { select: async () => all } as unknown as Journal;
   expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
+});
+
+it.each<[string, Setting]>([
+  ["whose response was lost", { fates: { rotate: ["lost after"] } }],
+  ["whose secret is kept", { failing: ["deliver"] }],
+])("a rotation in place %s ends at recovery if a later one followed, whose secret works", async (_name, setting) => {
+  const world = new AWorld(setting);
+  for (const id of ["ak_own", "ak_old"]) world.account.has("key", id);
+  const rotated = (fresh: boolean): Promise<Ended<unknown>> =>
+    world.run((bench) =>
+      rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, { destination: world.destination(), fresh }),
+    );
+  expect((await rotated(false)).kind).not.toBe("done");
+  expect((await rotated(true)).kind).toBe("done");
+  const { secret } = world.account.keys[1]!;
+  expect((await world.recover()).kind).toBe("done");
+  expect(world.account.keys[1]!.secret, "nothing was sent").toBe(secret);
+  expect(world.isSafe(secret)).toBe(true);
+  const [first, second] = world.entries;
+  expect([first!.state, first!.replaced_by, second!.state]).toEqual(["replaced", second!.id, "done"]);
 });
