@@ -59,6 +59,7 @@ export const flags = {
   secretEnv: "--secret-env",
   secretFile: "--secret-file",
   secretFormat: "--secret-format",
+  only: "--only",
   secretProfile: "--secret-profile",
   secretTo: "--secret-to",
   serviceAccount: "--service-account",

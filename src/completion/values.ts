@@ -5,7 +5,16 @@
 import { flags } from "../next-step.ts";
 
 /** The names that `integ __complete` prints, read from this machine alone. */
-export const liveNames = ["profiles", "entries", "unsettled", "claimable", "clients", "keys", "accounts"] as const;
+export const liveNames = [
+  "profiles",
+  "entries",
+  "unsettled",
+  "claimable",
+  "clients",
+  "keys",
+  "accounts",
+  "items",
+] as const;
 export type LiveNames = (typeof liveNames)[number];
 
 export type Completion =
@@ -28,7 +37,7 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** Values that nothing on this machine lists. */
 const unknowable =
-  "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status store text time token url uuid when";
+  "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
@@ -40,6 +49,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
   type: some("person"),
   scope: some("entity:read", "organization:read", "service_account:manage"),
+  store: some("vault:", "github:", "k8s:", "keychain:"),
   "a,b.c": { kind: "fields" },
   method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
   // The contract version that is supported (§9 rule 1).
@@ -68,6 +78,10 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   "adopt access-key id": live("keys"),
   "keys revoke id": live("keys"),
   "keys get id": live("keys"),
+  [`plan ${flags.only}`]: live("items"),
+  [`apply ${flags.only}`]: live("items"),
+  [`oauth-clients rotate ${flags.name}`]: live("items"),
+  [`keys rotate ${flags.name}`]: live("items"),
   // §2.4
   [`keys create ${flags.scope}`]: some("*", "push-ingest:*"),
   [`keys rotate ${flags.scope}`]: some("*", "push-ingest:*"),

@@ -1,6 +1,8 @@
 // `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it after every Tab: only the verb that was
 // typed is loaded, and nothing here reports an error, waits or writes.
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import { join } from "node:path";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
 import { treeOf } from "../completion/tree.ts";
 import type { LiveNames } from "../completion/values.ts";
@@ -49,10 +51,19 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
   const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
   return namesFor(what, {
     profileNames: () => readProfileNames(configFolder(env, machine)),
+    policyText: () => readIfThere(join(machine.cwd, "integ.yaml")),
     journalPath: path,
     // Of a file alone: names are not asked for over the network.
     entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 /** Control characters would break the line, or act in the shell's menu. */

@@ -50,6 +50,7 @@ describe("integ __complete", () => {
     ["entities list --fields :id,", "id,type id,status id,display_name id,email id,created_at id,updated_at"],
     ["oauth-clients create --scope :", "entity:read organization:read service_account:manage"],
     ["keys create --scope :", "* push-ingest:*"],
+    ["oauth-clients create --secret-to :v", "vault: github: k8s: keychain:"],
     ["cohorts members c --fields :", ""],
   ])("knows values that need no account: %s", async (line, expected) => {
     const { stdout } = await integHere(home, ["__complete", ...line.split(" ")]);

@@ -12,6 +12,8 @@ import type { ProfileName } from "../../profiles/names.ts";
 /** Where names are read from. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
+  /** The text of the policy file in the working folder; undefined if there is none. */
+  policyText(): string | undefined;
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
   /** The newest first. */
@@ -32,6 +34,7 @@ export function newestEntries(journal: Journal): Promise<Entry[]> {
 /** @returns nothing of a shared journal, which is reached over the network */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
+  if (what === "items") return itemChoices(known.policyText());
   if (!isAbsolute(known.journalPath)) return [];
   if (what === "unsettled") return entryChoices(await known.entries({ limit: mostUnfinished }));
   if (what === "claimable")
@@ -79,12 +82,21 @@ function accountChoices(entries: readonly Entry[]): Choice[] {
   return [...new Set(asked)].map((value) => ({ value }));
 }
 
+async function itemChoices(text: string | undefined): Promise<Choice[]> {
+  if (text === undefined) return [];
+  const { itemNamesIn } = await import("../../policy/item-names.ts");
+  return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
+}
+
 /** Each resource once, by the newest of its entries. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
   const known = new Map<string, Choice>();
-  for (const { operation, resource_id: id, state, created_at } of entries) {
+  for (const entry of entries) {
+    const { operation, resource_id: id, state, created_at, policy } = entry;
     if (!operation.startsWith(operations) || id === null || known.has(id)) continue;
-    known.set(id, { value: id, hint: `${operation}, ${state}, ${created_at.slice(0, 10)}` });
+    const subject = policy?.item ?? subjectOf(entry);
+    const about = [subject === id ? "" : subject, operation, state, created_at.slice(0, 10)];
+    known.set(id, { value: id, hint: about.filter(Boolean).join(", ") });
   }
   return [...known.values()];
 }

@@ -87,7 +87,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   });
-  const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty };
+  const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty, isWhole: true };
   const { list } = output.report(view);
   await list.page(pageOf(rows));
   await list.end({ nextPageToken: null, hasMore: false });

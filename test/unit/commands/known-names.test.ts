@@ -37,6 +37,7 @@ async function ask(
   let journals = 0;
   const names = await namesFor(what, {
     journalPath,
+    policyText: () => "oauth_clients:\n  reporting: {}\naccess_keys:\n  nightly: {}\n",
     profileNames: () => [{ name: "p", region: "us", base_url: "https://x" }],
     entries: async (filter) => {
       journals += 1;
@@ -65,6 +66,10 @@ describe("names at Tab", () => {
       names: ["p: us, https://x", "sandbox: us, on this machine", "sandbox-eu: eu, on this machine"],
       journals: 0,
     });
+  });
+
+  it("of a policy's items come from its file", async () => {
+    expect((await ask("items")).names).toEqual(["reporting: client", "nightly: key"]);
   });
 
   it.each(["entries", "unsettled", "clients", "keys"] as const)(

@@ -1,0 +1,14 @@
+// The names of a policy's items for a Tab: nothing is checked, since a person waits for it.
+import { parse } from "yaml";
+
+/** @returns name and kind of each item; nothing of a text that is no policy */
+export function itemNamesIn(text: string): [name: string, kind: string][] {
+  try {
+    const policy = parse(text) as Partial<Record<string, object>> | null;
+    const names = (key: string, kind: string): [string, string][] =>
+      Object.keys(policy?.[key] ?? {}).map((name) => [name, kind]);
+    return [...names("oauth_clients", "client"), ...names("access_keys", "key")];
+  } catch {
+    return [];
+  }
+}
