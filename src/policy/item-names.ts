@@ -1,7 +1,7 @@
 // The names of a policy's items for a Tab: nothing is checked, since a person waits for it.
 import { parse } from "yaml";
 
-/** @returns name and kind of each item; nothing of a text that is no policy */
+/** @returns name and kind of each item; nothing if the text is invalid */
 export function itemNamesIn(text: string): [name: string, kind: string][] {
   try {
     const policy = parse(text) as Partial<Record<string, object>> | null;

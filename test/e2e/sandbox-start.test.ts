@@ -41,7 +41,7 @@ function type(at: Home, text: string): { status: number | null; stdout: string; 
 
 it.each([
   ["the exports", "Use it from another terminal:", "integ people search wanda --json | jq -e .data"],
-  ["the profile", "or as a profile:", "integ keys list --json | jq -r .data[0].id"],
+  ["the profile", "or as profiles:", "integ keys list --json | jq -r .data[0].id"],
 ])("%s, then the commands that follow", (_, heading, more) => {
   const at = new Home();
   const first = linesAfter(heading);
@@ -58,7 +58,7 @@ it.each([
 it("logs a line for each request, and no warning", async () => {
   await expect.poll(() => logged.split("\n").length).toBeGreaterThan(4);
   const lines = logged.trim().split("\n");
-  expect(lines.filter((line) => !/^us (GET|POST) \/\S* \d{3} req_us_\w+$/.test(line))).toEqual([]);
+  expect(lines.filter((line) => !/^(?:us|eu) (?:GET|POST) \/\S* \d{3} req_(?:us|eu)_\w+$/.test(line))).toEqual([]);
 });
 
 it("prints every name and credential that docs/sandbox.md promises of status", async () => {
@@ -74,7 +74,7 @@ it("prints every name and credential that docs/sandbox.md promises of status", a
 
 it("the profile's key speaks both contracts, and is no more than it may be", async () => {
   const at = new Home();
-  expect(type(at, linesAfter("or as a profile:")).status).toBe(0);
+  expect(type(at, linesAfter("or as profiles:")).status).toBe(0);
   const keys = await at.integ(["keys", "list", "--json"]);
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
   expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);

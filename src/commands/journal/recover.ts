@@ -115,6 +115,7 @@ export const command = defineVerb({
     const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
     await tidied(context, () => tellPlaces(context, benches, all));
+    if (results.length > 1) context.output.ending(`Recovered: ${countsOf(results)}.`);
     tellFailures(context, all);
   },
 });
@@ -163,6 +164,16 @@ function progressOf(context: Context, entries: readonly Entry[]): Progress {
 function endOf({ entry, failure, isSkipped }: Recovered): string {
   if (isSkipped === true) return "skipped";
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
+}
+
+/** `2 done, 1 waiting, 1 failed` */
+function countsOf(results: readonly Recovered[]): string {
+  const counts = new Map<string, number>();
+  for (const { entry, failure, isSkipped } of results) {
+    const end = isSkipped ? "skipped" : failure === undefined ? entry.state : "failed";
+    counts.set(end, (counts.get(end) ?? 0) + 1);
+  }
+  return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");
 }
 
 /**

@@ -43,7 +43,7 @@ export async function fixClients(
     const options = { ...destinationOptions(known), yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
-  for (const finding of findings) tellFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) tellFinding(context, finding, fixes);
   const bench = await workbenchOf(context);
   if (isTrial) {
     await showFixes(context, bench, fixes);

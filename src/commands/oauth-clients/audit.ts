@@ -40,13 +40,15 @@ export const command = defineVerb({
     );
     const clients = [...observed.clients.values()];
     const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared });
+    const printed = { columns, empty: "No findings." };
     if (options.fix) {
+      if (context.output.format === "table") await printFindings(context, findings, printed);
       const { fixClients } = await import("./audit-fix.ts");
       const left = await fixClients(context, findings, { isTrial: options.dryRun === true, entries });
       if (left.length > 0) throw remaining(left);
       return;
     }
-    await printFindings(context, findings, { columns, empty: "No findings." });
+    await printFindings(context, findings, printed);
     const judged = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
     context.output.note(judged);
     if (findings.length > 0) throw remaining(findings);

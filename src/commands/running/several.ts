@@ -48,6 +48,8 @@ export async function changeEach(context: Context, { ids, view, change, states }
     await list.page(pageOf(receipts));
     await list.end({ nextPageToken: null, hasMore: false });
   });
+  const failed = failures.length === 0 ? "" : `, ${failures.length} failed`;
+  output.ending(`Changed: ${receipts.length} ${done}${failed}.`);
   const worst = failures.find(({ failure }) => failure.kind === "outcome_unknown") ?? failures[0];
   for (const one of failures) if (one !== worst) output.warn(`${one.id}: ${one.failure.message}`);
   if (worst !== undefined) throw worst.failure;

@@ -66,12 +66,19 @@ Use it from another terminal:
   export INTEG_REGION=us INTEG_BASE_URL=${us.base_url} INTEG_ORGANIZATION_ID=${us.organization_id}
   export INTEG_API_KEY=${us.api_key}
   export INTEG_ACCESS_TOKEN=${us.access_token}      # legacy contract, for 15 minutes: keys, people
-or as a profile:
-  echo ${us.access_key_secret} | integ profiles add local --region us --base-url ${us.base_url} \\
-    --organization-id ${us.organization_id} --access-token-endpoint ${us.access_token_endpoint} --api-key-stdin
-and then:
+or as profiles:
+${profileLines("us", us)}${profileLines("eu", eu)}and then:
   integ entities list
   integ oauth-clients create --service-account ${us.service_account_id} --scope entity:read
   integ keys list
+Faults and requests: curl -X POST -d '{"fault":"POST /v1/oauth_clients drop=after times=1"}' ${us.control_url}
+`;
+}
+
+function profileLines(region: "us" | "eu", host: SandboxDescription["us"]): string {
+  const name = region === "us" ? "local" : "local-eu";
+  return `  echo ${host.access_key_secret} | integ profiles add ${name} --region ${region} --base-url ${host.base_url} \\
+    --organization-id ${host.organization_id} --access-token-endpoint ${host.access_token_endpoint} \\
+    --token-endpoint ${host.token_endpoint} --api-key-stdin
 `;
 }
