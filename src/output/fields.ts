@@ -1,4 +1,4 @@
-import { flags, meantBy, shortFlags } from "../next-step.ts";
+import { flags, meantBy } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
@@ -135,12 +135,16 @@ export function assertKnown(
   const [first] = chosen.unseen;
   if (first === undefined) return;
   const keys = rows[0]?.isObject ? rows[0].parts().names : [];
-  const meant = meantBy(first.name, [...new Set([...documented.map(({ path }) => path), ...keys])]);
+  const all = [...new Set([...documented.map(({ path }) => path), ...keys])];
+  const meant = meantBy(first.name, all);
   throw new Failure("usage", missingWords(chosen.unseen, singular), {
     meaning: meant === undefined ? undefined : `Did you mean "${visibleText(meant)}"?`,
-    hint: `Leave ${flags.fields} out, with ${shortFlags.output} json, to see the fields.`,
+    hint: `Choose from ${visibleText(all.slice(0, mostNamed).join(", "))}${all.length > mostNamed ? ", …" : ""}.`,
   });
 }
+
+/** Fields of an error: more are not read. */
+const mostNamed = 30;
 
 /** @param singular what a row is called; absent if it is not a list */
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {

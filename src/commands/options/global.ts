@@ -76,7 +76,7 @@ function optionsMadeBy(command: Command): readonly Option[] {
       ["--fields <a,b.c>", "Print only these fields, in this order"],
     ]),
     command
-      .createOption("--times <how>", "Times of a table (one of: iso, relative; default: relative at a terminal)")
+      .createOption("--times <times>", "Times of a table (one of: iso, relative; default: relative at a terminal)")
       .choices(["iso", "relative"]),
     ...others([
       [

@@ -114,6 +114,7 @@ function summary({ items, unmanaged }: Plan, file: string): string {
   ];
   const others = unmanaged.length === 0 ? [] : [`${unmanaged.length} in no item (left as they are)`];
   const { length: unchanged } = kinds.filter((kind) => kind === "unchanged" || kind === "changed");
+  if (parts.length === 0 && items.length === 0) return `${file} has no items: nothing is compared.`;
   if (parts.length === 0) {
     const are = items.length === 1 ? "1 item is" : `${items.length} items are`;
     return `No changes. ${are} as ${file} says.${others.length === 0 ? "" : ` ${others.join("")}.`}`;

@@ -90,7 +90,9 @@ export const command = defineVerb({
             baseUrl.replace(/^https:\/\//, ""),
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
             ...(policy
-              ? [`policy ${options.file}, ${due.length === 1 ? "1 change" : `${due.length} changes`} due`]
+              ? [
+                  `policy ${options.file}, ${due.length === 0 ? "nothing" : due.length === 1 ? "1 change" : `${due.length} changes`} due`,
+                ]
               : []),
           ],
           ...itemsOf({ unfinished, due, ending }, { nowMs, time }),
