@@ -9,7 +9,7 @@ let seen: Session;
 
 beforeAll(async () => {
   at = new Home();
-  seen = new Session(["sandbox", "tour"], { home: at, columns: 80, isReadWhole: true });
+  seen = new Session(["sandbox", "tour", "--yes"], { home: at, columns: 80, isReadWhole: true });
   [tour] = await Promise.all([at.integ(["sandbox", "tour"]), seen.ended]);
 });
 
@@ -26,6 +26,13 @@ it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => 
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
   expect(lines.length).toBeLessThan(200);
   expect(lines.join("\n")).not.toMatch(/Waiting for the service|recovering/);
+});
+
+it("waits for the reader between its scenes, who may leave", async () => {
+  const left = new Session(["sandbox", "tour"], { home: at });
+  await left.answer(/Next scene\?/, "n");
+  expect(await left.ended).toBe(0);
+  expect(left.written).not.toContain("2. Create");
 });
 
 it("loses a connection, recovers under the same key, replaces the lost secret", () => {

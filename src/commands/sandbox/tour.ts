@@ -17,12 +17,17 @@ export const command = defineVerb({
     const sandbox = await startSandbox({ stateDir: join(folder, "sandbox") });
     try {
       await tour(new Guide(context, sandbox, folder));
+    } catch (error) {
+      if (!(error instanceof TourLeft)) throw error;
     } finally {
       await sandbox.close();
       rmSync(folder, { recursive: true, force: true });
     }
   },
 });
+
+/** The reader does not want the next scene. */
+class TourLeft extends Error {}
 
 async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
@@ -93,7 +98,7 @@ class Guide {
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     const { output } = this.#context;
     if (this.#step > 0 && output.interactive && output.isScreen)
-      if (!(await output.confirm("Next scene?"))) throw new Failure("usage", "The tour ended here.", { isSaid: true });
+      if (!(await output.confirm("Next scene?"))) throw new TourLeft();
     this.#step += 1;
     await this.say(`${this.#step}. ${text}`, lines);
   }
