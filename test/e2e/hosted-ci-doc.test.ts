@@ -135,7 +135,9 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
 
   it("GitLab: the job creates the client and stores its secret, the next one changes nothing", async () => {
     await account.clear();
-    const [policy = "", text = ""] = blocks("GitLab CI/CD", "yaml");
+    const [destination = "", text = ""] = blocks("GitLab CI/CD", "yaml");
+    const policy = workflow().policy.replace(/^ +secret: .*\n/m, destination.replaceAll(/^/gm, "    "));
+    expect(policy).toContain("glab variable update");
     const { credentials } = parse(text) as { credentials: { variables: Variables; script: string[] } };
     const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, GITLAB_TOKEN: "unused", CI: "true" };
     const runner = newRunner();

@@ -183,7 +183,7 @@ describe("docs/ci.md", () => {
 
   // Run on hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts, openmetrics.test.ts.
   const hosted =
-    "oauth_clients: ubuntu-latest resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom".split(
+    "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom".split(
       " ",
     );
 
