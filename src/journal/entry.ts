@@ -175,9 +175,9 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
 
 // A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
 
-/** True if the entry does not say which client its secret opens: it came in a response that was cut. */
+/** True if the entry does not say which client or key its secret opens: the response was cut, or its process ended too early. */
 export function isUnnamed(entry: Entry): boolean {
-  return entry.operation === "oauth_client.create" && entry.resource_id === null;
+  return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
 
 /** True if a person has claimed the secret: it is not lost, wherever it went. */

@@ -22,7 +22,6 @@ import {
   assertNotElsewhere,
   completeDelivery,
   formerIds,
-  isPartlyDelivered,
   keepDelivered,
   keptUnnamed,
   takeUp,
@@ -78,7 +77,6 @@ export async function createOAuthClient(
 
 export const client: CreationContract = {
   ...clientCredential,
-  isThere: async (bench, lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
   takeUp: foundMeanwhile,
   send: sendCreation,
   again: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),

@@ -15,7 +15,7 @@ import {
 import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
-import { completeDelivery, type TakenUp } from "./delivery-recovery.ts";
+import { completeDelivery, isPartlyDelivered, type TakenUp } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import {
   assertAsAsked,
@@ -76,8 +76,6 @@ export interface Made {
 
 /** What one contract makes of the steps of a creation. */
 export interface CreationContract extends Credential {
-  /** Whether an earlier process delivered the secret of the entry: typed again, it needs no space at its destination. */
-  isThere(bench: Workbench, lease: EntryLease): Promise<boolean>;
   /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
   takeUp(work: CreationWork): Promise<TakenUp | undefined>;
   /** Sends the stored request until it is known what became of it, and delivers the secret. */
@@ -113,7 +111,8 @@ export async function create(
   const admission = await admitTo(bench, intent, {
     destination,
     choice: { fresh, key: options.key },
-    isThere: (lease) => contract.isThere(bench, lease),
+    // Typed again, what was delivered needs no space at its destination.
+    isThere: async (resumed) => (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry),
   });
   const { kind, lease } = admission;
   return holding(lease, async () => {

@@ -13,7 +13,7 @@ import {
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { differencesIn } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
+import { type Entry, isUnnamed, wasClaimed } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
@@ -25,10 +25,10 @@ import {
   type CreationWork,
   type Made,
 } from "./creation.ts";
-import { assertUnused, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
+import { assertUnused, nameDelivered, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
-import { formerIds, learnedOfKept, takeUp } from "./delivery-recovery.ts";
+import { formerIds, learnedOfKept, takeUp, type TakenUp } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -119,14 +119,12 @@ export async function createAccessKey(bench: Workbench, creation: KeyCreation, a
 
 export const key: CreationContract = {
   ...keyCredential,
-  isThere: () => Promise.resolve(false),
-  takeUp,
+  takeUp: foundMeanwhile,
   send: sendKeyCreation,
   look: async (work) => {
     const end = await settleSearch(work, await searchOrphan(work));
     if (end !== undefined) return end;
-    // A profile that took the key's secret before a crash names the key.
-    const found = await takeUp(work, work);
+    const found = await foundMeanwhile(work);
     return found && { kind: "delivered_before", entry: work.lease.entry, ...found };
   },
   assertUnused,
@@ -139,6 +137,13 @@ export const key: CreationContract = {
   },
   receiptNow: () => Promise.resolve(undefined),
 };
+
+/** A delivery that an earlier process left; if neither it nor the copy could say which key that is, the list does. */
+async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> {
+  const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work, work);
+  if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
+  return found;
+}
 
 /** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {

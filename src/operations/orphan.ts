@@ -4,9 +4,11 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/acc
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, mayHaveArrived } from "../journal/entry.ts";
+import { type Entry, mayHaveArrived, wasClaimed } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import type { CreationWork, Made } from "./creation.ts";
+import { learnedOfKept } from "./delivery-recovery.ts";
+import { seenAtAll, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
 import {
   beganAt,
@@ -141,6 +143,35 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
+/**
+ * Names the key whose secret was delivered. Nothing but the mark of its name is certain.
+ * @throws Failure `outcome_unknown` if it is not; `unusable` if the key does not exist any more
+ */
+export async function nameDelivered({ bench, lease }: CreationWork, search: Search): Promise<void> {
+  const { entry } = lease;
+  const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
+  if (key?.id !== undefined && entry.detail.marked === true)
+    return settleDelivered({ bench, lease }, await learnedOfKept(bench, entry, key.id));
+  if (search.kind === "none" && search.doubts.length === 0) {
+    await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
+    throw new Failure("unusable", `The key of ${entry.id} was delivered, and is not in the list any more.`, {
+      ...detailsOf(entry),
+      meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+    });
+  }
+  const keys = search.kind === "several" ? search.keys : key === undefined ? [] : [key];
+  const fits = keys.length === 0 ? "none in the list fits" : `these fit: ${keys.map(named).join("; ")}`;
+  throw cannotTell(
+    entry,
+    `The secret of ${entry.id} was delivered, and it is not certain which key it opens: ${fits}.`,
+    {
+      meaning: "Nothing was sent or revoked, and no second key is created.",
+      hint: "Revoke a key that no one uses with integ keys revoke. If the delivered secret works, the work is done: stop tracking it.",
+      nextCommand: shell`integ journal forget ${entry.id}`,
+    },
+  );
+}
+
 async function settleOrphanFound(
   bench: Workbench,
   lease: EntryLease,
@@ -175,14 +206,11 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
-  // One whose step could not be recorded may have made it, unless it had ended before this creation began.
-  const delivered = await journal.select({ states: ["done"], operation: entry.operation, since: entry.created_at });
-  const unnamed = delivered.find(
-    (one) =>
-      one.resource_id === null && one.base_url === entry.base_url && requestIn(one).name === requestIn(entry).name,
-  );
+  // One whose secret was delivered, and whose key is not known, may have made it.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
-  if (unnamed) throw mayBeOf(unnamed.id, `${unnamed.id} is done, and its key is not known`, unknown);
+  for (const one of others)
+    if (wasClaimed(one) || (await seenAtAll(bench, { entry: one })) !== undefined)
+      throw mayBeOf(one.id, `the secret of ${one.id} was delivered, and its key is not known`, unknown);
   const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
   if (elsewhere === undefined) return;
   const places = otherPlaces(elsewhere, secrets.place).join(", ");

@@ -214,8 +214,8 @@ async function whyNotKept(
 }
 
 /**
- * Records a secret that is at its destination as done, and destroys the copy. One that was claimed is unknown if a receipt has
- * still to name its client.
+ * Records a secret that is at its destination as done, and destroys the copy. It is unknown if a receipt or the list has still
+ * to name its client or key.
  * @param evidence without it the destinations are looked at
  * @throws Failure `unusable` if what it opens is not what was asked for: that is not done
  */
@@ -305,7 +305,10 @@ export function copyStays({ id }: Pick<Entry, "id">): string {
 }
 
 /** Looks at each destination now. @returns nothing if one of them does not have the secret, or cannot show it */
-export async function seenAtAll(bench: Overwriting, lease: EntryLease): Promise<AtDestination | undefined> {
+export async function seenAtAll(
+  bench: Overwriting,
+  lease: Pick<EntryLease, "entry">,
+): Promise<AtDestination | undefined> {
   const { destination } = lease.entry;
   if (destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");

@@ -452,9 +452,6 @@ class Nights {
         const isWaiting = own.some(({ state }) => state === "waiting");
         for (const { id, state } of own.filter((one) => !isSettled(one.state) && one.state !== "waiting"))
           broken.push(`${id} is still ${state}`);
-        // Delivered by a machine that was killed before it could write down the key's id: nobody can name that key, and one more is
-        // made in its place.
-        if (own.some(({ state, resource_id }) => state === "done" && resource_id === null)) continue;
         // During an overlap both work.
         const live = this.#reliance.live(itemKey(item));
         if (live.length !== (isWaiting ? 2 : 1))

@@ -420,8 +420,6 @@ class History {
     if (state === "done" && operation.endsWith(".revoke") && made?.status === "active")
       broken.push(`${id} says that ${resource_id} is revoked, and it is active`);
     if (state === "done" && operation.endsWith(".create")) {
-      // Delivered, and the id went with the record that failed and the copy in another folder: it is never pruned.
-      if (!made && (this.#isElsewhere || this.#weather.disk > 0) && resource_id === null) return;
       if (!made) broken.push(`${id} is done, and ${resource_id} does not exist`);
       else if (made.status === "active" && !this.#isSafe(made))
         broken.push(`${id} is done, and nobody has the secret of ${resource_id}`);

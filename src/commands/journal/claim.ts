@@ -1,5 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { detailsOf, holding } from "../../operations/workbench.ts";
+import { nounOf } from "../../operations/secret-delivery.ts";
 import { belonging, keptElsewhere, secretFieldOf, takeUp } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
@@ -45,14 +46,13 @@ export const command = defineVerb({
       const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
       const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOurs: true };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
-      const wasUnnamed = isUnnamed(lease.entry);
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
       const isThere = (await takeUp(work))?.secret === undefined;
       if (isThere && lease.entry.destination?.kind !== "several")
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
       const isShown = destination.isStdout && !isThere;
-      await conclude(context, lease.entry, { kept, had, isShown, wasUnnamed });
+      await conclude(context, lease.entry, { kept, had, isShown });
     });
   },
 });
@@ -109,17 +109,17 @@ async function conclude(
     /** What had it before this claim. */
     readonly had: readonly SingleRecord[];
     readonly isShown: boolean;
-    readonly wasUnnamed: boolean;
   },
 ): Promise<void> {
-  const { kept, had, isShown, wasUnnamed } = about;
+  const { kept, had, isShown } = about;
   const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
   const place = isShown
     ? undefined
     : await whereSecretWent(context, { ...entry, state: "done" }, { known: kept.secret, isNew });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
-  if (wasUnnamed) context.output.note(`Its client is not recorded yet: integ journal recover ${entry.id} finds it.`);
+  if (isUnnamed(entry))
+    context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
   // A rotation continues only now: its old credential is revoked once the new one is delivered.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }

@@ -67,7 +67,11 @@ export function overwrite(
  * Looks whether a place has what was delivered there. A file that a crash left without its name gets it now.
  * @throws Failure if that cannot be seen, or the name cannot be given: the secret may be there
  */
-export async function isAt(bench: Overwriting, lease: EntryLease, record: SingleRecord): Promise<boolean> {
+export async function isAt(
+  bench: Overwriting,
+  lease: Pick<EntryLease, "entry">,
+  record: SingleRecord,
+): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return hasDelivered(bench, lease, await provable(bench, lease.entry, record));
 }

@@ -133,6 +133,6 @@ test("an entry has the detail of its own operation", () => {
 test("a secret is of a client that has no name, or was claimed", () => {
   expect(isUnnamed(entry())).toBe(true);
   expect(isUnnamed(entry({ resource_id: "oac_1" }))).toBe(false);
-  expect(isUnnamed(entry({ operation: "access_key.create" }))).toBe(false);
+  expect(isUnnamed(entry({ operation: "access_key.rotate" }))).toBe(false);
   expect([wasClaimed(entry()), wasClaimed(entry({ detail: { secret_claimed: true } }))]).toEqual([false, true]);
 });

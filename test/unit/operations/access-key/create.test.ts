@@ -47,6 +47,25 @@ describe("a creation", () => {
     expect([world.kept.size, world.account.live("key").length]).toEqual([0, 2]);
   });
 
+  it.each([
+    ["with a mark in its name, it is named by the list", true, undefined, "done"],
+    ["also once it was used", true, "used", "done"],
+    ["without a mark, no key is taken for it", false, undefined, "unknown"],
+    ["revoked since, it is not replaced", true, "revoked", "unusable"],
+  ] as const)("delivered, and neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
+    const world = worldWithOwn({ failing: ["keep", "record 3"] });
+    await create(world, marked);
+    world.now += 60_000;
+    const made = world.account.keys.at(-1)!;
+    if (since === "used") made.lastUsedAt = new Date(world.now).toISOString();
+    if (since === "revoked") made.status = "revoked";
+    const [recovered] = (await world.recover()).value!;
+    expect(world.entries).toMatchObject([{ state, resource_id: state === "done" ? "ak_2" : null }]);
+    expect(recovered!.failure?.message ?? "").toContain(state === "unknown" ? "which key" : "");
+    if (state === "unknown") expect((await create(world)).kind).toBe("outcome_unknown");
+    expect(world.account.requests.filter((one) => !one.startsWith("list"))).toEqual(["create"]);
+  });
+
   it("undelivered, and the copy went with its folder: it is lost, and replaced", async () => {
     const world = worldWithOwn({ failing: ["deliver"], destination: "stdout" });
     expect((await create(world)).kind).toBe("undelivered");
