@@ -33,7 +33,7 @@ import {
   deliverSecret,
   destroyCopy,
   keepStray,
-  releaseReserved,
+  releasing,
   reserveDestination,
   settleDelivered,
 } from "./secret-delivery.ts";
@@ -118,30 +118,27 @@ function standing({ state, attempts, detail }: Entry, isOver: boolean): Entry["s
 
 /** Sends the stored request under its key until the service has said what became of it, and delivers the secret. */
 async function sendCreation(work: CreationWork): Promise<Made> {
-  const { bench, lease, destination } = work;
+  const { bench, lease } = work;
   const { state } = lease.entry;
   const isOver = state === "done" || state === "replaced" || state === "unusable";
   const before = (): Entry["state"] | undefined => standing(lease.entry, isOver);
-  try {
+  const sent = async (): Promise<Made> => {
     const former = await formerIds(bench, lease.entry);
     const isDelivered = await orEndWithout(bench, lease, { before: before() }, () => isThere(work));
     const run: Run = { ...work, formerIds: former, isOver, isDelivered };
-    const made = await sendUntilKnown(bench, lease, {
+    return sendUntilKnown(bench, lease, {
       before,
       ready: (stands, attempt) => makeReady(run, stands, attempt),
       send: () => send(bench, lease, { change: "create client" }),
       read: (answer, stands) => follow(run, answer, stands),
       again: "Trying again under the same key",
     });
-    await releaseReserved(bench, lease.entry, destination);
-    return made;
-  } catch (error) {
-    // If it could be kept nowhere, the secret may be whole in what was reserved, and recovery looks there.
-    const mayBeThere = error instanceof Failure && error.kind === "secret_lost";
-    const end = error instanceof Failure ? await keptUnnamed(work, error) : error;
-    if (!mayBeThere) await releaseReserved(bench, lease.entry, destination);
-    throw end;
-  }
+  };
+  return releasing(work, () =>
+    sent().catch(async (error: unknown) => {
+      throw error instanceof Failure ? await keptUnnamed(work, error) : error;
+    }),
+  );
 }
 
 /** Whether the secret is at its destination; one that some of several have is kept for the others. */

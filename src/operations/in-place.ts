@@ -10,7 +10,7 @@ import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { takeUp } from "./delivery-recovery.ts";
 import { laterRotation, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
-import { destroyCopy, type SecretWork, secretLost, releaseReserved } from "./secret-delivery.ts";
+import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing } from "./secret-delivery.ts";
 import {
   detailsOf,
   holding,
@@ -100,7 +100,7 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
 
 /** Sends the rotation once and delivers the new secret. */
 async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Promise<KeyRotated> {
-  const { bench, lease, destination } = work;
+  const { bench, lease } = work;
   const id = lease.entry.detail.key_id ?? "";
   const other = await rotationUnderWay(bench.journal, lease.entry);
   if (other !== undefined)
@@ -110,7 +110,7 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
       ...recoveryStep(lease.entry.id),
     });
   await lease.record({ resource_id: id });
-  try {
+  return releasing(work, async () => {
     const answer = await sendForSecret(work, {
       what: "rotate the access key",
       change: "rotate key",
@@ -133,9 +133,7 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
           `The response to the rotation of ${id} shows the key ${key.id}: the new secret is that key's. Whether ${id} still works is not known. To see both: integ keys list`,
         );
     }
-  } finally {
-    await releaseReserved(bench, lease.entry, destination);
-  }
+  });
 }
 
 /**

@@ -39,6 +39,7 @@ import {
   secretLost,
   undelivered,
   releaseReserved,
+  releasing,
 } from "./secret-delivery.ts";
 import {
   detailsOf,
@@ -147,9 +148,9 @@ async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> 
 
 /** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {
-  const { bench, lease, destination, prove } = work;
+  const { bench, lease, prove } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
-  try {
+  return releasing(work, async () => {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
@@ -166,9 +167,7 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
       detail: { created_by: made.createdByUserId ?? null, differs },
     });
     return { kind: "delivered", entry: lease.entry, receipt: secret.receipt, secret };
-  } finally {
-    await releaseReserved(bench, lease.entry, destination);
-  }
+  });
 }
 
 export interface SendOptions {
@@ -251,6 +250,7 @@ export async function takeSecret(
     // A key that was not requested must not be revoked: it is not called lost.
     const state = detail?.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
+    await releaseReserved(bench, lease.entry, work.destination);
     assertAsAsked(lease.entry);
     throw secretLost(lease.entry, { requestId });
   }

@@ -412,6 +412,23 @@ function firstIdIn(text: string): string | undefined {
 }
 
 /**
+ * Does work that reserves space for a secret, and releases it afterwards. A secret that could be kept nowhere may be whole in what
+ * was reserved: that stays, and recovery looks there.
+ */
+export async function releasing<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
+  const { bench, lease, destination } = delivery;
+  let mayBeThere = false;
+  try {
+    return await work();
+  } catch (error) {
+    mayBeThere = error instanceof Failure && error.kind === "secret_lost";
+    throw error;
+  } finally {
+    if (!mayBeThere) await releaseReserved(bench, lease.entry, destination);
+  }
+}
+
+/**
  * Releases what was reserved for a secret. This is cleanup: it does not change how the work ended, whatever the disk does;
  * what could not be released is reported, and `journal recover` releases it later.
  */

@@ -458,14 +458,7 @@ export class InMemory {
           throw error instanceof Failure ? new Failure("undelivered", error.message) : error;
         }
       },
-      release: () =>
-        call(
-          "release",
-          () => {
-            if (reserved !== undefined && !reserves.get(reserved)?.secret) reserves.delete(reserved);
-          },
-          work,
-        ),
+      release: () => call("release", () => void (reserved !== undefined && reserves.delete(reserved)), work),
     };
   }
 
