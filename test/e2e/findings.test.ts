@@ -1,5 +1,5 @@
 // Defects that were fixed, and that no other test would see again.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -109,5 +109,95 @@ describe("what is read from a file or a pipe", () => {
     writeFileSync(at.path("state", "sandbox.json", "x"), "");
     const { code, stderr } = await at.integ(["entities", "list", "-p", "sandbox"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("is a folder")]);
+  });
+});
+
+/** What is not to be lost, and what must leave it as it is: the code that this ends with, and the same thing afterwards. */
+interface Kept {
+  readonly code: number;
+  readonly act: readonly string[];
+  readonly seen: () => Promise<string>;
+}
+type Scene = (
+  at: Home,
+  run: (code: number, words: readonly string[], input?: string) => Promise<string>,
+) => Promise<Kept>;
+
+const dropped = "POST /v1/oauth_clients drop=before times=1";
+const added = (name: string, ...words: string[]): string[] => {
+  const { base_url, token_endpoint } = service.us;
+  return [
+    "profiles",
+    "add",
+    name,
+    "--region",
+    "us",
+    "--base-url",
+    base_url,
+    "--token-endpoint",
+    token_endpoint,
+    ...words,
+  ];
+};
+const keptSecret: Scene = async (at, run) => {
+  await run(12, create("--secret-command", "cat >/dev/null; exit 1"));
+  const id = JSON.parse(await run(0, ["journal", "list", "--json"])).data[0].id as string;
+  return {
+    code: 12,
+    act: ["journal", "recover"],
+    seen: async () => readFileSync(at.path("state", "undelivered", id), "utf8"),
+  };
+};
+
+const scenes: Record<string, Scene> = {
+  "a kept secret, by a profile that has the client's id and no secret": async (at, run) => {
+    const kept = await keptSecret(at, run);
+    const { clientId } = JSON.parse(await kept.seen()) as { clientId: string };
+    await run(0, added("other", "--client-id", clientId, "--client-secret-command", "cat /not-yet", "--no-verify"));
+    return kept;
+  },
+  "a kept secret, by a moment in which its client is disabled": async (at, run) => {
+    const kept = await keptSecret(at, run);
+    const { id } = JSON.parse(await kept.seen()) as { id: string };
+    await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
+    return kept;
+  },
+  "a secret that was just delivered, by the recovery of another one for the same file": async (at, run) => {
+    writeFileSync(at.path("s"), "old");
+    for (const code of [7, 8]) {
+      await service.fault(dropped);
+      await run(code, create("--secret-file", "s", "--force", "--new", "--retry-for", "0"));
+      await service.calm();
+    }
+    await run(0, ["journal", "recover"]);
+    return { code: 0, act: ["journal", "recover"], seen: async () => readFileSync(at.path("s"), "utf8") };
+  },
+  "a profile of the name that another one had": async (_at, run) => {
+    await run(0, added("ci", "--api-key-stdin"), service.us.api_key);
+    await service.fault(dropped);
+    await run(7, create("--secret-profile", "ci", "--retry-for", "0"));
+    await run(0, ["profiles", "remove", "ci", "--yes"]);
+    await run(0, added("ci", "--api-key-stdin"), service.us.second_api_key);
+    return { code: 7, act: ["journal", "recover"], seen: () => run(0, ["profiles", "list", "--json"]) };
+  },
+  "the credential of the acting profile, by a creation without a yes": async (_at, run) => {
+    await run(0, added("prod", "--api-key-stdin"), service.us.api_key);
+    const act = create("--secret-profile", "prod", "-p", "prod", "--no-input");
+    return { code: 2, act, seen: () => run(0, ["profiles", "list", "--json"]) };
+  },
+};
+
+describe("not lost or replaced", () => {
+  it.each(Object.entries(scenes))("%s", async (_what, scene) => {
+    const at = home();
+    const kept = await scene(at, async (code, words, input = "") => {
+      const ended = await at.integ(words, { input });
+      expect(ended.code, ended.stderr).toBe(code);
+      return ended.stdout;
+    });
+    const before = await kept.seen();
+    const { code, stderr } = await at.integ(kept.act);
+    expect(code, stderr).toBe(kept.code);
+    expect(await kept.seen()).toEqual(before);
   });
 });

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { createAccessKey, keyCreationIntent, markedName } from "../../../../src/operations/key.ts";
 import { Failure } from "../../../../src/errors.ts";
-import { dueAt } from "../../../../src/journal/entry.ts";
+import { dueAt, type Entry } from "../../../../src/journal/entry.ts";
+import { plainDigests } from "../../../model/in-memory.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 
 function create(world: AWorld, marked = false): Promise<Ended<unknown>> {
@@ -52,17 +53,23 @@ describe("a creation", () => {
     ["also once it was used", true, "used", "done"],
     ["without a mark, no key is taken for it", false, undefined, "unknown"],
     ["revoked since, it is not replaced", true, "revoked", "unusable"],
+    ["revoked, by a list that may be too early", true, "revoked a moment ago", "unknown"],
+    ["claimed by a person, who has it elsewhere", true, "claimed", "done"],
   ] as const)("delivered, and neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
     const world = worldWithOwn({ failing: ["keep", "record 3"] });
     await create(world, marked);
-    world.now += 60_000;
+    if (since !== "revoked a moment ago") world.now += 60_000;
     const made = world.account.keys.at(-1)!;
     if (since === "used") made.lastUsedAt = new Date(world.now).toISOString();
-    if (since === "revoked") made.status = "revoked";
-    const [recovered] = (await world.recover()).value!;
+    if (since?.startsWith("revoked")) made.status = "revoked";
+    if (since === "claimed") {
+      world.files.clear();
+      world.entries[0] = { ...world.entries[0]!, detail: { ...world.entries[0]!.detail, secret_claimed: true } };
+    }
+    const [recovered] = (await world.recover({ waitMs: since?.endsWith("ago") ? 0 : 60_000 })).value!;
     expect(world.entries).toMatchObject([{ state, resource_id: state === "done" ? "ak_2" : null }]);
     expect(recovered!.failure?.message ?? "").toContain(state === "unknown" ? "which key" : "");
-    if (state === "unknown") expect((await create(world)).kind).toBe("outcome_unknown");
+    if (state === "unknown") expect((await create(world, marked)).kind).toBe("outcome_unknown");
     expect(world.account.requests.filter((one) => !one.startsWith("list"))).toEqual(["create"]);
   });
 
@@ -126,6 +133,16 @@ describe("recovery of a key that may have been made", () => {
     await world.recover();
     expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "refused", "done"]);
   });
+
+  it("revokes no key that was used after it had been called lost", async () => {
+    const world = worldWithOwn({ fates: { create: ["lost after"] } });
+    await create(world, true);
+    await world.recover({ mayReplace: async () => false });
+    world.account.keys.at(-1)!.lastUsedAt = new Date(world.now).toISOString();
+    const { value } = await world.recover();
+    expect(value![0]!.failure?.message).toContain("its secret is in use");
+    expect(world.account.live("key")).toHaveLength(2);
+  });
 });
 
 describe("the intent", () => {
@@ -169,6 +186,43 @@ describe("two creations of one name, one of them elsewhere", () => {
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;
   }
+
+  it.each<[string, string, (world: AWorld, second: Entry) => Entry | undefined]>([
+    ["runs", "a running process works on", (world, { id }) => void world.running.add(id)],
+    ["may have its secret there", "its secret may be kept there", () => undefined],
+    [
+      "was claimed",
+      "was delivered",
+      (_, second) => ({ ...second, detail: { ...second.detail, secret_claimed: true } }),
+    ],
+    [
+      "was delivered",
+      "was delivered",
+      (world, second) => {
+        const { secret } = world.account.keys.at(-1)!;
+        world.files.set("/there", { inode: "9", secret });
+        const proof = plainDigests.of(secret);
+        return { ...second, destination: { kind: "file", path: "/there", as: "raw", proof } };
+      },
+    ],
+    [
+      "ends meanwhile",
+      "has finished meanwhile",
+      (world, second) => {
+        const { id } = world.account.keys.at(-1)!;
+        world.onTryLease = () => void (world.entries[1] = { ...second, state: "done", resource_id: id });
+      },
+    ],
+  ])("the key may be the other's, which %s: nothing is called lost", async (_what, says, change) => {
+    const world = await twoUnfinished();
+    world.kept.clear();
+    world.place = "here:/state";
+    const [first, second] = world.entries as [Entry, Entry];
+    world.entries[1] = change(world, second) ?? second;
+    const { value } = await world.recover({ mayReplace: async () => false });
+    const { entry, failure } = value!.find((one) => one.entry.id === first.id)!;
+    expect([entry.state, failure?.details.meaning]).toEqual(["unknown", expect.stringContaining(says)]);
+  });
 
   it.each([
     ["of another name", { request_text: '{"name":"other"}' }],
