@@ -45,6 +45,7 @@ export const flags = {
   organizationId: "--organization-id",
   out: "--out",
   overlap: "--overlap",
+  overlapUnused: "--overlap-unused",
   pageToken: "--page-token",
   param: "--param",
   profile: "--profile",

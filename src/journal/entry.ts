@@ -37,6 +37,22 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
 }
 
+/**
+ * When an overlap ends, milliseconds since 1970; 0 if its entry does not say. One by use ends as soon as the old key was not used
+ * for long enough, counted from the start of the overlap at the earliest: before, no one had a new key to change to.
+ * @param lastUsedAt of the old key; null: never; undefined: not shown, so that only the time ends it
+ * @assumed §2.5 does not show the fields of a listed key, and "Last use." is all that is said of `lastUsedAt` of a created one: null
+ * is taken as never, and any use as shown immediately. A time in the future keeps the key.
+ */
+export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null): number {
+  const { overlap_until = "", overlap_ms = 0, overlap_unused_ms: unusedMs } = detail;
+  const latest = Date.parse(overlap_until) || 0;
+  const isShown = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)$/i.test(lastUsedAt ?? "");
+  const used = lastUsedAt === null ? 0 : isShown ? Date.parse(lastUsedAt ?? "") : Number.NaN;
+  if (unusedMs === undefined || Number.isNaN(used)) return latest;
+  return Math.min(latest, Math.max(latest - overlap_ms, used) + unusedMs);
+}
+
 type Sent = Pick<Entry, "state" | "attempts" | "detail">;
 
 /** A request of the entry may have arrived, and its outcome is not known. A crash before the response is recorded leaves this true. */

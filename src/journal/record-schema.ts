@@ -81,8 +81,10 @@ export const detailShape = {
   exchange: z.optional(z.nullable(Exchange)),
 
   // Of a rotation, and of a creation whose secret is lost.
-  /** For how long the old credential is kept after the new one is proven. */
+  /** For how long the old credential is kept after the new one is proven; at most, if it is kept as long as it is used. */
   overlap_ms: number,
+  /** The old key is revoked earlier if it was not used for that long. */
+  overlap_unused_ms: number,
   /** How the new credential was proven. */
   proven: optional,
   /** ISO 8601 UTC; set with the proof. */

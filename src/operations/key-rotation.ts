@@ -8,6 +8,7 @@ import { flags } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
 import {
   type Difference,
+  type Overlap,
   overlapDifferences,
   proven,
   rotate,
@@ -15,16 +16,15 @@ import {
   type Rotation,
   type RotationOptions,
 } from "./rotation.ts";
+import { lastUseOf } from "./revocation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
 
-export interface KeyReplacementRequest {
+export interface KeyReplacementRequest extends Overlap {
   /** Resource id of the key to be replaced. */
   readonly oldId: string;
   /** Who created the old key, if it is bound to that user: a key bound to someone else is not the same. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
-  /** How long both keys stay usable after the new one is proven, milliseconds. */
-  readonly overlapMs: number;
   readonly updateProfile: boolean;
 }
 
@@ -45,7 +45,7 @@ export function replaceAccessKey(
 
 /** The intent of a replacement as the journal admits it. */
 export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRequest): Intent {
-  const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
+  const { oldId, boundTo = null, creation, overlapMs, unusedMs, updateProfile } = request;
   return {
     ...madeFor(bench.account),
     operation: "access_key.rotate",
@@ -59,6 +59,7 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
       old_key: oldId,
       bound_to: boundTo,
       overlap_ms: overlapMs,
+      ...(unusedMs !== undefined && { overlap_unused_ms: unusedMs }),
       marked: creation.marked,
       expiry: creation.expiry ?? null,
       update_profile: updateProfile,
@@ -68,7 +69,8 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
 }
 
 /** What the replacement was started with, beside what is typed now. */
-function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: KeyReplacementRequest): Difference[] {
+function differencesOf(entry: Entry, request: KeyReplacementRequest): Difference[] {
+  const { creation, updateProfile } = request;
   const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
   const now = creation.request;
   const { expiry, marked, update_profile } = entry.detail;
@@ -76,7 +78,7 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
   const life = (fingerprint: string | null | undefined, request: AccessKeyRequest): string =>
     fingerprint ?? request.expiresAt ?? "never";
   return [
-    ...overlapDifferences(entry, { overlapMs }),
+    ...overlapDifferences(entry, request),
     { flag: flags.name, begun: begun.name, typed: now.name },
     { flag: flags.type, begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
     { flag: flags.scope, begun: list(begun.scopes), typed: list(now.scopes) },
@@ -100,6 +102,7 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
       return keyCreationIntent(bench, { request, marked: marked === true }, { begun: lease.entry });
     },
     proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
+    lastUse: () => lastUseOf(bench, oldId),
     checkNew: (child) => checkIdentity(lease.entry, child, options),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     whyUnproven: (hasSecret) =>

@@ -172,14 +172,28 @@ const ifReadable = onFailure(() => undefined);
 
 /** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
 async function statusInList(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {
+  const { key, isWhole } = await keyInList(bench, { id, service });
+  if (key) return hasExpired(key, serviceTime(bench)) ? "expired" : key.status;
+  return isWhole ? "absent" : undefined;
+}
+
+/** @returns the key as the list shows it now, if it does; and whether the list, which has keys, leaves none out */
+async function keyInList(
+  bench: Workbench,
+  { id, service }: ListedKey,
+): Promise<{ readonly key: AccessKey | undefined; readonly isWhole: boolean }> {
   const { clock } = bench;
   const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
   const { readAccessKey } = await import("../api/access-keys.ts");
   const keys = list.rows.map((row) => readAccessKey(row.value));
-  const key = keys.find((found) => found.id === id);
-  if (key) return hasExpired(key, serviceTime(bench)) ? "expired" : key.status;
-  return list.saysMore || keys.length === 0 ? undefined : "absent";
+  return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
+}
+
+/** When the list says that a key was last used; null: never; nothing if it does not say, or may not be read. */
+export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
+  const found = await keyInList(bench, { id, service: bench.account.service }).catch(unlessHidden);
+  return found?.key?.lastUsedAt;
 }
 
 /** The list calls a key active whose time is over. */

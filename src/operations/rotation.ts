@@ -3,7 +3,15 @@
 // finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure } from "../errors.ts";
-import { type Entry, type EntryProgress, isInPlace, isSettled, nextStep, rotatedBy } from "../journal/entry.ts";
+import {
+  type Entry,
+  type EntryProgress,
+  isInPlace,
+  isSettled,
+  nextStep,
+  overlapEnd,
+  rotatedBy,
+} from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type OfTwo, rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
@@ -79,6 +87,8 @@ export interface Rotation {
   checkNew?(child: Entry): Promise<void>;
   /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or without a response */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
+  /** When the old one was last used; nothing if the service does not say. */
+  lastUse?(): Promise<string | null | undefined>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(hasSecret: boolean): string;
 }
@@ -171,14 +181,23 @@ export interface Difference {
   readonly typed: string;
 }
 
+/** How long the old one is kept, milliseconds: `overlapMs`, or less if it was not used for `unusedMs`. */
+export interface Overlap {
+  readonly overlapMs: number;
+  readonly unusedMs?: number | undefined;
+}
+
+const unusedIn = (ms: number | undefined): string => (ms === undefined ? "not given" : `${ms / 1000}s`);
+
 /** What two commands say of the overlap. */
 export function overlapDifferences(
   { detail }: Entry,
-  { overlapMs, keepOld = false }: { readonly overlapMs: number; readonly keepOld?: boolean },
+  { overlapMs, unusedMs, keepOld = false }: Overlap & { readonly keepOld?: boolean },
 ): Difference[] {
   const begun = { overlapMs: detail.overlap_ms ?? 0, keepOld: detail.keep_old === true };
   return [
     { flag: flags.overlap, begun: `${begun.overlapMs / 1000}s`, typed: `${overlapMs / 1000}s` },
+    { flag: flags.overlapUnused, begun: unusedIn(detail.overlap_unused_ms), typed: unusedIn(unusedMs) },
     { flag: flags.keepOld, begun: begun.keepOld ? "given" : "not given", typed: keepOld ? "given" : "not given" },
   ];
 }
@@ -271,7 +290,10 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     await show();
     throw error;
   });
-  const step = stepAfterProof(rotation, { isOldRevoked });
+  // Right after the proof nothing was unused for long enough.
+  const looks = made.secret === undefined && !isOldRevoked && lease.entry.detail.overlap_unused_ms !== undefined;
+  const lastUsedAt = looks ? await rotation.lastUse?.() : undefined;
+  const step = stepAfterProof(rotation, { isOldRevoked }, lastUsedAt);
   const dueAt = step === "wait" ? lease.entry.detail.overlap_until : undefined;
   await show(dueAt);
   if (step === "end") return undefined;
@@ -289,9 +311,14 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
   return undefined;
 }
 
-function stepAfterProof({ bench, lease, options }: Rotation, { isOldRevoked }: Pick<Facts, "isOldRevoked">): Step {
-  const { overlap_ms: overlapMs = 0, overlap_until: dueAt = "" } = lease.entry.detail;
-  const isDue = options.overlap === "end" || overlapMs === 0 || !(Date.parse(dueAt) > serviceTime(bench));
+function stepAfterProof(
+  { bench, lease, options }: Rotation,
+  { isOldRevoked }: Pick<Facts, "isOldRevoked">,
+  lastUsedAt?: string | null,
+): Step {
+  const { detail } = lease.entry;
+  const isOver = !detail.overlap_ms || overlapEnd(detail, lastUsedAt) <= serviceTime(bench);
+  const isDue = options.overlap === "end" || isOver;
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 

@@ -1,10 +1,11 @@
 // What one item needs now, from what is observed of it. Pure.
 import type { SingleDestination } from "../journal/entry-destination.ts";
+import { overlapEnd } from "../journal/entry.ts";
 import { describeDestination } from "../secrets/destination.ts";
 import { type Holder, placeIn, placeOf } from "./holders.ts";
 import type { SeenCredential, Observed } from "./observed.ts";
 import { destinationName, type PolicyItem } from "./policy.ts";
-import { itemKey, itemOf, type ItemWorks, nameOf, overlapEnd, type Work } from "./works.ts";
+import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
@@ -27,6 +28,8 @@ export interface Decision {
   readonly current?: SeenCredential | undefined;
   /** Milliseconds since 1970: when something is to be done, or was. */
   readonly dueMs?: number | undefined;
+  /** An overlap by use: whether the old key was used meanwhile is looked at again before it is revoked. */
+  readonly looksAgain?: boolean;
   /** Why the action is left undone. */
   readonly hold?:
     | "stalled"
@@ -122,7 +125,10 @@ function overlapping(
 ): Decision {
   const { entry, old = "", made = "" } = work;
   const seen = seenOf(item, observed);
-  const dueMs = overlapEnd(work);
+  const { overlap_unused_ms: unusedMs } = entry.detail;
+  const lastUsedAt = seen.get(old)?.lastUsedAt;
+  const dueMs = overlapEnd(entry.detail, lastUsedAt);
+  const unused = unusedMs === undefined ? "" : `: ${lastUseWords(old, lastUsedAt, observed.nowMs)}`;
   const current = seen.get(made);
   const oldStatus = seen.get(old)?.status;
   const common = { item, state: "waiting", current, dueMs } as const;
@@ -135,13 +141,23 @@ function overlapping(
   if (isEnded) return end(`the overlap ends now, and ${old} is revoked`);
   if (oldStatus === "revoked") return end(`${old} is revoked already`);
   if (current !== undefined && current.status !== "active") return end(`the new one, ${made}, is ${current.status}`);
-  if (dueMs <= observed.nowMs) return end(`the overlap is over, and ${old} is revoked`);
+  if (dueMs <= observed.nowMs)
+    return { ...end(`the overlap is over, and ${old} is revoked${unused}`), looksAgain: unusedMs !== undefined };
+  const until = unusedMs === undefined ? "the overlap ends" : `it is unused for ${longDuration(unusedMs)}`;
   return {
     ...common,
     action: "wait",
-    reason: `integ keeps ${old} until the overlap ends, then revokes it`,
+    reason: `integ keeps ${old} until ${until}, then revokes it${unused}`,
     step: nothing,
   };
+}
+
+/** `ak_1 was last used 5 hours ago`. */
+export function lastUseWords(id: string, lastUsedAt: string | null | undefined, nowMs: number): string {
+  if (lastUsedAt === null) return `${id} was never used`;
+  const ms = nowMs - Date.parse(lastUsedAt ?? "");
+  if (Number.isNaN(ms)) return `the API does not show when ${id} was last used`;
+  return `${id} was last used ${ms < -60_000 ? `at ${lastUsedAt}` : `${longDuration(ms)} ago`}`;
 }
 
 interface Around {

@@ -16,6 +16,8 @@ export interface SeenCredential {
   readonly createdAt?: string | undefined;
   /** null: never. */
   readonly expiresAt?: string | null | undefined;
+  /** Of a key; null: never. */
+  readonly lastUsedAt?: string | null | undefined;
   /** The user that created a key. */
   readonly createdBy?: string | undefined;
   /** Whether the caller authenticates with it. */

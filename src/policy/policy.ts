@@ -24,7 +24,9 @@ export function destinationName(destination: ItemDestination): string {
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
+  /** At most, if `unusedMs` ends it earlier: that long the old key was not used. */
   readonly overlapMs: number;
+  readonly unusedMs?: number | undefined;
   /** What is done if the age is not known. */
   readonly unknownAge: "report" | "rotate";
 }

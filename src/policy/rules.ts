@@ -35,7 +35,8 @@ export function policyFrom(file: PolicyFile, about: About): { policy: Policy; de
 
 type ClientFile = NonNullable<PolicyFile["oauth_clients"]>[string];
 type KeyFile = NonNullable<PolicyFile["access_keys"]>[string];
-type RotateFile = { every?: string; before_expiry?: string; overlap?: string; unknown_age?: "report" | "rotate" };
+type RotateFile = NonNullable<KeyFile["rotate"]>;
+type OverlapFile = NonNullable<RotateFile["overlap"]>;
 
 const standard = { overlap: "24h", maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0 };
 
@@ -147,7 +148,12 @@ class Rules {
     const overlap = rotate.overlap ?? standardOverlap ?? standard.overlap;
     const isOwn = rotate.overlap !== undefined;
     const overlapPath = isOwn ? [...path, "overlap"] : standardOverlap === undefined ? path : ["defaults", "overlap"];
-    const overlapMs = this.#duration(overlapPath, overlap) ?? 0;
+    const { overlapMs, unusedMs } = this.#overlap(overlapPath, overlap);
+    if (unusedMs !== undefined && path[0] === "oauth_clients")
+      this.#say(
+        path,
+        "defaults.overlap has unused_for, and the API does not show when a client was last used. Allowed: an overlap of its own here, such as overlap: 14d",
+      );
     if (
       everyMs === undefined &&
       beforeExpiryMs === undefined &&
@@ -161,7 +167,8 @@ class Rules {
       ["before_expiry", beforeExpiryMs],
     ] as const) {
       if (ms === undefined || ms === 0 || overlapMs < ms) continue;
-      const said = isOwn ? overlap : `${overlap} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
+      const longest = typeof overlap === "string" ? overlap : overlap.at_most;
+      const said = isOwn ? longest : `${longest} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
       this.#add(
         isOwn ? overlapPath : [...path, key],
         said,
@@ -169,7 +176,17 @@ class Rules {
         "overlap",
       );
     }
-    return { everyMs, beforeExpiryMs, overlapMs, unknownAge: rotate.unknown_age ?? unknown_age ?? "report" };
+    return { everyMs, beforeExpiryMs, overlapMs, unusedMs, unknownAge: rotate.unknown_age ?? unknown_age ?? "report" };
+  }
+
+  #overlap(path: Path, overlap: OverlapFile): Pick<RotationRule, "overlapMs" | "unusedMs"> {
+    if (typeof overlap === "string") return { overlapMs: this.#duration(path, overlap) ?? 0 };
+    const { unused_for, at_most } = overlap;
+    const unusedMs = this.#duration([...path, "unused_for"], unused_for);
+    const overlapMs = this.#duration([...path, "at_most"], at_most) ?? 0;
+    if (unusedMs === 0 || (unusedMs !== undefined && overlapMs > 0 && unusedMs >= overlapMs))
+      this.#add([...path, "unused_for"], unused_for, `a duration above zero and below at_most (${at_most})`);
+    return { overlapMs, unusedMs };
   }
 
   #duration(path: Path, text: string | undefined): number | undefined {

@@ -40,7 +40,16 @@ const secret = z
   );
 
 const unknownAge = z.optional(z.enum(["report", "rotate"]).check(z.describe("report (the default) or rotate")));
-const overlap = z.optional(duration("12h, or 0s for none"));
+const overlap = z.optional(
+  duration(
+    "12h, or 0s for none; { unused_for, at_most } is for access keys: the API does not show when a client was last used",
+  ),
+);
+const overlapByUse = z.optional(
+  z
+    .union([duration("12h, or 0s for none"), z.strictObject({ unused_for: duration("24h"), at_most: duration("14d") })])
+    .check(z.describe("a duration such as 12h, 0s for none, or for access keys { unused_for: 24h, at_most: 14d }")),
+);
 const failures = z.optional(z.int().check(z.minimum(1), z.maximum(100), z.describe("a whole number from 1 to 100")));
 const window = z.optional(
   text('a daily window such as "02:00-04:00 UTC"; the zone is UTC or a name like Europe/Berlin'),
@@ -77,7 +86,7 @@ const key = z
         .strictObject({
           every: z.optional(duration("60d")),
           before_expiry: z.optional(duration("14d")),
-          overlap,
+          overlap: overlapByUse,
           unknown_age: unknownAge,
         })
         .check(
@@ -111,7 +120,7 @@ export const policySchema = z
     profile: z.optional(text("the name of the profile that the items belong to")),
     defaults: z.optional(
       z
-        .strictObject({ overlap, window, max_failures: failures, unknown_age: unknownAge })
+        .strictObject({ overlap: overlapByUse, window, max_failures: failures, unknown_age: unknownAge })
         .check(z.describe("overlap, window, max_failures and unknown_age")),
     ),
     limits: z.optional(

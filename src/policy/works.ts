@@ -1,6 +1,6 @@
 // What the journal says of the items of a policy: which work was done for each, and which client or key it left. Pure.
 import { randomBytes } from "node:crypto";
-import { dueAt, type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
+import { type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -162,12 +162,6 @@ function failuresOf(works: readonly Work[]): number {
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;
-}
-
-/** When an overlap ends, milliseconds since 1970; immediately if its entry does not say. */
-export function overlapEnd({ entry }: Work): number {
-  const end = Date.parse(dueAt(entry) ?? "");
-  return Number.isNaN(end) ? 0 : end;
 }
 
 /** When the secret of a key was last made again in place, milliseconds since 1970. */

@@ -337,10 +337,10 @@ async function tellPlaces(
     const isRotation = entry.operation.endsWith(".rotate");
     const [creation] = isRotation ? await journal.select({ states: ["done"], parent: entry.id }) : [];
     const due = dueAt(entry);
-    const { old_client: old = entry.detail.old_key } = entry.detail;
+    const { old_client: old = entry.detail.old_key, overlap_unused_ms: unusedMs } = entry.detail;
     const bench = benches.get(entry.id);
     if (due !== undefined && old !== undefined && bench !== undefined && failure === undefined)
-      context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, serviceTime(bench)));
+      context.output.note(overlapNote({ entry: entry.id, old, dueAt: due, unusedMs }, serviceTime(bench)));
     const place = whereSecretIs(entry) && (await whereSecretWent(context, creation ?? entry));
     if (place) context.output.note(`${entry.id}: ${place}`);
   }

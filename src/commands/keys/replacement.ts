@@ -29,6 +29,7 @@ export type RotateFlags = KeyFlags &
     updateProfile?: true;
     byReplacement?: true;
     overlap?: string;
+    overlapUnused?: string;
     acceptUnproven?: true;
     new?: true;
     dryRun?: true;
@@ -65,7 +66,7 @@ export async function rotateByReplacement(
   const agreed =
     !output.interactive ||
     (await output.confirm(
-      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and ${whatBecomesOf(id, request.overlapMs)}?`,
+      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and ${whatBecomesOf(id, request)}?`,
       { destructive: true },
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
@@ -97,7 +98,7 @@ export async function rotateByReplacement(
   output.note(
     dueAt === undefined
       ? `The new key ${newId} works, and the old one, ${oldId}, is revoked.`
-      : overlapNote({ entry, old: oldId, dueAt }, serviceTime(bench)),
+      : overlapNote({ entry, old: oldId, dueAt, unusedMs: request.unusedMs }, serviceTime(bench)),
   );
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");
   return dueAt === undefined ? newId : undefined;
@@ -109,6 +110,13 @@ export async function requestOf(
   { id, options }: { readonly id: string; readonly options: RotateFlags },
 ): Promise<Omit<KeyReplacementRequest, "updateProfile">> {
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
+  const unusedMs =
+    options.overlapUnused === undefined ? undefined : parseLifetime(options.overlapUnused, "--overlap-unused");
+  if (unusedMs !== undefined && (unusedMs === 0 || unusedMs >= overlapMs))
+    throw new Failure("usage", `--overlap-unused is ${options.overlapUnused}, and --overlap is ${options.overlap}.`, {
+      meaning: "Nothing was sent: --overlap ends the overlap before --overlap-unused can.",
+      hint: "Write a duration that is longer than zero and shorter than --overlap, such as --overlap-unused 24h.",
+    });
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = await unmarked(context, oldKeyOf(value, id));
   const now = timeFor(bench);
@@ -122,6 +130,7 @@ export async function requestOf(
     boundTo: isBound ? old.createdByUserId : undefined,
     creation,
     overlapMs,
+    unusedMs,
   };
 }
 

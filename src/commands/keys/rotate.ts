@@ -33,6 +33,10 @@ export const command = defineVerb({
             "With --by-replacement: how long the old key is kept (default: 0s; 24h if the secret is shown on the terminal)",
           )
           .option(
+            "--overlap-unused <duration>",
+            "With --by-replacement: revoke the old key once it was not used for this long, at the latest after --overlap (default then: 14d)",
+          )
+          .option(
             "--accept-unproven",
             "With --by-replacement: revoke the old key even if integ cannot prove that the new one works",
           )
@@ -102,6 +106,9 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
 }
 
+/** An overlap by use has an end, whether the old key is used or not. */
+const longestByUse = "14d";
+
 const replacementFlags = [
   "acceptUnproven",
   "name",
@@ -111,6 +118,7 @@ const replacementFlags = [
   "expiresIn",
   "marker",
   "overlap",
+  "overlapUnused",
 ] as const;
 
 function checkFlags(id: string, options: RotateFlags): void {
@@ -136,9 +144,10 @@ async function destinationOf(
     ? { options: { ...typed, to: [...typed.to, own] }, isScreen: false }
     : await askDestination(context, typed, {
         dryRun: options.dryRun,
-        overlaps: options.byReplacement === true && options.overlap === undefined,
+        overlaps: options.byReplacement === true && (options.overlap ?? options.overlapUnused) === undefined,
       });
-  const overlap = isScreen && options.byReplacement ? `${screenOverlapMs}ms` : undefined;
+  const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : longestByUse;
+  const overlap = (options.byReplacement && standard) || undefined;
   const destination = await context.secrets.destination(
     { ...asked, yields: "access_key", mayBeOurs: true },
     (receipt) => context.output.resource(receipt, accessKeyView),

@@ -139,7 +139,7 @@ function confirmed(
   // Nothing is lost by a rotation that keeps the old client, and a script has said what it wants.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
-    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${whatBecomesOf(plan.id, plan.overlapMs)}?`,
+    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${whatBecomesOf(plan.id, plan)}?`,
     { destructive: true },
   );
 }

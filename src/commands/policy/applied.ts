@@ -98,8 +98,11 @@ export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[
   for (const { planned, outcome } of applied) {
     const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
     const { name } = planned.row;
-    if (due !== undefined)
-      output.note(`${name}: neither is revoked yet; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
+    const isByUse = outcome?.entry?.detail.overlap_unused_ms !== undefined;
+    const revokes = isByUse
+      ? "a run revokes the old one once it is unused, at the latest"
+      : "the next run revokes the old one";
+    if (due !== undefined) output.note(`${name}: neither is revoked yet; ${revokes} ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
   }
 }

@@ -241,6 +241,7 @@ export function keyReplacement(
     boundTo: isBound ? createdBy : undefined,
     creation: keyCreation(bench, item),
     overlapMs: item.rotate?.overlapMs ?? 0,
+    unusedMs: item.rotate?.unusedMs,
     updateProfile: ownership === "own",
   };
 }
@@ -265,7 +266,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
     await resumeWork(bench, lease, {
       ...agreements(work),
       claimedBy: "policy",
-      overlap: decision.action === "revoke_old" ? "end" : "leave",
+      overlap: decision.action === "revoke_old" && !decision.looksAgain ? "end" : "leave",
       destinationOf: (entry) => destinationOf(finishing, entry),
     });
     return lease.entry;

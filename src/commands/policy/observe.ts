@@ -144,9 +144,10 @@ function keysOf(rows: Rows): AccessKey[] {
 }
 
 function seenKey(
-  { status = "active", keyType: type, scopes, name, createdAt, expiresAt, createdByUserId: createdBy }: AccessKey,
+  { status = "active", createdAt, ...key }: AccessKey,
   madeAnewMs: number | undefined,
 ): Omit<SeenCredential, "id" | "ownership"> {
+  const { keyType: type, scopes, name, lastUsedAt, expiresAt, createdByUserId: createdBy } = key;
   const isNewer = madeAnewMs !== undefined && !(Date.parse(createdAt ?? "") > madeAnewMs);
   return {
     status,
@@ -154,6 +155,7 @@ function seenKey(
     scopes,
     name,
     expiresAt,
+    lastUsedAt,
     createdBy,
     createdAt: isNewer ? new Date(madeAnewMs).toISOString() : createdAt,
   };

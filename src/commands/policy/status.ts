@@ -73,8 +73,8 @@ export const command = defineVerb({
     const { due, slots, clients } = policy
       ? await planned(context, { policy, account, file: options.file })
       : { due: [], ...(await knownClients(context, account)) };
-    const unfinished = await unfinishedRows(context);
     const listed = await listedKeys(context);
+    const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, withinMs);
     if (context.output.isScreen && context.output.format === "table" && context.output.fields === undefined) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
@@ -180,22 +180,29 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
 interface Unfinished {
   readonly entry: Entry;
   readonly row: Row;
+  /** In an overlap by use: when the old key was last used. */
+  readonly used: string;
 }
 
-async function unfinishedRows(context: Context): Promise<Unfinished[]> {
+async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unfinished[]> {
   const unfinished = await unfinishedOf(context);
   const missing = await tellMissing(context, unfinished);
+  const { lastUseWords } = await import("../../policy/decide.ts");
   return unfinished.map((entry) => {
     const first = missing.get(entry.id);
+    const { old_key: old, overlap_unused_ms: unusedMs } = entry.detail;
+    const lastUsedAt = listed.keys.find(({ id }) => id === old)?.lastUsedAt;
+    const isByUse = entry.state === "waiting" && old !== undefined && unusedMs !== undefined;
+    const used = isByUse ? `, ${lastUseWords(old, lastUsedAt, listed.nowMs)}` : "";
     const row: Row = {
       topic: "journal",
       name: entry.id,
       state: entry.state,
-      detail: [entry.operation, entry.resource_id, entry.policy?.item].filter((part) => part).join(" "),
+      detail: [entry.operation, entry.resource_id, entry.policy?.item].filter((part) => part).join(" ") + used,
       due_at: dueAt(entry),
       next_step: first === undefined ? nextStep(entry) : first.command,
     };
-    return { entry, row };
+    return { entry, row, used };
   });
 }
 
@@ -230,7 +237,7 @@ function itemsOf(
   { unfinished, due, ending }: Rows,
   { nowMs, time }: { readonly nowMs: number; readonly time: (iso: string) => string },
 ): Pick<Status, "needed" | "waiting"> {
-  const ofEntry = ({ entry, row }: Unfinished): StatusItem => {
+  const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
     const { state, operation, resource_id, policy, updated_at } = entry;
     const end = dueAt(entry);
     const at = time(end ?? updated_at);
@@ -238,7 +245,7 @@ function itemsOf(
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
       what: [verbs[operation], resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
-      state: end === undefined ? `${standing[state] ?? state}, ${at}` : `the old one is revoked ${at}`,
+      state: end === undefined ? `${standing[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
       command: isDue ? row.next_step : undefined,
     };
   };

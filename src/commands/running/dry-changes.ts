@@ -6,7 +6,7 @@ import { revocationIntent } from "../../operations/revocation.ts";
 import { creationIntent } from "../../operations/client.ts";
 import type { ClientRotation } from "../../operations/client-rotation.ts";
 import { next } from "../../operations/next.ts";
-import { currentChild } from "../../operations/rotation.ts";
+import { currentChild, type Overlap } from "../../operations/rotation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import { dueAt, type Entry, isInPlace, isSettled, rotatedBy, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
@@ -40,8 +40,9 @@ function proofSteps(proof: ClientProof | null, noun: string): DryStep[] {
   return [{ what: `prove the new ${noun} by a token exchange`, method: "POST", url: proof.token_endpoint }];
 }
 
-function endStep(intent: Intent, { id, overlapMs }: { readonly id: string; readonly overlapMs: number }): DryStep {
-  const when = overlapMs > 0 ? ` when the overlap ends (${overlapMs / 1000}s after the proof)` : "";
+function endStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & { readonly id: string }): DryStep {
+  const unused = unusedMs === undefined ? "" : `, or earlier, once it was not used for ${unusedMs / 1000}s`;
+  const when = overlapMs > 0 ? ` when the overlap ends (${overlapMs / 1000}s after the proof${unused})` : "";
   return requestStep(`revoke ${id}${when}`, intent, { body: "" });
 }
 
@@ -75,12 +76,12 @@ export function keyReplacementSteps(
   },
 ): DryStep[] {
   const { request, expiresIn, destination } = about;
-  const { oldId, creation, overlapMs } = request;
+  const { oldId, creation } = request;
   return [
     keyCreationStep(bench, { creation, expiresIn }),
     ...deliverySteps(destination),
     { what: "prove the new key by exchanging its secret, if the profile can" },
-    endStep(revocationIntent(bench, "key", oldId), { id: oldId, overlapMs }),
+    endStep(revocationIntent(bench, "key", oldId), { ...request, id: oldId }),
   ];
 }
 
@@ -129,7 +130,14 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
     case "replace":
       return replacementSteps(entry, choice);
     case "wait":
-      return [{ what: `the overlap runs until ${dueAt(entry)}: nothing is sent` }];
+      if (detail.overlap_unused_ms === undefined)
+        return [{ what: `the overlap runs until ${dueAt(entry)}: nothing is sent` }];
+      return [
+        {
+          ...revocationOf(entry, rotatedBy(entry)),
+          what: `revoke ${rotatedBy(entry)} if it was not used for ${detail.overlap_unused_ms / 1000}s; if it was, nothing is sent before ${dueAt(entry)}`,
+        },
+      ];
     case "make the new one": {
       const isOpen = child !== undefined && !isSettled(child.state);
       const made = isOpen ? await stepsOf(journal, child, choice) : [{ what: "create the new one under a new key" }];

@@ -2,11 +2,13 @@
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
-import { isWaitedFor, type Rotated } from "../../operations/rotation.ts";
+import { isWaitedFor, type Overlap, type Rotated } from "../../operations/rotation.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 
 /** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
-export function whatBecomesOf(old: string, overlapMs: number): string {
+export function whatBecomesOf(old: string, { overlapMs, unusedMs }: Overlap): string {
+  if (unusedMs !== undefined)
+    return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
   if (overlapMs === 0) return `revoke ${old} once the new one works`;
   if (isWaitedFor(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
   // A longer overlap outlasts the command.
@@ -49,8 +51,11 @@ export function rotatedRow(
 
 /** What a person has to know of an overlap that runs. @param nowMs by the service's clock, which decides when it ends */
 export function overlapNote(
-  { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
+  about: Pick<Overlap, "unusedMs"> & { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,
 ): string {
-  return `Neither is revoked yet. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
+  const { entry, old, dueAt, unusedMs } = about;
+  const at = timeAhead(dueAt, nowMs);
+  const when = unusedMs === undefined ? at : `once it was not used for ${durationWords(unusedMs)}, at the latest ${at}`;
+  return `Neither is revoked yet. integ journal recover ${entry} revokes ${old} ${when}; with --now it does so immediately.`;
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
-import type { Entry, EntryProgress } from "../../../src/journal/entry.ts";
+import { type Entry, type EntryProgress, overlapEnd } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";
 import { AWorld } from "./a-world.ts";
@@ -29,16 +29,35 @@ it.each([
   [15 * minutes + 1, false],
 ])("an overlap of %i ms is waited for: %s", (ms, is) => expect(isWaitedFor(ms)).toBe(is));
 
+it.each<[string, string | null | undefined, number]>([
+  ["an hour ago", "2026-11-27T11:00:00Z", 23],
+  ["25 hours ago", "2026-11-26T11:00:00.000Z", -1],
+  ["before the overlap", "2026-10-01T00:00:00Z", -24],
+  ["never", null, -24],
+  ["in the future", "2026-11-29T12:00:00+00:00", 72],
+  ["further in the future than the limit", "2027-11-29T12:00:00Z", 12 * 24],
+  ["not shown", undefined, 12 * 24],
+  ["at no time", "12 days ago", 12 * 24],
+  ["at a time without a zone", "2026-11-26T11:00:00", 12 * 24],
+])("an overlap by use, the old key used %s", (_when, lastUsedAt, hoursLeft) => {
+  const begun = { overlap_ms: 14 * 24 * 60 * minutes, overlap_until: "2026-12-09T12:00:00.000Z" };
+  const left = (detail: object, used = lastUsedAt) =>
+    (overlapEnd(detail, used) - Date.parse("2026-11-27T12:00:00Z")) / (60 * minutes);
+  expect(left({ ...begun, overlap_unused_ms: 24 * 60 * minutes })).toBe(hoursLeft);
+  expect(left(begun)).toBe(12 * 24);
+});
+
 describe("a rotation that is typed otherwise", () => {
   const entry = (detail: EntryProgress["detail"]): Entry => ({ detail }) as Entry;
-  it.each<[EntryProgress["detail"], { overlapMs: number; keepOld?: boolean }, unknown]>([
-    [{}, { overlapMs: 0 }, ["0s", "0s", "not given", "not given"]],
-    [{ overlap_ms: 5000 }, { overlapMs: 60_000, keepOld: true }, ["5s", "60s", "not given", "given"]],
-    [{ keep_old: true }, { overlapMs: 1, keepOld: false }, ["0s", "0.001s", "given", "not given"]],
+  it.each<[EntryProgress["detail"], Parameters<typeof overlapDifferences>[1], string]>([
+    [{}, { overlapMs: 0 }, "0s 0s none none none none"],
+    [{ overlap_ms: 5000 }, { overlapMs: 60_000, keepOld: true }, "5s 60s none none none given"],
+    [{ keep_old: true, overlap_unused_ms: 9000 }, { overlapMs: 1 }, "0s 0.001s 9s none given none"],
   ])("%j as %j", (detail, typed, words) => {
     const said = overlapDifferences(entry(detail), typed);
-    expect(said.map(({ flag }) => flag)).toEqual(["--overlap", "--keep-old"]);
-    expect(said.flatMap(({ begun, typed }) => [begun, typed])).toEqual(words);
+    expect(said.map(({ flag }) => flag)).toEqual(["--overlap", "--overlap-unused", "--keep-old"]);
+    const values = said.flatMap(({ begun, typed }) => [begun, typed]);
+    expect(values.join(" ").replaceAll("not given", "none")).toBe(words);
   });
 
   it.each<

@@ -487,6 +487,29 @@ describe("one item", () => {
       },
       { action: "revoke_old", state: "waiting", reason: "the overlap is over, and oc_1 is revoked" },
     ],
+    ...(
+      [
+        [at(now - 3 * hour), "wait", "until it is unused for 1 day, then revokes it: ak_1 was last used 3 hours ago"],
+        [null, "revoke_old", "the overlap is over, and ak_1 is revoked: ak_1 was never used"],
+        [undefined, "wait", "then revokes it: the API does not show when ak_1 was last used"],
+      ] as const
+    ).map(([lastUsedAt, action, reason]) => {
+      const detail = { mode: "replacement", old_key: "ak_1", overlap_ms: 14 * day, overlap_unused_ms: day } as const;
+      const rotating = entry({
+        operation: "access_key.rotate",
+        resource_id: "ak_2",
+        state: "waiting",
+        policy: { id: own, item: "k" },
+        detail: { ...detail, overlap_until: at(now + 10 * day) },
+      });
+      const keys = [seen("ak_1", { lastUsedAt }), seen("ak_2")];
+      return [
+        `whose key was used ${lastUsedAt}`,
+        key("k"),
+        { entries: [rotating], keys },
+        { action, state: "waiting", reason: new RegExp(reason) },
+      ] as const;
+    }),
     [
       "whose old client somebody revoked during the overlap",
       client("a"),

@@ -195,6 +195,31 @@ unmanaged: ignore
       'overlap is "2d"',
       "1d",
     ],
+    [
+      "an overlap by use of a client",
+      client("    rotate: { every: 60d, overlap: { unused_for: 24h, at_most: 14d } }\n"),
+      "7:36",
+      "12h, or 0s for none; { unused_for, at_most } is for access keys",
+    ],
+    [
+      "a default overlap by use of a client",
+      `defaults: { overlap: { unused_for: 24h, at_most: 14d } }\n${client("    rotate: { every: 60d }\n")}`,
+      "8:13",
+      "an overlap of its own here, such as overlap: 14d",
+    ],
+    [
+      "an overlap by use that cannot end so",
+      key("    rotate: { every: 60d, overlap: { unused_for: 14d, at_most: 14d } }\n"),
+      "7:50",
+      'unused_for is "14d"',
+      "below at_most (14d)",
+    ],
+    [
+      "an overlap by use without an end",
+      key("    rotate: { every: 60d, overlap: { unused_for: 24h } }\n"),
+      "7:36",
+      "{ unused_for: 24h, at_most: 14d }",
+    ],
     ["the default overlap longer than the age", client("    rotate: { every: 12h }\n"), "7:22", "24h (the default)"],
     [
       "an overlap longer than what is left",
