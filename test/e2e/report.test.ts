@@ -1,12 +1,16 @@
 // The access review: every credential with its facts, in four formats, and a page that a browser shows to an auditor.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { ListTarget } from "../../src/output/formats/format.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
-import { Home } from "../support/program.ts";
+import { Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
+import { fillDisk, mountSmallDisk } from "../support/small-disk.ts";
 
 let service: Service;
 beforeAll(async () => {
@@ -99,6 +103,33 @@ describe("integ report", () => {
   });
 });
 
+it("leaves nothing of a report on a full disk", async (context) => {
+  const disk = mountSmallDisk(512, context);
+  fillDisk(disk, 0);
+  for (const name of ["r.html", "r.csv"]) {
+    const { code, stderr } = await home().integ(["report", "--out", join(disk, name)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("No part of it is there.")]);
+  }
+  expect(readdirSync(disk)).toEqual(["filling"]);
+});
+
+it("3,000 credentials take 5 seconds and 150 MB at most", async () => {
+  const key = { keyType: "service_account", status: "active", scopes: ["*"], createdAt: "2026-01-01T00:00:00Z" };
+  const keys = Array.from({ length: 3000 }, (_, n) => ({ ...key, id: `ak_${n}`, name: `key ${n}`, lastUsedAt: null }));
+  const server = createServer((_, response) => response.end(JSON.stringify(keys))).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close().closeAllConnections());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const at = home({ INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const env = { NODE_OPTIONS: `--require=${join(root, "bench/peak-memory.cjs")}`, BENCH_PEAK_FILE: at.path("peak") };
+  for (const name of ["r.html", "r.csv"]) {
+    const begun = performance.now();
+    const { code, stderr } = await at.spawned(["report", "--out", name], { env });
+    expect([code, performance.now() - begun < 5000], stderr).toEqual([0, true]);
+    expect(Number(readFileSync(at.path("peak"), "utf8")) * 1024).toBeLessThan(150e6);
+    expect(readFileSync(at.path(name), "utf8")).toContain("key 2999");
+  }
+}, 60_000);
+
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 
 /** A page of so many credentials, the first with a hostile name. */
@@ -133,14 +164,20 @@ describe("the page", () => {
   });
 
   it.skipIf(!existsSync(chromium))(
-    "is as wide as a phone or a screen in a browser, and runs no name",
+    "is as wide as a phone or a screen in a browser, prints on few pages, and runs no name",
     async () => {
       const at = home();
+      const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${at.path("chromium")}`];
+      const [paper, printed] = [at.path("paper.html"), at.path("paper.pdf")];
+      writeFileSync(paper, await page(60));
+      execFileSync(chromium, [...flags, `--print-to-pdf=${printed}`, `file://${paper}`], { stdio: "ignore" });
+      const pdf = readFileSync(printed, "latin1");
+      // Two pictures and three pages of rows: none is empty, or cut.
+      expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([5, true]);
       const probe = "<script>document.title+=document.documentElement.scrollWidth-innerWidth</script>";
       const dump = async (text: string, width: number): Promise<string> => {
         const file = at.path(`page-${width}.html`);
         writeFileSync(file, text);
-        const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${at.path("chromium")}`];
         return execFileSync(chromium, [...flags, `--window-size=${width},900`, "--dump-dom", `file://${file}`], {
           encoding: "utf8",
           stdio: ["ignore", "pipe", "ignore"],

@@ -69,8 +69,7 @@ export const command = defineVerb({
     const since = sinceOf(options.since);
     const { out } = options;
     const format = out === undefined ? context.output.format : formatOf(out, context.output);
-    const rows = await rowsOf(context, { file: options.file, since });
-    const texts = rows.map((row) => JSON.stringify(row));
+    const texts = await rowsOf(context, { file: options.file, since });
     const print = async (list: ReturnType<Context["output"]["list"]>): Promise<void> => {
       await list.page(pageOf(texts));
       await list.end({ nextPageToken: null, hasMore: false });
@@ -127,45 +126,50 @@ interface Wanted {
   readonly since: string | undefined;
 }
 
-async function rowsOf(context: Context, { file, since }: Wanted): Promise<Row[]> {
+/** Each row as JSON, the one about all others first. */
+async function rowsOf(context: Context, { file, since }: Wanted): Promise<string[]> {
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   await mentionDamage(context);
   const { observed, entries } = await observe(context, { policy: policy ?? noItems, account });
   const known = knownOf(entries);
-  const clients = [...observed.clients.values()].map(
-    ({ id, status, serviceAccount, scopes, createdAt }): Row => ({
-      kind: "oauth_client",
-      id,
-      owner: serviceAccount,
-      permissions: scopes,
-      status,
-      created_at: createdAt,
-      ...known.get(id),
-      note: "The API does not say when a client was last used, nor when it expires.",
-    }),
-  );
+  // Responses arrive in any order, and the digest is of the rows as they are printed.
+  const clients = [...observed.clients.values()]
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map(
+      ({ id, status, serviceAccount, scopes, createdAt }): Row => ({
+        kind: "oauth_client",
+        id,
+        owner: serviceAccount,
+        permissions: scopes,
+        status,
+        created_at: createdAt,
+        ...known.get(id),
+        note: "The API does not say when a client was last used, nor when it expires.",
+      }),
+    );
   const rows = [
     ...clients,
     ...(await keyRows(context, known)),
     ...changesSince(entries, since),
     ...unknownRows({ hasPolicy: policy !== undefined, since }),
   ];
-  const digest = createHash("sha256").update(JSON.stringify(rows)).digest("hex");
+  const texts = rows.map((row) => JSON.stringify(row));
+  const digest = createHash("sha256")
+    .update(`[${texts.join(",")}]`)
+    .digest("hex");
   const { profile, region, baseUrl } = account;
   const { path } = await context.journal();
   const made = new Date(observed.nowMs).toISOString();
-  return [
-    {
-      kind: "report",
-      id: digest.slice(0, 16),
-      owner: `profile ${profile} (${region})`,
-      created_at: made,
-      note: `Made ${made} against ${baseUrl}, with the journal ${path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
-    },
-    ...rows,
-  ];
+  const about: Row = {
+    kind: "report",
+    id: digest.slice(0, 16),
+    owner: `profile ${profile} (${region})`,
+    created_at: made,
+    note: `Made ${made} against ${baseUrl}, with the journal ${path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
+  };
+  return [JSON.stringify(about), ...texts];
 }
 
 const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
