@@ -273,7 +273,12 @@ function summaryOf(
     await writer.page(rows.map((row) => JsonText.of(row)));
     await writer.end({ nextPageToken: null, hasMore: false });
     try {
-      (await import("node:fs")).appendFileSync(env.GITHUB_STEP_SUMMARY, `${text}\n`);
+      const { appendFileSync, closeSync, constants, openSync } = await import("node:fs");
+      const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+      // A pipe that no one reads would stop the program here: it is opened without waiting.
+      const fd = openSync(env.GITHUB_STEP_SUMMARY, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
+      appendFileSync(fd, `${text}\n`);
+      closeSync(fd);
     } catch (error) {
       warn(`The summary of this step was not written: ${(error as Error).message}.`);
     }

@@ -36,6 +36,8 @@ const key = (more = ""): string =>
 const many = (count: number): string =>
   `version: 1\noauth_clients:\n  a:\n    service_account: sa\n    secret: unknown\n    scopes: [${Array.from({ length: count }, (_, i) => `s${i}`).join(", ")}]\n`;
 
+const byUse = (most: string): string => `overlap: { unused_for: 24h, at_most: ${most} }`;
+
 describe("a policy file", () => {
   it("is read with its defaults", () => {
     const policy = read(`version: 1
@@ -124,7 +126,7 @@ unmanaged: ignore
       "a list of several",
     ],
     [
-      "a wildcard of a client",
+      "every scope",
       client().replace("entity:read", '"*"'),
       "5:14",
       '"*"',
@@ -135,13 +137,7 @@ unmanaged: ignore
     ["no version", "unmanaged: report\n", "1:1", "version is missing"],
     ["an unknown key", "version: 1\nlimit: {}\n", "2:1", 'unknown key "limit"', "limits"],
     ["an unknown key of an item", client("    rotat: {}\n"), "7:5", 'unknown key "rotat" in oauth_clients.a', "rotate"],
-    [
-      "an unknown key of a destination",
-      client("", "{ file: a, mode: 1 }"),
-      "6:24",
-      'unknown key "mode"',
-      "file, format",
-    ],
+    ["an unknown key of a place", client("", "{ file: a, mode: 1 }"), "6:24", 'unknown key "mode"', "file, format"],
     ["a key twice", "version: 1\nversion: 1\n", "2:1", "used twice"],
     ["an item twice", `${client()}  a: {}\n`, "7:3", "used twice"],
     ["a tab", "version: 1\ndefaults:\n\toverlap: 1h\n", "3:1", "a tab"],
@@ -159,13 +155,7 @@ unmanaged: ignore
       "2:21",
       "service_account is missing",
     ],
-    [
-      "a service account that is a number",
-      client().replace("sa_1", "7"),
-      "4:22",
-      "service_account is 7",
-      "id of a service account",
-    ],
+    ["a number as account", client().replace("sa_1", "7"), "4:22", "service_account is 7", "id of a service account"],
     ["no scope", client().replace("[entity:read]", "[]"), "5:13", "scopes is []", "1 to 100 scopes"],
     ["101 scopes", many(101), "6:13", "1 to 100 scopes"],
     ["a wildcard", client().replace("entity:read", '"entity:*"'), "5:14", "wildcard"],
@@ -173,13 +163,7 @@ unmanaged: ignore
     ["a scope twice", client().replace("[entity:read]", "[a, b, a]"), "5:20", 'scope is "a"', "each scope once"],
     ["scopes of 4,097 characters", client().replace("entity:read", "x".repeat(4097)), "5:", "4096"],
     ["a scope that no key has", key().replace('"*"', "entity:read"), "5:14", 'Invalid key scope "entity:read"'],
-    [
-      "another type",
-      key().replace("service_account", "robot"),
-      "4:11",
-      'type is "robot"',
-      "user_bound or service_account",
-    ],
+    ["a type", key().replace("service_account", "robot"), "4:11", 'type is "robot"', "user_bound or service_account"],
     ["a date that is none", key("    expires_at: 2027-02-30T00:00:00Z\n"), "7:17", "2027-02-30", "ISO 8601"],
     ["a date that is past", key("    expires_at: 2026-01-01T00:00:00Z\n"), "7:17", "in the future"],
     ["two expiries", key("    expires_at: 2027-03-01T00:00:00Z\n    expires_in: 90d\n"), "7:17", "not both"],
@@ -188,38 +172,11 @@ unmanaged: ignore
     ["a duration that is none", client("    rotate: { every: soon }\n"), "7:22", '"soon"', "90d"],
     ["an age of nothing", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than zero"],
     ["an empty rule", key("    rotate: {}\n"), "7:13", "every or before_expiry"],
-    [
-      "an overlap longer than the age",
-      client("    rotate: { every: 1d, overlap: 2d }\n"),
-      "7:35",
-      'overlap is "2d"',
-      "1d",
-    ],
-    [
-      "an overlap by use of a client",
-      client("    rotate: { every: 60d, overlap: { unused_for: 24h, at_most: 14d } }\n"),
-      "7:36",
-      "12h, or 0s for none; { unused_for, at_most } is for access keys",
-    ],
-    [
-      "a default overlap by use of a client",
-      `defaults: { overlap: { unused_for: 24h, at_most: 14d } }\n${client("    rotate: { every: 60d }\n")}`,
-      "8:13",
-      "an overlap of its own here, such as overlap: 14d",
-    ],
-    [
-      "an overlap by use that cannot end so",
-      key("    rotate: { every: 60d, overlap: { unused_for: 14d, at_most: 14d } }\n"),
-      "7:50",
-      'unused_for is "14d"',
-      "below at_most (14d)",
-    ],
-    [
-      "an overlap by use without an end",
-      key("    rotate: { every: 60d, overlap: { unused_for: 24h } }\n"),
-      "7:36",
-      "{ unused_for: 24h, at_most: 14d }",
-    ],
+    ["an overlap above the age", client("    rotate: { every: 1d, overlap: 2d }\n"), "7:35", 'overlap is "2d"', "1d"],
+    ["by use, of a client", client(`    rotate: { every: 60d, ${byUse("14d")} }\n`), "7:36", "is for access keys"],
+    ["by default", `defaults: { ${byUse("14d")} }\n${client("    rotate: { every: 60d }\n")}`, "8:13", "overlap: 14d"],
+    ["by use, without effect", key(`    rotate: { every: 60d, ${byUse("1d")} }\n`), "7:50", "below at_most (1d)"],
+    ["by use, without end", key("    rotate: { every: 60d, overlap: { unused_for: 1d } }\n"), "7:36", "at_most: 14d }"],
     ["the default overlap longer than the age", client("    rotate: { every: 12h }\n"), "7:22", "24h (the default)"],
     [
       "an overlap longer than what is left",
@@ -233,37 +190,15 @@ unmanaged: ignore
       "8:30",
       "less than expires_in (10d)",
     ],
-    [
-      "due by an expiry that it does not have",
-      key("    rotate: { before_expiry: 10d }\n"),
-      "7:30",
-      "together with expires_in",
-    ],
-    [
-      "no destination",
-      "version: 1\naccess_keys: { k: { type: user_bound, scopes: ['*'] } }\n",
-      "2:19",
-      "secret is missing",
-    ],
+    ["due by no expiry", key("    rotate: { before_expiry: 10d }\n"), "7:30", "together with expires_in"],
+    ["no place", "version: 1\naccess_keys: { k: { type: user_bound, scopes: ['*'] } }\n", "2:19", "secret is missing"],
     ["another destination", client("", "{ vault: a }"), "6:13", "{ file: <path> }"],
-    [
-      "a store without a field",
-      client("", '"vault:secret/a"'),
-      "6:13",
-      '"vault:secret/a"',
-      "vault:<mount>/<path>#<field>",
-    ],
+    ["a store, no field", client("", '"vault:secret/a"'), "6:13", '"vault:secret/a"', "vault:<mount>/<path>#<field>"],
     ["a store without a path", client("", "[{ file: a }, github:acme]"), "6:27", "github:<owner>/<repo>"],
     ["no store", client("", "vaultt:secret/a#b"), "6:13", "vault:<mount>/<path>#<field> or github:"],
     ["another format", client("", "{ file: a, format: xml }"), "6:32", '"xml"', "raw (the default), line, json or env"],
     ["an empty file name", client("", '{ file: "" }'), "6:21", "a path"],
-    [
-      "a window that is none",
-      'version: 1\ndefaults: { window: "25:00-04:00 UTC" }\n',
-      "2:21",
-      "25:00",
-      "02:00-04:00 UTC",
-    ],
+    ["a bad window", 'version: 1\ndefaults: { window: "25:00-04:00 UTC" }\n', "2:21", "25:00", "02:00-04:00 UTC"],
     ["no id", "version: 1\n\nid: \n", "3:5", "id is null", "integ policy init"],
     ["an id that is none", 'version: 1\nid: "a/b"\n', "2:5", 'id is "a/b"', "a random id"],
     ["a window of nothing", 'version: 1\ndefaults: { window: "04:00-04:00 UTC" }\n', "2:21", "04:00-04:00"],
