@@ -371,12 +371,6 @@ export const defects = [
       ],
     ],
   },
-  {
-    name: "a delivered key whose id the journal never learned is revoked as another's (found by this simulation)",
-    changes: [
-      ["operations/orphan.ts", "  if (unnamed) throw mayBeOf", "  if (unnamed && unnamed.id === key) throw mayBeOf"],
-    ],
-  },
   // What the others meet (other-actors.ts): findings of 0.2.0, and what this simulation found.
   {
     name: "actors: a destination is overwritten without a look",
