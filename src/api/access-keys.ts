@@ -1,5 +1,4 @@
-// API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the one-attempt
-// requests. A POST that may have arrived is never sent again from here.
+// API access keys of the legacy contract (§2.4, §4.4, §8). A POST that may have arrived is never repeated here.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -38,14 +37,14 @@ export interface AccessKey {
 /** The response to a creation or rotation. */
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** One-time; undefined if the response has none: then it is lost. */
+  /** One-time. Undefined if the response has none: the secret is lost. */
   readonly secret: string | undefined;
 }
 
 const knownScopes = ["*", "push-ingest:*"];
 
 /**
- * Everything that §2.4 and §8 limit, before anything is sent.
+ * Checks the limits of §2.4 and §8 before anything is sent.
  * @param nowMs milliseconds since the epoch: a key must not expire before it exists
  * @throws Failure `usage`
  */
@@ -66,7 +65,7 @@ export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRe
     if (!knownScopes.includes(scope)) throw invalidValue("key scope", scope, { hint: suggestedScopes(scope) });
 }
 
-/** A word such as `*,push-ingest:*` is a list of scopes: the advice gives each its own flag. */
+/** Suggests one flag per scope for a value such as `*,push-ingest:*`. */
 function suggestedScopes(scope: string): Advice {
   const parts = scope.split(/[\s,;]+/);
   const isList = parts.length > 1 && parts.every((part) => knownScopes.includes(part));
@@ -90,15 +89,12 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** The exact body of a creation; fields that were not given are left to the service's defaults. */
+/** The exact body of a creation. Omitted fields get the service's defaults. */
 export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
   return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
 }
 
-/**
- * How a new key differs from its request, field by field, in words; undefined if it does not. A field that the response does
- * not show is not compared.
- */
+/** Describes each field in which a new key differs from its request. Fields missing in the response are not compared. */
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
@@ -119,7 +115,7 @@ export function keyDifferences(
   ]);
 }
 
-/** How the key in the response to a rotation differs from one that can be used. Its id may be another (§4.4 shows no response). */
+/** Describes why a rotated key cannot be used. Its id may have changed (§4.4 shows no response). */
 export function rotatedKeyDifferences(key: AccessKey): string | undefined {
   return differencesIn([statusDifference(key)]);
 }
@@ -128,7 +124,7 @@ function statusDifference({ status }: AccessKey): string | false {
   return status !== undefined && status.toLowerCase() !== "active" && `status is ${JSON.stringify(status)}`;
 }
 
-/** The same moment may be written in many ways. */
+/** Compares moments: the same moment has many spellings. */
 function expiryDifference(shown: string | null | undefined, asked: string | undefined): string | false {
   if (shown === undefined || (shown === null && asked === undefined)) return false;
   if (shown === null) return `expiresAt is null instead of ${asked}`;
@@ -139,12 +135,14 @@ function expiryDifference(shown: string | null | undefined, asked: string | unde
   );
 }
 
-/** Each call is one attempt. The legacy contract has no idempotency key: what may have arrived is not to be repeated. */
+/**
+ * Each call is one attempt. The legacy contract has no idempotency key, so callers must not repeat a change that may
+ * have arrived.
+ */
 export interface AccessKeys {
-  /** @param bodyText what `accessKeyBody` made */
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
-  /** The API's own rotation, in place: the secret of before may no longer work when the response is lost. */
+  /** Rotates in place: if the response is lost, the previous secret may already be invalid. */
   rotate(id: string): Promise<Attempt<SecretAnswer>>;
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }
@@ -207,7 +205,7 @@ function readRevoked({ status, body }: Answer): AccessKey {
   return readAccessKey(objectWith(value, "id") ?? {});
 }
 
-/** The value itself, or the one object within it, that has the member. */
+/** The value itself, or the only object in it, that has the member. */
 function objectWith(value: unknown, member: string): JsonObject | undefined {
   if (!isObject(value)) return undefined;
   if (Object.hasOwn(value, member)) return value;
@@ -219,7 +217,6 @@ function objectWith(value: unknown, member: string): JsonObject | undefined {
 const textFields = ["id", "name", "keyType", "boundEmail", "status", "createdAt", "createdByUserId"] as const;
 const nullableFields = ["lastUsedAt", "expiresAt"] as const;
 
-/** Reads a key leniently: a field that is missing or has another type is left out. */
 export function readAccessKey(value: JsonObject): AccessKey {
   const key: Record<string, unknown> = {};
   for (const field of textFields)

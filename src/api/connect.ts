@@ -1,5 +1,4 @@
-// The service as one thing: its resources, each loaded when first asked for, over one transport, as one account. Everything that varies
-// is a parameter: profiles, files and the environment are not known here.
+// All resources of the service for one account over one transport. Each resource's module is loaded on first use.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
@@ -16,21 +15,24 @@ import type { Raw } from "./raw.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
-  /** Logical base URL: the transport knows where it is. */
+  /** Logical base URL; the transport resolves it. */
   readonly baseUrl: string;
-  /** Needed by the legacy contract alone: a uuid (§4.4). */
+  /** A UUID, which only the legacy contract needs (§4.4). */
   readonly organizationId?: string;
-  /** `YYYY-MM-DD`, sent with each /v1 request, so that none depends on the service account's own version (§9). Default: `contractVersion`. */
+  /**
+   * `YYYY-MM-DD`, sent with each /v1 request so that the service account's version never applies (§9). Default:
+   * `contractVersion`.
+   */
   readonly serviceVersion?: string;
-  /** Asked once, when a request needs it. @throws Failure if there is none */
+  /** Called once, when a request needs it. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
-  /** The token endpoint that new clients are proven at, if the organization has one. */
+  /** The token endpoint that proves new clients. */
   readonly tokenEndpoint?: TokenEndpoint;
   readonly now: () => number;
 }
 
-/** Every method is one attempt, unless it says otherwise; none retries, none decides. */
+/** Each method makes one attempt unless its comment says otherwise. */
 export interface Service {
   readonly oauthClients: OAuthClients;
   readonly entities: Entities;
@@ -40,9 +42,9 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** How far the service's clock was ahead of this machine's at its last response, milliseconds; nothing before one with a date. */
+  /** How far the service's clock is ahead, in milliseconds; undefined before the first response with a date. */
   clockOffset(): number | undefined;
-  /** Ends idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
@@ -51,7 +53,7 @@ const anonymous: Authorization = {
   rejected: () => false,
 };
 
-/** Nothing is sent or read before a method is called. */
+/** Opens nothing until a method is called. */
 export function connect(options: ConnectOptions): Service {
   const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
   const { watched, answered, clockOffset } = watchClock(options);
@@ -97,7 +99,7 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/** Every response has the service's time, whatever its status. */
+/** Measures the clock offset: every response has the service's time. */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
   readonly answered: (exchange: Exchange) => void;
   readonly watched: Transport;
@@ -138,7 +140,6 @@ function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people">
   };
 }
 
-/** Made when first asked for. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());

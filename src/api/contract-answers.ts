@@ -1,15 +1,14 @@
-// The fields that integ reads in responses of /v1 (§2), and how a published specification differs. The document is untrusted
-// text.
+// The response fields that integ reads (§2), and how a published specification differs from them. The specification is
+// untrusted.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-text.ts";
 
-/** A field that is read: its types; the values it may have, if others would be misread; what its rows are. */
 interface Field {
   readonly types: readonly string[];
-  /** The whole set: another value has no rule here. */
+  /** All allowed values: integ would misread any other. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
-  /** True if a response may be without it. */
+  /** True if a response may omit the field. */
   readonly isOptional?: true;
 }
 
@@ -19,7 +18,7 @@ const text: Field = { types: ["string"] };
 const textOrNull: Field = { types: ["string", "null"] };
 const named = (name: string): Field => ({ types: ["string"], only: [name] });
 
-/** §2.2; which of its fields are required or nullable is not shown. */
+/** §2.2 does not show which fields are required or nullable. */
 const free: Field = { ...textOrNull, isOptional: true };
 const entity: Shape = {
   id: text,
@@ -51,7 +50,7 @@ const oauthClient: Shape = {
   created_at: text,
 };
 
-/** By what they are called in the expectations of the operations. The rows of a cohort are not shown (§4.3 rule 6). */
+/** Named in the expectations of the operations. §4.3 rule 6 does not show the rows of a cohort. */
 export const shapes = {
   entities: list(entity),
   members: list(),
@@ -60,8 +59,8 @@ export const shapes = {
 } satisfies Readonly<Record<string, Shape>>;
 
 /**
- * Compares the body of a response with what is read of it.
- * @param response as the document has it, references not followed
+ * Compares a response's schema with the fields that integ reads.
+ * @param response as in the document, references unresolved
  */
 export function compareAnswer(
   root: JsonObject,
@@ -78,7 +77,7 @@ interface ShapeToCompare {
   readonly name: string;
   readonly schema: unknown;
   readonly shape: Shape;
-  /** Before the names of fields: `data[].` */
+  /** Prefix of field names: `data[].` */
   readonly at: string;
 }
 
@@ -124,7 +123,7 @@ function compareField(
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
 
-/** A schema with all that is said of the same value beside it or as one of several forms, each once: forms may go in a circle. */
+/** A schema and all its `allOf`, `anyOf` and `oneOf` parts, each once: references may be circular. */
 function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): ReadonlySet<JsonObject> {
   const own = resolve(root, schema);
   if (seen.has(own)) return seen;
@@ -133,12 +132,11 @@ function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObje
   return seen;
 }
 
-/** All that several schemas say of the same value. */
 function allOf(schemas: readonly unknown[]): unknown {
   return schemas.length === 1 ? schemas[0] : { allOf: schemas };
 }
 
-/** A field that is described in several places is what all of them say. */
+/** A field that several parts describe must satisfy all of them. */
 export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))
@@ -147,7 +145,7 @@ export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unk
   return new Map([...found].map(([field, schemas]) => [field, allOf(schemas)]));
 }
 
-/** Only what holds of every form; nothing if the document does not say. */
+/** Fields that every form requires; empty if the document does not say. */
 export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): string[] {
   const own = resolve(root, schema);
   if (seen.has(own)) return [];
@@ -155,12 +153,12 @@ export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<Jso
   return [...asArray(own.required).map(String), ...asArray(own.allOf).flatMap((part) => requiredOf(root, part, seen))];
 }
 
-/** The JSON types that a value may have; none if the document does not say. */
+/** The JSON types that a value may have; empty if the document does not say. */
 function typesOf(root: JsonObject, schema: unknown): string[] {
   return [...(possible(root, schema, ownTypes) ?? [])];
 }
 
-/** The values that it may have, if they are listed. */
+/** The values that a field may have, if the document lists them. */
 function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
@@ -174,7 +172,7 @@ function possible<T>(
 ): ReadonlySet<T> | undefined {
   const own = resolve(root, schema);
   if (known.has(own)) return known.get(own);
-  // A part that leads back here adds nothing.
+  // A circular reference adds nothing.
   known.set(own, undefined);
   const within = (parts: unknown): (ReadonlySet<T> | undefined)[] =>
     asArray(parts).map((part) => possible(root, part, ofOne, known));
@@ -190,7 +188,7 @@ function both<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefi
   return new Set([...one].filter((value) => other.has(value)));
 }
 
-/** One form that may be anything leaves everything open; no form at all says nothing. */
+/** A form without a restriction allows everything. */
 function anyOf<T>(forms: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
   return forms.length === 0 || forms.includes(undefined) ? undefined : new Set(forms.flatMap((form) => [...form!]));
 }

@@ -1,8 +1,8 @@
-// A published specification as untrusted JSON: what is at a place of it, and what is found there.
+// Reads a published specification, which is untrusted JSON, and defines the findings about it.
 import { isObject, type JsonObject } from "./json/json-text.ts";
 
 export interface Finding {
-  /** Neither an addition (§9 rule 3) nor a notice, of what the API document allows and a person wants to know, is drift. */
+  /** An addition (§9 rule 3) and a notice, which the API document allows, are not drift. */
   readonly severity: "drift" | "addition" | "notice";
   /** `GET /v1/entities`, or `contract version`. */
   readonly subject: string;
@@ -36,17 +36,16 @@ export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value of the document as it may be in a sentence. */
+/** A value of the document, short enough for a message. */
 export function word(value: unknown): string {
   if (value === undefined) return "nothing";
   return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);
 }
 
 /**
- * Whether a published operation takes HTTP Basic (§5.1). How the token of an OAuth client is used is not shown (§5.2 rule 7):
- * a document without it is as the API document has it.
- * @param operation `security` as the operation has it: the document's own holds if it has none. Each requirement is one
- * way in, and all schemes of a requirement are needed together.
+ * Checks that a published operation accepts HTTP Basic (§5.1). §5.2 rule 7 does not show how OAuth tokens are used, so
+ * a document without them is not drift.
+ * @param operation its `security` overrides the document's. One requirement must be met; each needs all of its schemes.
  */
 export function compareSecurity(
   root: JsonObject,

@@ -1,5 +1,5 @@
-// The published specification (§4.5), the operations that integ relies on (§4, §9), and how the two differ. The document is
-// untrusted text.
+// The published specification (§4.5), the operations that integ relies on (§4, §9), and their differences. The
+// specification is untrusted.
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
@@ -9,8 +9,8 @@ import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word 
 
 export interface Contract {
   /**
-   * The published machine-readable specification: the current one, or the snapshot of one version.
-   * @returns the parsed document; `text` of the attempt is the service's own
+   * Fetches the published specification: the current one, or one version's snapshot.
+   * @returns the parsed document; the attempt's `text` is the service's own
    */
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
@@ -43,9 +43,9 @@ function readDocument(answer: Answer): JsonObject {
 }
 
 interface Expectation {
-  /** Parameters that are sent, by place. */
+  /** Parameters that integ sends, by place. */
   readonly parameters: readonly string[];
-  /** Parameters that have to be required: without that, what we rely on is not promised. */
+  /** Parameters that the document must require. */
   readonly required?: readonly string[];
   readonly body?: readonly string[];
   readonly success: string;
@@ -54,7 +54,7 @@ interface Expectation {
 
 const list = ["query limit", "query page_token"];
 
-/** The supported operations, with every parameter's braces emptied: the names are up to the document. */
+/** The supported operations. Path parameters are `{}`, because the document chooses their names. */
 const spoken: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
@@ -69,7 +69,7 @@ const spoken: Readonly<Record<string, Expectation>> = {
   "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
-/** Legacy operations (§4.4): they may be in the same document, and have their own stage (§9.4). */
+/** Legacy operations (§4.4), which may be in the same document with their own stage (§9.4). */
 const legacy: readonly string[] = [
   "POST /api/v1/access-keys",
   "GET /api/v1/access-keys",
@@ -82,18 +82,18 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Sent with every request or response, named in the document or not. */
+/** Headers of every request, whether the document names them or not. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
-  /** The version whose document was asked for, if one was. */
+  /** The requested version. */
   readonly askedVersion?: string;
 }
 
 /**
- * Compares a published specification of /v1 with what this program supports.
- * @param document an OpenAPI document, not trusted to be one
- * @returns drift first; empty if all is as expected
+ * Compares a published specification of /v1 with the operations that integ supports.
+ * @param document an untrusted OpenAPI document
+ * @returns findings, drift first
  */
 export function compareContract(document: unknown, options: ComparisonOptions = {}): Finding[] {
   const root = asObject(document);
@@ -128,7 +128,7 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
 
 interface Operation {
   readonly operation: JsonObject;
-  /** Parameters of the path and the operation, references followed, by `in name`. */
+  /** Parameters of the path and the operation with references resolved, by `in name`. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 
@@ -196,7 +196,7 @@ function compareStage(
       ),
     );
   else if (only !== undefined && stage !== only) findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
-  // §9 rule 2: any of the three; what follows from it, and from a deprecation, is not shown (§9 rule 7).
+  // §9 rule 2 allows three stages; §9 rule 7 does not show what they, or a deprecation, lead to.
   else if (only === undefined && stage === "compatibility")
     findings.push({ severity: "notice", subject: name, detail: `is at the lifecycle stage "${stage}"` });
   if (operation.deprecated === true) findings.push({ severity: "notice", subject: name, detail: "is deprecated" });

@@ -11,14 +11,14 @@ import { BrokenBody, saysJson } from "./json/json-text.ts";
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */
   readonly limit?: number;
-  /** As the service gave it; omitted for the first page. */
+  /** Unchanged from the service; omitted for the first page. */
   readonly pageToken?: string;
-  /** Further parameters, as the person names them. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
+  /** Further query parameters. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
 }
 
-/** A page as it came, unchecked: see pages.ts. */
+/** An unchecked page; see pages.ts. */
 export interface RawPage {
   readonly body: Buffer;
   readonly requestId: string | undefined;
@@ -36,7 +36,7 @@ function checkLimit(limit: number): void {
     });
 }
 
-/** @throws Failure `usage` for what the service would refuse anyway */
+/** @throws Failure `usage` for requests that the service would refuse */
 function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void {
   if (limit !== undefined) checkLimit(limit);
   if (pageToken === "")
@@ -50,7 +50,7 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
   }
 }
 
-/** One attempt to get one page; the body is not looked into. */
+/** Requests one page and leaves its body unparsed. */
 function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
   const { limit, pageToken, filters = [], signal } = request;
@@ -65,14 +65,14 @@ function requestPage(v1: Caller, path: string, request: ListRequest): Promise<At
 }
 
 export interface EntityListRequest extends ListRequest {
-  /** `person` is known (§2.2). */
+  /** `person` is a known type (§2.2). */
   readonly type?: string;
 }
 
 export interface Entities {
   /**
-   * One page, one attempt. Needs permission `entity:read`.
-   * @throws Failure `usage` for a limit outside 1 to 500, an empty page token, or the same filter named twice over
+   * Requests one page in one attempt. Needs permission `entity:read`.
+   * @throws Failure `usage` for a limit outside 1 to 500, an empty page token, or a repeated filter
    */
   page(request: EntityListRequest): Promise<Attempt<RawPage>>;
 }
@@ -96,7 +96,8 @@ export function createEntities(v1: Caller): Entities {
 
 export interface Cohorts {
   /**
-   * One page of members, one attempt. It has at most 50 rows, whatever limit is asked for (§8), and is not the last for that.
+   * Requests one page of members in one attempt. A page has at most 50 rows, whatever the limit (§8), so a short page
+   * is not the last.
    * @throws Failure `usage` for an invalid id, a limit outside 1 to 500, or an empty page token
    */
   membersPage(cohortId: string, request: ListRequest): Promise<Attempt<RawPage>>;

@@ -1,5 +1,5 @@
-// The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what a response to it means. Pure, and
-// light: commands load it to check what was typed.
+// The rules of a client's creation (§4.2, §8): valid requests, their exact bytes, and the meaning of responses. Without
+// heavy imports, because commands use it to check input.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./call/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
@@ -15,7 +15,7 @@ const maxScopes = 100;
 const maxScopeCharacters = 4096;
 
 /**
- * Everything that §4.2 and §8 limit, before anything is sent.
+ * Checks the limits of §4.2 and §8 before anything is sent.
  * @throws Failure `usage`
  */
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
@@ -46,7 +46,7 @@ function suggested(parts: readonly string[]): Advice {
   return `Write ${parts.map((part) => `${flags.scope} ${quotedWord(part)}`).join(" ")}.`;
 }
 
-/** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
+/** @throws Failure `usage` unless the key is 1 to 255 visible ASCII characters (§4.2 rule 1) */
 export function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw invalidValue("idempotency key", undefined, {
@@ -60,17 +60,17 @@ function refuse(message: string, hint?: Advice): never {
 }
 
 /**
- * The exact body of a creation. Made once, kept in the journal, and sent byte for byte ever after; scopes keep the order
- * they were given in, a scope given twice is sent once.
+ * The exact body of a creation. The journal keeps it, and every attempt sends the same bytes. Scopes keep their order
+ * without duplicates.
  */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }
 
 /**
- * How the client of a receipt differs from its request, field by field, in words; undefined if it does not. Every receipt
- * under a key shows the client of that request (§4.2 rule 2): a different one is another client, or has other rights.
- * @param known.id the client that earlier receipts under the key showed
+ * Describes each field in which a receipt's client differs from its request. Every receipt under a key shows the same
+ * client (§4.2 rule 2); a different one is another client or has other rights.
+ * @param known.id the client of earlier receipts under the key
  * @param known.notIds clients that the new one replaces
  */
 export function clientDifferences(
@@ -90,7 +90,7 @@ export function clientDifferences(
   ]);
 }
 
-/** How granted scopes differ from those asked for. */
+/** How granted scopes differ from the requested ones. */
 export function scopeDifferences(asked: ReadonlySet<string>, shown: ReadonlySet<string>): (string | false)[] {
   const added = [...shown].filter((scope) => !asked.has(scope));
   const missing = [...asked].filter((scope) => !shown.has(scope));
@@ -106,34 +106,34 @@ export function differencesIn(all: readonly (string | false | null | undefined)[
 
 const mostNamed = 3;
 
-/** Text of the service, short enough for a message. */
+/** Quotes and shortens the service's text for a message. */
 function named(values: readonly string[]): string {
   const shown = values.slice(0, mostNamed).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
   const left = values.length - shown.length;
   return shown.join(", ") + (left > 0 ? ` and ${left} more` : "");
 }
 
-/** The caller's decision table of §4.2. */
+/** The decision table of §4.2. */
 export type CreationDecision =
-  /** `active`, secret present: store the secret; proceed. An undocumented status too: a person decides about the client. */
+  /** `active` or an undocumented status, with a secret: store it. For an undocumented status the user decides. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
-  /** `active`, secret absent: revoke, confirm, replace under a new key. */
+  /** `active` without a secret: revoke, confirm, replace under a new key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
-  /** Keep the key; inspect the resource. */
+  /** Keep the key and inspect the client. */
   | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
   /** `revoked`, `disabled`, `expired`, or an unknown status: do not use the client. */
   | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
-  /** `409 idempotency_key_reuse`: the request differs from the one stored under the key. */
+  /** `409 idempotency_key_reuse`: the request differs from the stored one. */
   | { readonly kind: "key_reuse"; readonly status: number }
-  /** Any other 4xx: this attempt made nothing. */
+  /** Any other 4xx: this attempt created nothing. */
   | { readonly kind: "refused"; readonly status: number }
-  /** `429`: wait, keep key and request. */
+  /** `429`: wait; keep the key and the request. */
   | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
-  /** 5xx, timeout, cut or broken response: keep key and inputs, recover the receipt first. */
+  /** 5xx, timeout, cut or invalid response: keep the key and the request, and recover the receipt first. */
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 
-/** The caller's next action after one attempt to create an OAuth client. */
+/** Decides the next action after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
   if (attempt.kind === "answered") return ofClient(attempt.value, attempt.body.toString());
   if (attempt.kind === "refused") return ofRefusal(attempt);
@@ -150,7 +150,7 @@ function ofRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): Cre
 
 const documented: ReadonlySet<string> = new Set(["active", "pending", "revoked", "disabled", "expired"]);
 
-/** A status beyond §3.1, as an addition would bring (§9 rule 3): what it means for the client is not known. */
+/** A status that §3.1 does not list (§9 rule 3): its meaning is unknown. */
 export function isUndocumented({ status }: Pick<OAuthClient, "status">): boolean {
   return !documented.has(status);
 }
@@ -163,16 +163,16 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
   if (client.status === "active" && client.client_id !== null) {
     return hasSecret ? { kind: "store_secret", client, secret, text } : { kind: "secret_lost", client, text };
   }
-  // A secret in a response that cannot have one, or without a client id, breaks §2.3 and §3.1: it is kept, and nothing is
-  // believed before a receipt makes sense.
+  // A secret in a response that cannot have one, or without a client id, breaks §2.3 and §3.1: keep the secret, and
+  // recover a valid receipt first.
   if (hasSecret) return { kind: "unknown", secret: { secret, text }, retryAfterSeconds: undefined };
   if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
 
 /**
- * The ids in an incomplete response, each only if it is there exactly once: a hint at the client that a secret belongs to, no
- * proof.
+ * The ids in an incomplete response, each only if it occurs exactly once. They hint at the secret's client but prove
+ * nothing.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {

@@ -1,20 +1,20 @@
-// OAuth clients (§2.3, §3.1, §4.2, §8): the resource and its one-attempt requests.
+// OAuth clients (§2.3, §3.1, §4.2, §8) and their one-attempt requests.
 import * as z from "zod/mini";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonOf } from "./call/caller.ts";
 import { segment } from "./call/request.ts";
 import { BrokenBody, type JsonBody } from "./json/json-text.ts";
 
-/** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */
+/** An OAuth client (§2.3). Unknown fields are allowed; documented fields must have their types. */
 export const OAuthClient = z.looseObject({
   object: z.literal("oauth_client"),
-  /** Platform resource id. Not the id used in the token exchange. */
+  /** Platform resource id, not the id for the token exchange. */
   id: z.string().check(z.minLength(1)),
   service_account_id: z.string(),
-  /** The id used in the token exchange; null while creation is pending. */
+  /** The id for the token exchange; null while the client is pending. */
   client_id: z.nullable(z.string().check(z.minLength(1))),
   scopes: z.array(z.string()),
-  /** `active`, `pending`, `revoked`, `disabled`, `expired`, and whatever comes later. */
+  /** `active`, `pending`, `revoked`, `disabled`, `expired`, or a later addition. */
   status: z.string(),
   created_at: z.string(),
   /** Only in the response that completes creation. */
@@ -22,16 +22,12 @@ export const OAuthClient = z.looseObject({
 });
 export type OAuthClient = z.infer<typeof OAuthClient>;
 
-/** Each call is one attempt. */
 export interface OAuthClients {
-  /**
-   * @param bodyText what `creationBody` made
-   * @param idempotencyKey sent unchanged; the same key with the same body gives the receipt of the same client
-   */
+  /** @param idempotencyKey the same key with the same body returns the same client's receipt */
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   /** @param id platform resource id */
   get(id: string): Promise<Attempt<OAuthClient>>;
-  /** Safe to repeat; `answered` with a status other than `revoked` is possible and is not a confirmation. */
+  /** Safe to repeat. A status other than `revoked` is possible and confirms nothing. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 
@@ -44,7 +40,7 @@ export function createOAuthClients(v1: Caller): OAuthClients {
           path: "/v1/oauth_clients",
           body: bodyText,
           headers: { "idempotency-key": idempotencyKey },
-          // "Always 201, also for a recovered receipt" (§4.2).
+          // §4.2: "Always 201, also for a recovered receipt".
           success: [201],
           secretField: "client_secret",
           resource,
@@ -69,7 +65,7 @@ function pathOf(id: string): string {
 }
 
 /**
- * @param expected the id that was asked for, if one was
+ * @param expected the requested id
  * @throws BrokenBody
  */
 function readOAuthClient({ value }: JsonBody, expected?: string): OAuthClient {

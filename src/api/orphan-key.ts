@@ -1,4 +1,4 @@
-// Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
+// Finds the key that a lost creation made, and decides when its absence proves that none was made.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed a request whose connection broke is processed for this long at most (§4.4 "not shown") */
@@ -9,39 +9,35 @@ const farAwayMs = 24 * 60 * 60_000;
 export const settleMs = 15_000;
 
 export interface Sought {
-  /** As it was sent. */
   readonly request: AccessKeyRequest;
-  /** The name carries an unguessable mark: a key of that name is certainly ours. */
+  /** True if the name contains an unguessable mark: a key of that name is certainly ours. */
   readonly marked: boolean;
-  /** When the entry was written, before the first request, milliseconds since 1970. */
+  /** When the entry was written, before the first request; milliseconds since 1970. */
   readonly madeAfter: number;
-  /** When the last request may still have been under way. Both by the service's clock. */
+  /** Latest moment at which a request was still running. Both times use the service's clock. */
   readonly sentUntil: number;
-  /** False if the times of the entry may be wrong by any amount: then they exclude no key of that name. */
+  /** False if the entry's times may be wrong by any amount; they then exclude no key. */
   readonly isClockKnown: boolean;
-  /** How far clocks that agree are apart at most. */
+  /** Largest difference of synchronized clocks. */
   readonly skewMs: number;
-  /** Who acts, if the journal or the list give it. */
+  /** The creating user, if the journal or the list shows it. */
   readonly userId?: string;
-  /** Keys of that name that other entries of the journal stand for: never an orphan. */
+  /** Keys of the same name that belong to other journal entries, so never an orphan. */
   readonly knownIds: ReadonlySet<string>;
-  /** The profile's own key, if it is known: a list without it is not the whole list. */
+  /** The profile's own key. A list without it is incomplete. */
   readonly ownId?: string;
 }
 
 export type Search =
-  /** One key fits and was never used. `certain`: it carries the mark. */
+  /** One unused key fits. `certain`: its name has the mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
-  /** A key fits and was used: its secret is in use. */
+  /** The only key that fits has been used, so its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** `doubts`: why its absence proves nothing; none of them left means that nothing was made. */
+  /** `doubts`: reasons why absence proves nothing. Without doubts, no key was made. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
-/**
- * @param rows the list as it came
- * @param now milliseconds since 1970, when the list was asked for
- */
+/** @param now milliseconds since 1970, when the list was requested */
 export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
   const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));
@@ -57,7 +53,7 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-/** Every field of the key must fit the request; a missing field excludes nothing. */
+/** Every known field of the key must fit the request. */
 function fits(key: AccessKey, { request, madeAfter, sentUntil, skewMs, userId }: Sought): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < madeAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;
@@ -71,7 +67,7 @@ function scopeSet(scopes: readonly string[]): string {
   return JSON.stringify([...new Set(scopes)].sort());
 }
 
-/** To the second: a service may keep no more than that. */
+/** Compares whole seconds: a service may store no fractions. */
 function isSameTime(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return a === b;
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
@@ -93,7 +89,7 @@ interface Seen {
 function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
   const doubts: string[] = [];
   if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // Anyone who may list keys has one: a list without any, or without ours, leaves keys out.
+  // Listing requires a key, so a list without any, or without ours, is incomplete.
   if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");

@@ -1,5 +1,5 @@
-// Walking a list page by page (§4.3, §2.1): every page is checked before it is given, the next one is requested while it is
-// consumed, and no token is followed twice. `fetchPage` retries.
+// Fetches a list page by page (§4.3, §2.1). Each page is checked before it is returned, the next one is requested
+// meanwhile, and no page token is followed twice. `fetchPage` retries.
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { asSubject } from "./call/attempt.ts";
@@ -7,7 +7,6 @@ import type { RawPage } from "./entities-and-cohorts.ts";
 import { BrokenBody, openBrace, openBracket, Scanner, JsonText, Source } from "./json/json-text.ts";
 import { shell } from "../next-step.ts";
 
-/** A page that keeps the contract. */
 export interface Page extends ScannedPage {
   readonly requestId: string | undefined;
 }
@@ -15,40 +14,38 @@ export interface Page extends ScannedPage {
 export interface PageRequest {
   readonly pageToken: string | undefined;
   readonly limit: number | undefined;
-  /** Aborted if the page is not wanted any more. */
+  /** Aborted when the page is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** Gets one page, with whatever retries; throws `Failure`. */
+/** Fetches one page, with retries. @throws Failure */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
 export interface WalkOptions {
-  /** Where to begin; omitted for the first page. */
+  /** The first page's token; omitted for the start of the list. */
   readonly pageToken?: string;
-  /** Rows per page, asked for with each page. */
+  /** Rows per page. */
   readonly limit?: number;
   /**
-   * How many rows are still wanted after every page given so far was consumed; the walk ends at 0, and never asks for
-   * more than that. The next page is then requested early only if all of it is certain to be wanted, so that the token
-   * of the last page is exact.
+   * How many more rows the caller wants once it has all returned pages; 0 ends the list. If set, the next page is
+   * requested early only if all its rows are certainly wanted, so that the last page's token is exact.
    */
   readonly left?: () => number;
-  /** Ends the request under way, with its reason. */
+  /** Aborts the current request with its reason. */
   readonly interruption?: AbortSignal;
-  /** `list entities`, for the words of a failure. */
+  /** Verb phrase for failure messages: `list entities`. */
   readonly what: string;
   readonly where?: string;
 }
 
 /**
- * Walks to the end, or as far as wanted. Short and empty pages are not the end; only `has_more` is.
+ * Fetches pages until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
  * @returns each page once it is checked; its rows are readable until the next page is requested
- * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or a token comes a second time;
- * what `fetchPage` throws
+ * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
   const abandoned = new AbortController();
-  // A request's own signal replaces the connection's.
+  // The request's own signal replaces the transport's, so forward interruptions.
   const onInterruption = (): void => abandoned.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -56,7 +53,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   const request = (pageToken: string | undefined, limit: number | undefined): Promise<RawPage> => {
     const page = fetchPage({ pageToken, limit, signal: abandoned.signal }).then(({ value }) => value);
-    // A caller that leaves the walk early does not wait for this one; its failure is ignored.
+    // A caller that stops early does not wait for this page and ignores its failure.
     page.catch(() => {});
     return page;
   };
@@ -68,7 +65,8 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const token = page.nextPageToken;
       const early =
         token !== null && !seen.has(token) && isNextWanted(page, options) ? request(token, options.limit) : undefined;
-      // The consumer may keep the processor, so the request leaves first: undici takes two turns of the event loop for that.
+      // Lets undici send the request, which takes two turns of the event loop, before the consumer blocks the
+      // processor.
       if (early) for (let turns = 0; turns < 3; turns += 1) await turn();
       yield page;
       release(raw.body);
@@ -83,16 +81,16 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
 }
 
 /**
- * Gives back the memory of a page immediately; Node 20 cannot. The collector would let the bodies of many pages come together. A
- * short body may be a part of memory that others use.
+ * Frees a page's memory immediately, because the garbage collector would let many pages accumulate. Node 20 cannot. A
+ * short body may share its memory with other buffers.
  */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
 
 /**
- * One page alone.
- * @throws Failure `unreachable` if it breaks §2.1; what `fetchPage` throws
+ * Fetches one page only.
+ * @throws Failure `unreachable` if it breaks §2.1; errors of `fetchPage`
  */
 export async function onePage(
   fetchPage: FetchPage,
@@ -106,7 +104,7 @@ function limitFor({ limit, left }: WalkOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** True if all rows of the next page are wanted, even if every row of this one is counted. */
+/** True if every row of the next page is wanted, even if every row of this one counts. */
 function isNextWanted({ rows }: Page, { limit, left }: WalkOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
@@ -124,7 +122,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
   }
 }
 
-/** The repeated token is not shown: it leads to rows that were already printed. */
+/** The message omits the repeated token, which leads to rows that were already printed. */
 function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",
@@ -149,16 +147,16 @@ function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "whe
   });
 }
 
-/** The number of latest tokens that are remembered: a repetition among them is noticed immediately. */
+/** Number of recent tokens in memory. A repetition among them is detected immediately. */
 const remembered = 10_000;
 
 /**
- * The tokens of a walk. A circle of up to 10,000 pages is noticed when it closes; a longer one by Brent's method, at the
- * latest when it was followed three times.
+ * Detects repeated page tokens: a cycle of up to 10,000 pages when it closes, a longer one by Brent's method after at
+ * most three rounds.
  */
 export class SeenTokens {
   readonly #recent = new Set<string>();
-  /** A token that is compared with all later ones, replaced at each power of two. */
+  /** The token that later ones are compared with, replaced at each power of two. */
   #anchor: string | undefined;
   #count = 0;
   #next = 1;
@@ -167,7 +165,7 @@ export class SeenTokens {
     return this.#recent.has(token) || this.#anchor === token;
   }
 
-  /** @returns false if the token was there before */
+  /** @returns false for a repeated token */
   add(token: string): boolean {
     if (this.has(token)) return false;
     this.#recent.add(token);
@@ -180,7 +178,7 @@ export class SeenTokens {
   }
 }
 
-/** A page that keeps the envelope rule (§2.1). */
+/** A page that satisfies the envelope rule (§2.1). */
 export interface ScannedPage {
   readonly rows: readonly JsonText[];
   readonly nextPageToken: string | null;
@@ -189,7 +187,7 @@ export interface ScannedPage {
 
 /**
  * Checks a page and finds its rows.
- * @throws BrokenBody if the body is not exactly one list envelope, in any order of keys, with any unknown keys
+ * @throws BrokenBody unless the body is one list envelope; keys may be in any order, unknown keys are allowed
  */
 export function scanPage(body: Buffer): ScannedPage {
   const scanner = new Scanner(body, "page");
@@ -199,7 +197,7 @@ export function scanPage(body: Buffer): ScannedPage {
   let rows: readonly JsonText[] = [];
   const end = scanner.object(start, 1, (name, nameEnd, value) => {
     const key = String(JSON.parse(body.toString("utf8", name, nameEnd)));
-    // Of two it is unknown which is meant.
+    // Of duplicate keys it is unknown which applies.
     if (envelope.has(key)) throw new BrokenBody(`the page's envelope has "${key.slice(0, 40)}" twice`);
     envelope.set(key, undefined);
     if (key === "data") {

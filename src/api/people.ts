@@ -1,5 +1,5 @@
-// People of the legacy contract (§4.4): search and membership. Neither parameters nor responses are documented: what a person
-// or a membership is, is handed on as it came.
+// People search and membership of the legacy contract (§4.4). Neither parameters nor responses are documented, so
+// results stay unparsed.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -8,16 +8,15 @@ import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
-  /** The search text; sent as `query` unless `params` are given. */
+  /** The search text, sent as `query`. */
   readonly text?: string;
-  /** Instead of `query`: if there is one, `text` is not sent. */
+  /** Replaces `query` and `text`. */
   readonly params?: readonly Pair[];
 }
 
-/** Each call is one attempt. */
 export interface People {
   search(request: PeopleSearch): Promise<Attempt<Rows>>;
-  /** @returns the parsed response; `text` of the attempt is the API's own */
+  /** @returns the parsed response; the attempt's `text` is the API's own */
   membership(personId: string): Promise<Attempt<unknown>>;
 }
 

@@ -1,5 +1,5 @@
-// A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and with which
-// headers. No change of it is in the journal.
+// Requests to any endpoint (`integ api`): which paths and headers may go with a credential. The journal does not record
+// them.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";
@@ -7,7 +7,7 @@ import { type Advice, flags, shortFlags } from "../next-step.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
-  /** Beginning with /v1, /v1-reference or /api/v1, with its query. */
+  /** Starts with /v1, /v1-reference or /api/v1; includes the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -22,15 +22,15 @@ export interface RawAnswer {
 
 export interface Raw {
   /**
-   * One attempt; any success status, any body.
-   * @throws Failure `usage` for what `checkRaw` refuses
+   * Makes one attempt; accepts any success status and body.
+   * @throws Failure `usage` from `checkRaw`
    */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
 }
 
 const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Headers that identify the caller: the profile sets them. */
+/** Headers that identify the caller, which only the profile sets. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
 const headerHints: Readonly<Record<string, Advice>> = {
   authorization: `Choose a profile with ${shortFlags.profile} <name>.`,
@@ -39,9 +39,9 @@ const headerHints: Readonly<Record<string, Advice>> = {
 };
 
 /**
- * @returns which contract the path belongs to
- * @throws Failure `usage` for a path that is, or could be taken for, anything else than it seems: another host, another
- * path after normalizing; for a header that identifies the caller; and for a creation without its idempotency key
+ * @returns the contract that the path belongs to
+ * @throws Failure `usage` for a path that a proxy or the service could read as another host or path, for a header that
+ * identifies the caller, and for a creation without its idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
@@ -75,7 +75,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const odd =
     before.includes("//") ||
     before.includes("\\") ||
-    // Dots, slashes, backslashes, controls and percent signs that something on the way could decode; broken escapes.
+    // Encoded dots, slashes, backslashes, controls and percent signs that a proxy could decode; invalid escapes.
     /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(before) ||
     before.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
   if (odd)
@@ -85,7 +85,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** True if the path is the one that creates OAuth clients, however it is spelled. */
+/** True for the path that creates OAuth clients, in any spelling. */
 function creates(path: string): boolean {
   const before = path.split("?", 1)[0]!;
   const plain = before.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -1,5 +1,4 @@
-// The value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer. No credential is
-// in any word of a failure here.
+// The `Authorization` header of both contracts (§5). No failure message contains a credential.
 import { flags } from "../../next-step.ts";
 import { Failure } from "../../errors.ts";
 import { type Attempt, failureOf, retryAfterOf } from "../call/attempt.ts";
@@ -9,8 +8,8 @@ import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
 import type { ExchangeOptions } from "./token-exchange.ts";
 
 /**
- * Basic of an API key (§5.1 rule 1; RFC 7617).
- * @throws Failure `auth` for a key that the shape cannot carry
+ * The Basic header of an API key (§5.1 rule 1; RFC 7617).
+ * @throws Failure `auth` for a key that the header cannot carry
  */
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
@@ -26,9 +25,9 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 }
 
 /**
- * Who /v1 requests are sent as. @assumed the access token of an OAuth client goes out as `Bearer` (RFC 6750): §4.1 names Basic
- * only, and §5.2 rule 7 does not show how a token is used. The credential is requested once, when the first request needs it.
- * @param credential throws `Failure` if there is none
+ * Authorizes /v1 requests. @assumed the access token of an OAuth client goes out as `Bearer` (RFC 6750): §4.1 names
+ * Basic only, and §5.2 rule 7 does not show how a token is used.
+ * @param credential called when the first request needs it; throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
   const prepare = async (): Promise<Prepared> => {
@@ -40,7 +39,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
-          // What helps against a refusal is what helps for OAuth clients: the id, the organization, OAuth access.
+          // An OAuth client is refused for its id, its organization or missing OAuth access: show the advice for those.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return granted(about, "get an OAuth access token", attempt.claims);
         },
@@ -50,10 +49,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
   return authorization(prepare);
 }
 
-/**
- * Who legacy requests are sent as: a bearer token, renewed before its end, and always before a request, never around one
- * that was sent.
- */
+/** Authorizes legacy requests with a bearer token. The token is renewed before a request, never after one was sent. */
 export function createLegacyAuthorization(
   credential: () => Promise<LegacyCredential>,
   options: ExchangeOptions,
@@ -76,7 +72,7 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
   let source: TokenSource | undefined;
   return {
     async header() {
-      // A credential that cannot be had is asked for again by the next request.
+      // If loading the credential fails, the next request tries again.
       coming ??= prepare().catch((error: unknown) => {
         coming = undefined;
         throw error;
@@ -102,7 +98,7 @@ async function grantFor(
   );
 }
 
-/** @throws Failure `auth` if the endpoint does not accept the credential, `NoToken` if it cannot be asked */
+/** @throws Failure `auth` if the endpoint refuses the credential, `NoToken` if the endpoint cannot be reached */
 function granted(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
@@ -124,31 +120,30 @@ function bearerHeader(token: string): string {
 }
 
 interface TokenSourceOptions {
-  /** @throws Failure if there is none */
   readonly fetch: () => Promise<TokenGrant>;
   readonly now: () => number;
 }
 
-/** A token is renewed so long before its end, or after three quarters of a short life. */
+/** A token is renewed this long before it expires, or after three quarters of a short lifetime. */
 const marginMs = 30_000;
 /** @assumed §5.2 rule 7 shows no response: a token whose life is not given is used for a minute. */
 const unknownLifeMs = 60_000;
 
 interface BearerToken {
   readonly token: string;
-  /** Milliseconds since 1970; it is renewed from then on. */
+  /** Milliseconds since 1970. The token is renewed from this moment. */
   readonly expiresAtMs: number;
 }
 
 interface TokenSource {
   token(): Promise<string>;
-  /** The token was not accepted: it is not used again. @returns true if it had been used before */
+  /** Discards a refused token. @returns true if the token had been used before */
   drop(): boolean;
 }
 
 /**
- * A bearer token that is fetched when needed and used until shortly before its end; one fetch at a time. It stays in
- * memory: what is in no file cannot be read from one.
+ * Fetches a bearer token when needed and renews it before it expires, with one fetch at a time. Tokens are kept in
+ * memory only, never in a file.
  */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;

@@ -1,4 +1,4 @@
-// A client that authenticates by an assertion in place of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
+// Client authentication by an assertion instead of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
 import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { isObject, parseJson } from "../json/json-text.ts";
@@ -7,22 +7,22 @@ import type { TokenEndpoint } from "./credential.ts";
 type OAuth = typeof import("oauth4webapi");
 
 export interface Authenticated {
-  /** The claims of an assertion that integ did not sign, for the message if it is refused. */
+  /** Claims of an assertion that a command printed, shown if the endpoint refuses it. */
   readonly claims?: string;
 }
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /** What no log and no message may show; absent for an assertion that is signed with the request. */
+  /** Redacted in logs and messages. Absent for an assertion that is signed with the request. */
   readonly secret?: string;
 }
 
-/** A clock may be wrong by so much before an assertion counts as expired here. */
+/** Allowed clock error before an assertion counts as expired. */
 const leewayMs = 60_000;
 
 /**
  * Authenticates with an assertion that a command printed.
- * @throws Failure `auth` for what is not a JWT, or has expired; no part of the signature is in the message
+ * @throws Failure `auth` if it is not a JWT or has expired; the message contains no part of the signature
  */
 export function assertionAuthentication(assertion: string, nowMs: number): AuthenticatedBy {
   const payload = payloadOf(assertion);
@@ -73,8 +73,8 @@ function wordsOf({ iss, sub, aud, exp }: Readonly<Record<string, unknown>>): str
 }
 
 /**
- * Authenticates by `private_key_jwt`. The assertion is for the issuer, or for the token endpoint if no issuer is known.
- * @throws Failure `auth` for a key that cannot be used
+ * Authenticates by `private_key_jwt`. The audience is the issuer, or the token endpoint if no issuer is known.
+ * @throws Failure `auth` for an unusable key
  */
 export async function keyAuthentication(
   oauth: OAuth,

@@ -1,4 +1,4 @@
-// What `profiles/` gives and this folder sends: it holds secrets, and is never logged and never shown.
+// Credentials that `profiles/` supplies and this folder sends. They contain secrets: never log or show them.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =
@@ -11,45 +11,44 @@ export type Credential =
   | ({ readonly kind: "client_credentials"; readonly clientId: string } & ClientProof & TokenEndpoint);
 
 /**
- * How a client authenticates at the token endpoint: by its secret, by an assertion (a JWT, RFC 7523 §2.2) that is new
- * for each exchange, or by one that is signed here with its private key (`private_key_jwt`, OpenID Connect Core §9).
+ * How a client authenticates at the token endpoint: with its secret, with a fresh assertion for each exchange (a JWT,
+ * RFC 7523 §2.2), or with an assertion that integ signs (`private_key_jwt`, OpenID Connect Core §9).
  * @assumed §5.2 rule 3 leaves the client authentication method to the organization's setup
  */
 export type ClientProof =
   | { readonly clientSecret: string }
   | { readonly assertion: () => Promise<string> }
-  /** In PEM. */
+  /** PEM. */
   | { readonly privateKey: string };
 
-/** What the organization's setup gives for the token exchange (§5.2 rule 3). */
+/** The organization's settings for the token exchange (§5.2 rule 3). */
 export interface TokenEndpoint {
-  /** A whole address: its origin is a binding of its own. */
+  /** An absolute address. Its origin is bound separately from the service's. */
   readonly tokenEndpoint: string;
   readonly audience?: string;
   readonly issuer?: string;
   /** Scopes of the tokens, separated by spaces (RFC 6749 §3.3), if the endpoint needs them. */
   readonly scope?: string;
-  /** How clients with a secret send it. */
+  /** How the client sends its secret. */
   readonly clientAuth: "client_secret_basic" | "client_secret_post";
 }
 
 /** How to get the legacy contract's bearer token (§5.3). */
 export type LegacyCredential =
-  /** The token itself. */
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent if the profile has no API key: the command may know another way. */
+      /** Absent if the profile has no API key: the command may not need one. */
       readonly secret?: string;
-      /** A way of the person's own from the key's secret to a token. */
+      /** Runs the user's command, which exchanges the key's secret for a token. */
       run(secret: string): Promise<string>;
     }
-  /** An endpoint that exchanges the key's secret; `exchangeAtEndpoint` shows the request. */
+  /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint`. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** What the token endpoint gave. The attempt's `text` is its own response, with the token in it. */
+/** A token from the endpoint. The attempt's `text` is the endpoint's response and contains the token. */
 export interface TokenGrant {
   readonly token: string;
-  /** Nothing if the response does not say. */
+  /** Undefined if the response does not say. */
   readonly expiresInSeconds: number | undefined;
 }

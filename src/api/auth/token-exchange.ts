@@ -1,5 +1,4 @@
-// The exchanges at token endpoints (§5.2, §5.3), over our own transport: its limits, its timing, no redirect; and what the
-// issuer of the tokens publishes of itself.
+// Token exchanges (§5.2, §5.3) and the issuer's metadata, over integ's transport with its limits and without redirects.
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Attempt } from "../call/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
@@ -8,29 +7,29 @@ import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-t
 import type { Authenticated, AuthenticatedBy } from "./client-assertion.ts";
 import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
 
-/** What a client or key is proven with. */
+/** Exchanges that prove that a client or key works. */
 export interface Tokens {
   /**
-   * One client credentials exchange (RFC 6749 §4.4) at the profile's token endpoint, or at the one given.
-   * @returns nothing if no token endpoint is known: there is no proof
+   * One client credentials exchange (RFC 6749 §4.4) at the given token endpoint, by default the profile's.
+   * @returns undefined if no token endpoint is known
    */
   exchangeClient(
     client: ClientProof & {
       readonly clientId: string;
       readonly at?: TokenEndpoint;
-      /** The scopes of the token; without them those of the endpoint, else what it gives. */
+      /** The token's scopes. Default: the endpoint's scopes, else the endpoint decides. */
       readonly scopes?: readonly string[] | undefined;
     },
   ): Promise<Attempt<TokenGrant> | undefined>;
   /**
-   * The exchange of an access key's secret for a bearer token, by the way the profile has or at the endpoint given.
-   * @returns nothing if the profile has a token and no way to get one: there is no proof
-   * @throws Failure of the person's own command
+   * Exchanges an access key's secret for a bearer token, at the given endpoint or as the profile says.
+   * @returns undefined if the profile has a token but no way to exchange a secret
+   * @throws Failure of the user's command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
   /**
-   * What the issuer of the tokens says of itself and the profile does not.
-   * @returns nothing if no issuer is known
+   * Compares the issuer's metadata with the profile.
+   * @returns undefined if no issuer is known
    */
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
 }
@@ -102,7 +101,7 @@ export async function exchangeClientCredentials(
   return claims === undefined ? attempt : { ...attempt, claims };
 }
 
-/** The library makes the request, our transport sends it. */
+/** oauth4webapi builds the request; integ's transport sends it. */
 async function ask(
   oauth: typeof import("oauth4webapi"),
   request: ClientCredentialsRequest,
@@ -121,10 +120,10 @@ async function ask(
           ...splitAddress(tokenEndpoint),
           headers,
           body: String(body),
-          // An assertion that was signed here is a secret of this request too.
+          // An assertion that integ signed must be redacted too.
           secrets: [secret ?? new URLSearchParams(String(body)).get("client_assertion") ?? ""],
         });
-        // The library does not report errors of the response: the transport reports them better.
+        // The transport reports errors of the response better than the library.
         return new Response();
       },
     })
@@ -152,14 +151,14 @@ async function authenticationOf(
     : keyAuthentication(oauth, request);
 }
 
-/** The library is given a name to talk to: only the transport knows addresses, and some of them are logical. */
+/** Gives the library a placeholder address: only the transport resolves addresses, and some are logical. */
 function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
   return { issuer: issuer ?? standIn, token_endpoint: standIn };
 }
 
 const standIn = "https://token-endpoint.invalid/";
 
-/** What the library makes of a response; `otherwise` says what it is if the library refuses it. */
+/** Lets the library parse a response; `otherwise` describes the response if the library refuses it. */
 async function readByLibrary<T>(
   exchange: Exchange,
   { now, otherwise }: { readonly now: () => number; readonly otherwise: string },
@@ -178,7 +177,7 @@ async function readByLibrary<T>(
   }
 }
 
-/** @throws BrokenBody for what cannot be in a header (RFC 6750 §2.1) */
+/** @throws BrokenBody for a token that a header cannot carry (RFC 6750 §2.1) */
 export function checkToken(token: string): void {
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot be sent in a header");
 }
@@ -224,18 +223,19 @@ function lifetimeOf(answer: JsonObject, nowMs: number): number | undefined {
 /** RFC 8414 §3, OpenID Connect Discovery §4. */
 type Metadata = import("oauth4webapi").AuthorizationServer;
 
-/** What of the profile's token endpoint the issuer does not say of itself. */
+/** How the issuer's metadata differs from the profile's token endpoint. */
 export type IssuerDifference =
   | { readonly kind: "token_endpoint"; readonly published: string | undefined }
   | { readonly kind: "client_auth"; readonly published: readonly string[] };
 
-/** RFC 8414 §2: what holds if `token_endpoint_auth_methods_supported` is left out. */
+/** RFC 8414 §2: the default of `token_endpoint_auth_methods_supported`. */
 const impliedAuth = ["client_secret_basic"];
 
 /**
- * Reads the issuer's metadata, from the address of RFC 8414 or else from OpenID Connect's.
- * @returns the differences; `refused` if it publishes nothing, `unknown` if what it publishes is another issuer's
- * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC 8414
+ * Reads the issuer's metadata at the address of RFC 8414, else at OpenID Connect's.
+ * @returns the differences; `refused` if there is no metadata, `unknown` if it names another issuer
+ * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC
+ * 8414
  * @throws Failure `usage` if the issuer is not an address
  */
 async function compareIssuer(
@@ -260,7 +260,7 @@ async function readMetadata(
   let address = "";
   await oauth.discoveryRequest(new URL(issuer), {
     algorithm,
-    // Which addresses may be plain http is the transport's rule.
+    // The transport decides which addresses may use plain http.
     [oauth.allowInsecureRequests]: true,
     async [oauth.customFetch](url: string) {
       address = url;
@@ -284,7 +284,7 @@ function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Met
 }
 
 /**
- * @param address of an endpoint, logical or real
+ * @param address logical or real
  * @throws Failure `usage`
  */
 function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {

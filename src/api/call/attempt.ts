@@ -2,24 +2,22 @@ import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
-/** What a request was about, as far as that changes what to do about a refusal. */
+/** The resource of a request, which decides the advice about a refusal. */
 export type Resource = "oauth_client" | "access_key" | "oauth_token";
 
-/** A one-time secret read from a response that breaks the contract: it must not be lost for that. */
+/** A one-time secret in a response that breaks the contract. It must not be lost. */
 export interface Salvage {
   readonly secret: string;
-  /** What was read from the response. It holds the secret. */
+  /** The part of the response that was read. It contains the secret. */
   readonly text: string;
 }
 
 /**
  * The outcome of one attempt.
- * - `answered`: a success status and a body that keeps to the contract. `body` is exactly what came: a page is large and rarely needed as a string.
- * - `refused`: a complete 4xx response: this attempt changed nothing.
- * - `unknown`: bytes left this machine and no usable response came back (5xx, cut, timeout, broken body).
- * - `not_sent`: proven that no byte of the request left (DNS, refused, TLS handshake, proxy, interrupted before, or there
- *   was no credential to send it with).
- * For a read the difference between the last two is only in the words.
+ * - `answered`: a success status and a valid body. `body` is a buffer: pages are large and rarely needed as a string.
+ * - `refused`: a complete 4xx response. This attempt changed nothing.
+ * - `unknown`: bytes were sent and no usable response came back (5xx, cut, timeout, invalid body).
+ * - `not_sent`: certainly no byte was sent (DNS, refused connection, TLS, proxy, interruption, no credential).
  */
 export type Attempt<T> =
   | {
@@ -43,52 +41,48 @@ export type Attempt<T> =
       readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
-      /** Only if the operation yields a one-time secret and one could be read. */
+      /** Only for an operation with a one-time secret, if the secret could be read. */
       readonly salvage?: Salvage;
     }
   | {
       readonly kind: "not_sent";
       readonly reason: NetworkErrorReason;
       readonly detail: string;
-      /** Why there was nothing to send, in words for a person: `failureOf` ends with it. */
+      /** Why nothing could be sent. `failureOf` throws it instead of its own failure. */
       readonly failure?: Failure;
-      /** The same again may succeed although the reason usually stays (a name server that is busy). */
+      /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
       readonly temporary?: boolean;
-      /** What to do about this one, if more is known than the reason says. */
+      /** Advice that is more specific than the reason's. */
       readonly hint?: Advice;
-      /** What the token endpoint asked for, if it was the one that gave no response. */
+      /** `Retry-After` of the token endpoint, if the token endpoint failed. */
       readonly retryAfterSeconds?: number;
     };
 
-/** How long the service, or the token endpoint before it, asked to be left alone (§8). */
+/** The `Retry-After` of the service or its token endpoint (§8). */
 export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
   return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
 }
 
-/** What the service calls the attempt, if it has responded. */
+/** The service's id of the request. */
 export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   if (attempt.kind === "not_sent") return undefined;
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** An attempt whose response is as the contract says. */
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {
-  /** What was asked for, as it reads in a sentence: `create the OAuth client`. */
+  /** The request as a verb phrase: `create the OAuth client`. */
   readonly what: string;
-  /** True if the request was to change something: then an unusable response leaves the outcome unknown (exit 7). */
+  /** True for a change: an unusable response leaves its outcome unknown (exit 7). */
   readonly change: boolean;
   /** `profile prod (eu) · POST /v1/oauth_clients` */
   readonly where?: string;
-  /** Instead of the usual one. */
+  /** Replaces the default next step. */
   readonly step?: NextStep;
 }
 
-/**
- * @param attempt one that was refused, unknown or not sent. One with a response here is a mistake of the caller and ends as
- * `failed`.
- */
+/** @param attempt must not be `answered`; an answered attempt is a caller's mistake and becomes `failed` */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return ofRefusal(attempt, context);
   if (attempt.kind === "unknown") return ofUnknown(attempt, context);
@@ -114,7 +108,7 @@ function ofRefusal(
   });
 }
 
-/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not started. */
+/** §8: the caller waits as long as `Retry-After` says. Waits longer than `--retry-for` are not started. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
@@ -122,7 +116,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
       nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
-  // No one lets a command wait for days, and `--retry-for` has an end.
+  // A command should not wait for days, and `--retry-for` has a maximum.
   const days = Math.ceil(seconds / 86_400);
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
@@ -134,7 +128,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
 
 type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 
-/** §4.3 rule 2: a token is refused under any other profile, version or filter than its own. */
+/** §4.3 rule 2: a page token is refused under another profile, version or filter. */
 const fromTheStart: NextStep = {
   hint: "Start again without a page token.",
   nextCommand: { without: [`${flags.pageToken} <token>`] },
@@ -175,14 +169,14 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
-/** What shows which ids there are; no list shows why a token is not given. */
+/** The command that lists valid ids. No list explains why a token is refused. */
 const listOf: Readonly<Record<Resource, NextCommand>> = {
   oauth_client: shell`integ oauth-clients list`,
   access_key: shell`integ keys list`,
   oauth_token: shell`integ doctor`,
 };
 
-/** §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported. */
+/** §4.2: OAuth clients also return 404 for an organization without OAuth access. */
 function notFound(resource: Resource | undefined): Refusal {
   const hint =
     resource === "oauth_client" || resource === "oauth_token"
@@ -191,7 +185,7 @@ function notFound(resource: Resource | undefined): Refusal {
   return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
 }
 
-/** §4.2 says what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
+/** §4.2 defines conflicts of OAuth clients only; §3.2 shows none of access keys. */
 function conflict(resource: Resource | undefined): Refusal {
   const steps: Readonly<Partial<Record<Resource, NextStep>>> = {
     access_key: { nextCommand: shell`integ keys list` },
@@ -221,7 +215,7 @@ function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, cont
   });
 }
 
-/** @returns "create the OAuth client" as the subject of a sentence: "Creating the OAuth client"; a method stays as it is */
+/** @returns "Creating the OAuth client" for "create the OAuth client"; an HTTP method stays unchanged */
 export function asSubject(what: string): string {
   const [verb = "", ...rest] = what.split(" ");
   if (!/^[a-z]+$/.test(verb)) return what;

@@ -1,4 +1,4 @@
-// One attempt of one request: authorized, sent once, and what its response means. Both contracts call through it.
+// Sends one authorized request once and interprets its response, for both contracts.
 import { Failure, type Problem } from "../../errors.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
 import {
@@ -14,7 +14,7 @@ import { withoutSecrets } from "../http/redaction.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
 import { parseRetryAfter } from "./retry.ts";
 
-/** No token, because its endpoint could not be asked: it may be there another time. */
+/** The token endpoint could not be reached. A later attempt may succeed. */
 export class NoToken extends Failure {
   readonly reason: NetworkErrorReason;
   readonly temporary: boolean;
@@ -30,13 +30,16 @@ export class NoToken extends Failure {
   }
 }
 
-/** Who a request is sent as. */
+/** Authorizes requests. */
 export interface Authorization {
-  /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as no one */
+  /**
+   * The value of `Authorization`; undefined sends the request anonymously. @throws Failure if there is no credential,
+   * `NoToken` if a later attempt may get one
+   */
   header(): Promise<string | undefined>;
   /**
-   * The service did not accept it (401): what was cached is forgotten.
-   * @returns true if it was a token that had been used before, and another is available
+   * Discards the cached token after a 401.
+   * @returns true if the token had been used before and can be replaced
    */
   rejected(): boolean;
 }
@@ -49,29 +52,27 @@ export interface CallerOptions {
   /** Sent with every request. @throws Failure */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
-  /** Called with the end of each exchange. */
+  /** Called after each exchange. */
   readonly answered?: (exchange: Exchange) => void;
 }
 
 export interface CallRequest {
   readonly method: "GET" | "POST" | "DELETE" | "PUT" | "PATCH" | "HEAD";
-  /** Built by `request.ts`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON, sent byte for byte. */
   readonly body?: string | Buffer;
-  /** Statuses that mean success; any other below 300 breaks the contract. */
+  /** Success statuses. Any other status below 300 breaks the contract. */
   readonly success: readonly number[];
-  /** A list page: the larger limit. */
+  /** A list page, which may be larger. */
   readonly page?: boolean;
-  /** Name of the field whose one-time secret is looked for in responses that break the contract. */
+  /** The field whose one-time secret is salvaged from responses that break the contract. */
   readonly secretField?: "client_secret" | "secret";
-  /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
   readonly signal?: AbortSignal;
 }
 
-/** A response of a success status. */
+/** A response with a success status. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -87,8 +88,8 @@ export class Caller {
   }
 
   /**
-   * Sends the request once; a read whose token was used before and is refused now, once more with a fresh one.
-   * @param read what the response says; throws `BrokenBody` if it breaks the contract
+   * Sends the request once. A read whose cached token is refused is sent once more with a new token.
+   * @param read parses the response; throws `BrokenBody` if it breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, authorization, now, answered } = this.#options;
@@ -104,7 +105,7 @@ export class Caller {
       answered?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-      // A token that ended in the middle of a walk: a read may have one fresh token.
+      // A token may expire between two pages, so a read gets one new token.
       const isStale = authorization.rejected();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
@@ -124,7 +125,7 @@ export class Caller {
   }
 }
 
-/** @throws what is not a `Failure` */
+/** @throws errors other than `Failure` */
 function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
   if (!(error instanceof Failure)) throw error;
   const { reason, temporary, retryAfterSeconds } =
@@ -137,7 +138,7 @@ export function jsonOf(answer: Answer): JsonBody {
   return parseJson(jsonBytesOf(answer));
 }
 
-/** The same, unread. @throws BrokenBody for a response that does not say it is JSON */
+/** The unparsed body. @throws BrokenBody if the content type is not JSON */
 export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return body;
@@ -148,13 +149,13 @@ interface Reading<T> extends Pick<CallRequest, "success" | "secretField" | "reso
   readonly now: () => number;
 }
 
-/** What an exchange means, whatever was asked: the table in attempt.ts. */
+/** Maps an exchange to the outcome of an attempt (see attempt.ts). */
 export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T> {
   if (exchange.kind === "broken") return ofBroken(exchange, reading);
   const { status, headers, body } = exchange;
   const requestId = headers["request-id"];
   const retryAfterSeconds = status < 400 ? undefined : parseRetryAfter(headers["retry-after"], reading.now());
-  // Proxies on the way send 408 too, and cannot know how far the request came.
+  // Proxies send 408 too, and cannot know whether the service received the request.
   if (status >= 400 && status < 500 && status !== 408)
     return {
       kind: "refused",
@@ -204,7 +205,7 @@ function ofBroken<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
   return { kind: "unknown", reason, detail, salvage: received && salvageFrom(unchunked(received), reading) };
 }
 
-/** The service's words, without the one-time secret that it may have put beside them. */
+/** The service's error, with a one-time secret in it masked. */
 function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): Problem {
   const salvage = salvageFrom(body, reading);
   let value: unknown;
@@ -212,15 +213,15 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
     if (saysJson(headers["content-type"]))
       value = parseJson(salvage ? withoutSecrets(body, [salvage.secret]) : body).value;
   } catch {
-    // An error page that is not JSON has nothing to say to us.
+    // The error page is not JSON.
   }
   return readProblem(status, value, headers["request-id"]);
 }
 
-/** What separates two chunks of a body (RFC 9112 §7.1). A string of JSON has no line ends. */
+/** The separator of two chunks of a body (RFC 9112 §7.1). JSON strings contain no line ends. */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
-/** What came, without the framing of chunks: it may divide a secret. */
+/** Removes chunk framing, which may split a secret. */
 function unchunked(received: Buffer): Buffer {
   return Buffer.from(received.toString("latin1").replace(betweenChunks, ""), "latin1");
 }
@@ -228,8 +229,8 @@ function unchunked(received: Buffer): Buffer {
 const longestSecret = 4096;
 
 /**
- * A one-time secret in a response that breaks the contract, whole or cut: the service may count it as delivered, so it is not
- * thrown away. Only a string that ends within what came counts.
+ * Reads a one-time secret from a response that breaks the contract: the service may count it as delivered. The secret
+ * must be a complete string.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
@@ -245,17 +246,17 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   }
 }
 
-/** Longest text taken over from an error body: more does not explain. In UTF-16 units. */
+/** Longest text copied from an error body, in UTF-16 units. */
 const maxDetail = 2000;
 const maxWord = 300;
 
 /**
  * The problem of an error response.
- * @param status of the response: it wins over what the body says
- * @param body the parsed body, or anything else if it was no JSON
- * @param requestId header `Request-Id`: it wins over the body's
- * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`, `error_description`
- * and `errors` are looked for too.
+ * @param status of the response; overrides the body's
+ * @param body the parsed body, or undefined if it is not JSON
+ * @param requestId header `Request-Id`; overrides the body's
+ * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`,
+ * `error_description` and `errors` are looked for too.
  */
 export function readProblem(status: number, body: unknown, requestId?: string): Problem {
   const outer = isObject(body) ? body : {};
@@ -271,7 +272,7 @@ export function readProblem(status: number, body: unknown, requestId?: string): 
       textOf(first(outer.errors), maxDetail),
     param: text(["param"]),
     request_id: textOf(requestId, maxWord) ?? text(["request_id", "requestId"]),
-    // `type` may be a mere word outside /v1.
+    // Outside /v1, `type` may be a word instead of an address.
     doc_url: text(["doc_url"]) ?? (/^https?:\/\//.test(text(["type"]) ?? "") ? text(["type"]) : undefined),
     retryable,
   });

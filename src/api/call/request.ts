@@ -1,14 +1,14 @@
-// What a request is made of: a path and query, into which text of a person or of the service is encoded, and the headers that
-// say which contract it belongs to, the version for /v1 (§9) or the organization for the legacy one (§4.4).
+// Encodes paths and queries, and sets the headers of each contract: the version for /v1 (§9), the organization for the
+// legacy contract (§4.4).
 import { Failure, invalidValue } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
 import { isDate } from "../json/iso-time.ts";
 
 /**
- * One segment of a path.
- * @param id as typed or as the service gave it; opaque
- * @param what names it in the words of the failure: `client id`
- * @throws Failure `usage` if no encoding makes a segment of it: empty, `.`, `..`, half of a surrogate pair
+ * Encodes one path segment.
+ * @param id opaque
+ * @param what the id's name in the failure: `client id`
+ * @throws Failure `usage` for ids that cannot be encoded: empty, `.`, `..`, half of a surrogate pair
  */
 export function segment(id: string, what: string): string {
   const encoded = encode(id);
@@ -25,14 +25,14 @@ export function query(pairs: readonly Pair[]): string {
   return `?${pairs.map(([name, value]) => `${parameter(name)}=${parameter(value)}`).join("&")}`;
 }
 
-/** @throws Failure `usage` if it is not text */
+/** @throws Failure `usage` for half of a surrogate pair */
 function parameter(text: string): string {
   const encoded = encode(text);
   if (encoded === undefined) throw new Failure("usage", "A parameter is not valid Unicode text.");
   return encoded;
 }
 
-/** Nothing if the text holds half of a surrogate pair. */
+/** Undefined if the text contains half of a surrogate pair. */
 function encode(text: string): string | undefined {
   try {
     return encodeURIComponent(text);
@@ -41,13 +41,13 @@ function encode(text: string): string | undefined {
   }
 }
 
-/** The version of /v1 that this program was written for (§9.1). */
+/** The version of /v1 that integ supports (§9.1). */
 export const contractVersion = "2026-07-01";
 
-/** Instead of a version: no header is sent, and the service account's own version counts (§9). */
+/** Sends no version header, so the service account's own version applies (§9). */
 export const noVersion = "none";
 
-/** Why a text cannot be sent as `Service-Version` (§9.1); nothing if it can. */
+/** Why a text is not a valid `Service-Version` (§9.1); undefined if it is valid. */
 export function versionFault(text: string): string | undefined {
   if (text === noVersion) return undefined;
   if (!isDate(text)) return "it is not a date";
@@ -55,7 +55,7 @@ export function versionFault(text: string): string | undefined {
   return undefined;
 }
 
-/** @throws Failure `usage` for anything but a version that can be sent, or `none` */
+/** @throws Failure `usage` unless the text is a valid version or `none` */
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)
@@ -68,7 +68,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 
 /**
  * @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request.
- * @throws Failure `usage` if there is no organization id, or it is not a uuid
+ * @throws Failure `usage` if the organization id is missing or not a UUID
  */
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
   if (organizationId === undefined || organizationId === "")

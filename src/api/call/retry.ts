@@ -1,20 +1,19 @@
-// When the same request may be sent again (§8, §4.2), and a read that is repeated until it has a response. A change has a rule
-// of its own: only a read is repeated here. Time, chance and waiting are parameters.
+// When a request may be repeated (§8, §4.2), and the retry loop of reads. Changes have their own rule.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";
 
 /** The longest wait before the second attempt; it doubles with each further one. */
 const firstCapMs = 500;
-/** No wait of our own is longer. `Retry-After` may ask for more. */
+/** Longest backoff. `Retry-After` may ask for more. */
 const capMs = 30_000;
 
 export interface RetryState {
-  /** How many attempts were made, from 1. */
+  /** Number of attempts so far, from 1. */
   readonly attempt: number;
-  /** Since the first attempt began. */
+  /** Since the first attempt started. */
   readonly elapsedMs: number;
-  /** How long to keep retrying altogether; 0 is one attempt. */
+  /** Total time for retries; 0 means one attempt. */
   readonly retryForMs: number;
   readonly retryAfterSeconds?: number;
   /** 0 ≤ x < 1 */
@@ -22,9 +21,9 @@ export interface RetryState {
 }
 
 /**
- * The wait before the next attempt: backoff with full jitter, `Retry-After` its floor.
- * @returns milliseconds; `null` if the wait does not fit into `retryForMs`: it is never shortened.
- * It may exceed 2^31 − 1, where `setTimeout` fires immediately: the sleeper has to wait in parts.
+ * The wait before the next attempt: backoff with full jitter, at least `Retry-After`.
+ * @returns milliseconds; `null` if the wait exceeds `retryForMs`, because a wait is never shortened. May exceed 2^31 −
+ * 1, the limit of `setTimeout`.
  */
 export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, random }: RetryState): number | null {
   if (retryForMs <= 0) return null;
@@ -34,15 +33,14 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 }
 
 /**
- * True if sending the same read again may help: after 429, as the error's `retryable` says, else 5xx, and a network that may
- * come back. Not a name that does not exist, a certificate, a proxy's no, a redirect, or a response that breaks the
- * contract: they will be the same again.
+ * True if repeating a read may help: after 429, as the error's `retryable` says, after 5xx, and after temporary network
+ * errors. Unknown names, certificates, proxy refusals, redirects and responses that break the contract are permanent.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
-  // §8: after 429 the caller waits and sends the same request again, whatever `retryable` says.
+  // §8: 429 is repeated whatever `retryable` says.
   if (isRateLimited(attempt)) return true;
-  // §7: the service itself says whether the same request may succeed later.
+  // §7: `retryable` says whether the same request may succeed later.
   const retryable = attempt.kind === "not_sent" ? undefined : attempt.problem?.retryable;
   if (retryable !== undefined && (attempt.kind === "refused" || attempt.reason === "status")) return retryable;
   if (attempt.kind === "refused") return false;
@@ -55,38 +53,37 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 429;
 }
 
-/** This many refused connections in a row mean that nothing listens there: a service that starts again is back within seconds. */
+/** After this many refused connections in a row, nothing listens there: a restarting service is back within seconds. */
 const mostRefusals = 3;
 
 export interface ReadClock {
-  /** Milliseconds since some moment of this process. */
+  /** Milliseconds since a fixed moment of this process. */
   elapsed(): number;
-  /** Of any length: above 2^31 − 1 ms it has to wait in parts, since `setTimeout` would fire immediately. */
+  /** Accepts any length: above 2^31 − 1 ms it waits in parts, since `setTimeout` would fire immediately. */
   sleep(ms: number): Promise<void>;
 }
 
 export interface RetryReadOptions {
-  /** What is read, as it is in a sentence: `list entities`. */
+  /** The read as a verb phrase: `list entities`. */
   readonly what: string;
   readonly where?: string;
   readonly step?: NextStep;
-  /** Set for a request that may change something: repeated only after 429, which changed nothing (§8). */
+  /** True for a request that may change something: it is repeated only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
-  /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
+  /** Total time for retries in milliseconds; 0 means one attempt. */
   readonly retryForMs: number;
   /** 0 ≤ x < 1 */
   readonly random: () => number;
-  /** No attempt is started after it is aborted; its reason is thrown if that is a `Failure`. */
+  /** After an abort no attempt starts; the signal's reason is thrown if it is a `Failure`. */
   readonly signal?: AbortSignal;
-  /** Called before each wait, with what went wrong. */
+  /** Called before each wait. */
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
 
 /**
- * Runs a read until it has a response.
- * @returns the response
- * @throws Failure of the kind that `failureOf` gives the last attempt
+ * Repeats a read until it succeeds.
+ * @throws Failure `failureOf` of the last attempt
  */
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {
   const { clock, retryForMs, random, signal } = options;
@@ -129,7 +126,7 @@ const shortDays = days.map((day) => day.slice(0, 3));
 
 const month = `(?<month>${months.join("|")})`;
 const time = "(?<hours>\\d{2}):(?<minutes>\\d{2}):(?<seconds>\\d{2})";
-/** The three forms of a date, RFC 9110 §5.6.7. */
+/** The three date forms of RFC 9110 §5.6.7. */
 const dateForms = [
   // Sun, 06 Nov 1994 08:49:37 GMT
   new RegExp(`^(?<weekday>${shortDays.join("|")}), (?<day>\\d{2}) ${month} (?<year>\\d{4}) ${time} GMT$`),
@@ -140,11 +137,10 @@ const dateForms = [
 ];
 
 /**
- * The wait that the service asks for.
- * @param value the header's value; several values joined by commas are not one value
+ * Parses `Retry-After`.
+ * @param value several values joined by commas are invalid
  * @param nowMs milliseconds since the epoch
- * @returns whole seconds ≥ 0 (a date in the past is 0), at most 2^53 − 1; nothing if the value is neither form
- * (`Date.parse` would take junk)
+ * @returns whole seconds from 0 (a date in the past) to 2^53 − 1; undefined for an invalid value
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
@@ -154,8 +150,8 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 }
 
 /**
- * One of the three forms of an HTTP date, strictly: the weekday has to fit the date.
- * @returns milliseconds since the epoch, or nothing
+ * Parses an HTTP date strictly (`Date.parse` accepts junk): the weekday must fit the date.
+ * @returns milliseconds since the epoch, or undefined
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
@@ -170,7 +166,7 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
   return midnight.getTime() + ((hours! * 60 + minutes!) * 60 + seconds!) * 1000;
 }
 
-/** Of a year in two digits the century is the one nearest to now: more than fifty years ahead is a year of the past. */
+/** A two-digit year more than fifty years ahead belongs to the previous century (RFC 9110 §5.6.7). */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length > 2) return Number(digits);
   const thisYear = new Date(nowMs).getUTCFullYear();

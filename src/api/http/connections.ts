@@ -1,4 +1,4 @@
-// Connections, direct or through a proxy: TLS that cannot be turned off, plain http to this machine alone, and the bytes that come.
+// Connections, direct or through a proxy. TLS cannot be turned off, and plain http reaches only this machine.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -6,28 +6,27 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Proxy settings as the environment spells them. There is none for plain http: it never leaves this machine. */
+/** Proxy settings of the environment. Plain http has none: it never leaves this machine. */
 export interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
 }
 
-/** How every connection of a pool is made. */
 export interface ConnectionSettings {
   readonly proxy?: ProxySettings;
-  /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's if absent. */
+  /** Trusted certificate authorities (PEM); default: the system's and Node's. */
   readonly ca?: string | undefined;
 }
 
 type Connector = buildConnector.connector;
 
-/** `maxHeaderSize`: limit of a response's head, bytes. The time limits are the exchange's own. */
+/** `maxHeaderSize` limits a response's head, in bytes. The exchange has its own time limits. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-/** A way to one origin that carries one request at a time. undici connects again if the last connection was closed. */
+/** A connection to one origin that carries one request at a time. undici reconnects if the peer closed it. */
 export class Connection {
   readonly origin: string;
-  /** True once it has carried a whole response. */
+  /** True after the first complete response. */
   isReused = false;
   readonly #dispatcher: Dispatcher;
   readonly #recording: Recording | undefined;
@@ -35,9 +34,9 @@ export class Connection {
   #current: Socket | undefined;
 
   /**
-   * Makes ready to send; the connection itself is made with the first request.
-   * @param recording gets all that comes
-   * @throws Failure `usage` for a proxy that integ cannot use
+   * Opens nothing before the first request.
+   * @param recording keeps all received bytes
+   * @throws Failure `usage` for an unsupported proxy
    */
   constructor({ origin, secure }: Target, { proxy, ca }: ConnectionSettings, recording: Recording | undefined) {
     this.origin = origin;
@@ -51,7 +50,7 @@ export class Connection {
     this.#dispatcher = new EnvHttpProxyAgent({
       ...clientOptions,
       connect,
-      // Empty, not absent: undici would look an absent one up in the environment.
+      // An empty string: undici would read an absent setting from the environment.
       httpProxy: "",
       httpsProxy: proxy.httpsProxy,
       noProxy: proxy.noProxy ?? "",
@@ -69,18 +68,17 @@ export class Connection {
     this.#dispatcher.dispatch(request, handler);
   }
 
-  /** How many bytes came over the connection that carries the request. */
   get bytesRead(): number {
     return this.#current?.bytesRead ?? 0;
   }
 
   destroy(): void {
     this.#dispatcher.destroy().catch(() => {});
-    // undici does not end a connection that is still being made: it would keep the process from ending.
+    // undici does not close a connection that is still being opened, which would keep the process running.
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** `rejectUnauthorized` is given explicitly: NODE_TLS_REJECT_UNAUTHORIZED has no say. */
+  /** Sets `rejectUnauthorized` explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect. */
   #connector(ca?: string): Connector {
     return ({ hostname, port, protocol, servername }, callback) => {
       const isTls = protocol === "https:";
@@ -100,7 +98,7 @@ export class Connection {
     };
   }
 
-  /** Makes every failed connection the same error, and lets plain http reach this machine alone, whatever a name resolves to. */
+  /** Turns every connection error into `NoConnection`, and limits plain http to loopback, whatever a name resolves to. */
   #guard(connect: Connector, stage: NoConnection["stage"]): Connector {
     return (options, callback) =>
       connect(options, (error, socket) => {
@@ -110,13 +108,13 @@ export class Connection {
           return callback(new NoConnection(new Error("plain http is allowed to this machine only"), stage), null);
         }
         this.#current = socket;
-        // undici needs of a socket what any stream has.
+        // undici uses only the stream methods of the socket.
         callback(null, (this.#recording?.record(socket) as Socket | undefined) ?? socket);
       });
   }
 }
 
-/** One idle connection for each origin, for reads. */
+/** Keeps one idle connection per origin, for reads. */
 export class ConnectionPool {
   readonly #settings: ConnectionSettings;
   readonly #idle = new Map<string, Connection>();
@@ -126,7 +124,7 @@ export class ConnectionPool {
     this.#settings = settings;
   }
 
-  /** @param recording of a change: it gets a new connection, since a stale one may make its outcome unknown */
+  /** @param recording set for a change, which gets a new connection: a stale one could leave its outcome unknown */
   take(target: Target, recording: Recording | undefined): Connection {
     const kept = recording ? undefined : this.#idle.get(target.origin);
     if (!kept) return new Connection(target, this.#settings, recording);
@@ -157,7 +155,7 @@ function checkProxy(address: string): void {
   });
 }
 
-/** Collects bytes in one piece of memory: a kept chunk would keep the larger buffer that it is a part of. */
+/** Collects bytes in one buffer: keeping a chunk would keep the larger buffer behind it. */
 export class ByteBuffer {
   #memory = Buffer.alloc(0);
   #length = 0;
@@ -166,37 +164,37 @@ export class ByteBuffer {
     return this.#length;
   }
 
-  /** Takes a copy. */
+  /** Copies the chunk. */
   append(chunk: Uint8Array): void {
     this.reserve(this.#length + chunk.length);
     this.#memory.set(chunk, this.#length);
     this.#length += chunk.length;
   }
 
-  /** @param total how many bytes are expected altogether */
+  /** @param total expected number of bytes */
   reserve(total: number): void {
     if (total <= this.#memory.length) return;
-    // Doubled, so that bytes that come one by one are not copied for each of them.
+    // Doubles, so that many small chunks are not copied each time.
     const larger = Buffer.allocUnsafeSlow(Math.max(total, 2 * this.#memory.length));
     larger.set(this.bytes());
     this.#memory = larger;
   }
 
-  /** What was appended; not a copy. */
+  /** The appended bytes, not copied. */
   bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }
 }
 
-/** After a refused response the peer may be silent for so long, milliseconds. */
+/** How long the peer may be silent after a refused response, in milliseconds. */
 const silenceMs = 1000;
-/** Nothing but interim responses: the final one is still to come. */
+/** Matches interim responses only: the final response is still to come. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
 /**
- * Keeps every byte that comes in response to a change. undici ends a connection with the first thing that it refuses,
- * such as a `100 Continue` that was not asked for. The one-time secret may come behind it, so the socket is read on.
+ * Keeps every byte of the response to a change. undici closes a connection at the first thing it refuses, such as an
+ * unexpected `100 Continue`, but the one-time secret may follow, so integ keeps reading the socket.
  */
 export class Recording {
   readonly #bytes = new ByteBuffer();
@@ -204,7 +202,7 @@ export class Recording {
   #isOver = false;
   #ended: Promise<unknown> | undefined;
 
-  /** @param most how many bytes are kept; more end the connection */
+  /** @param most maximum number of bytes; more close the connection */
   constructor(most: number) {
     this.#most = most;
   }
@@ -213,7 +211,7 @@ export class Recording {
     return this.#bytes.bytes();
   }
 
-  /** @returns what undici is given in place of the socket; destroying it leaves the socket open */
+  /** @returns the stream that undici gets instead of the socket; destroying it leaves the socket open */
   record(socket: Socket): Duplex {
     const stream = new Duplex({
       read: () => {},
@@ -235,7 +233,7 @@ export class Recording {
     return stream;
   }
 
-  /** Waits until the connection has ended, or the peer was silent for a while. */
+  /** Waits until the connection has closed or the peer has been silent for `silenceMs`. */
   async rest(): Promise<void> {
     for (let before = -1; !this.#isOver && (before < this.#bytes.length || this.#isInterim()); ) {
       before = this.#bytes.length;

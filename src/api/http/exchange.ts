@@ -1,36 +1,36 @@
-// One HTTP exchange: what may be asked of the transport, how it can end, and what errors of Node and undici mean in words.
+// The interface of one HTTP exchange, and the messages for errors of Node and undici.
 import type { Advice } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
-  /** The logical base URL; only the transport knows the origin behind it. */
+  /** The logical base URL; the transport resolves it. */
   readonly baseUrl: string;
-  /** From `/`, with the query; visible ASCII. Appended to the base URL's own path. */
+  /** Starts with `/` and includes the query; visible ASCII. Appended to the base URL's path. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** Limit of the decoded body of a success in bytes; default `maxBodyBytes`, which is the limit of every other response. */
+  /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, the limit of every other response. */
   readonly maxBytes?: number;
-  /** Replaces the transport's signal: the caller decides how long a response is waited for after an interruption. */
+  /** Replaces the transport's signal, so the caller decides how long to wait after an interruption. */
   readonly signal?: AbortSignal;
-  /** Secrets of the request beside its `Authorization`: an error response must not show them. */
+  /** Secrets of the request besides `Authorization`, masked in error responses. */
   readonly secrets?: readonly string[];
 }
 
 /**
  * How an exchange ended.
- * - `response`: whole, within the limits, decoded. Any status; a redirect is a response like any other, not followed.
- * - `broken`: no whole response. `sent` is exact: false if and only if the request was never handed to a connection.
+ * - `response`: complete, within the limits, decoded. Redirects are not followed.
+ * - `broken`: no complete response. `sent` is false only if no connection ever got the request.
  */
 export type Exchange =
   | (Head & { readonly kind: "response"; readonly body: Buffer })
   | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      /** The head of the response was whole; its body may be cut anywhere or be encoded. It may hold a secret. */
+      /** The complete head; the body may be cut or encoded, and may contain a secret. */
       readonly partial?: Head & { readonly body: Buffer };
-      /** Every byte that came in response to a change, with its framing. It may hold a secret. */
+      /** Every received byte of the response to a change, with its framing. It may contain a secret. */
       readonly received?: Buffer;
     });
 
@@ -42,27 +42,26 @@ export interface Head {
   readonly headers: Headers;
 }
 
-/** Names in lower case, no prototype; the values of a repeated header joined by `, ` (RFC 9110 §5.3). */
+/** Names in lower case, without a prototype; repeated headers joined by `, ` (RFC 9110 §5.3). */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
-/** The longest decoded body of a list page, bytes. */
+/** Limit of a list page's decoded body, in bytes. */
 export const maxPageBytes = 64 * mebibyte;
-/** The longest decoded body of anything else, bytes. */
+/** Limit of any other decoded body, in bytes. */
 export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Sends one request and reports its outcome. Follows no redirect and repeats nothing, except a read whose kept-alive
-   * connection turned out to be closed.
-   * @throws Failure `usage` for a request that HTTP cannot carry, or an address it must not go to: nothing was sent
+   * Sends one request. Follows no redirect and repeats nothing, except a read whose kept-alive connection was closed.
+   * @throws Failure `usage` before sending, for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
   /** Closes every idle connection. Safe to repeat. */
   close(): void;
 }
 
-/** Why no complete response of the service arrived. */
+/** Why no complete response arrived. */
 export type NetworkErrorReason =
   | "dns"
   | "refused"
@@ -78,15 +77,18 @@ export type NetworkErrorReason =
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;
-  /** Ends a sentence, without full stop and without a secret: it is about the connection alone. */
+  /** The end of a sentence, without full stop and without secrets. */
   readonly detail: string;
-  /** The same again may succeed although the reason usually stays (a name server that is busy). */
+  /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
   readonly temporary?: boolean;
-  /** What to do about this one, if more is known than the reason says. */
+  /** Advice that is more specific than the reason's. */
   readonly hint?: Advice;
 }
 
-/** A connection that was not made, so nothing was sent. undici would connect again for ever if this had one of its codes. */
+/**
+ * A connection that could not be opened, so nothing was sent. It hides undici's error codes, on which undici would
+ * reconnect forever.
+ */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -96,7 +98,6 @@ export class NoConnection extends Error {
   }
 }
 
-/** @param error what undici ended the exchange with */
 export function networkError(error: unknown): NetworkError {
   return error instanceof NoConnection ? connectError(error) : exchangeError(error);
 }
@@ -114,7 +115,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
-/** @param message undici's: it gives the status of a proxy's response in no other way */
+/** @param message undici's, the only place with the status of the proxy's response */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
@@ -127,11 +128,11 @@ function proxyError(message: string): NetworkError {
   return { reason: "proxy", detail: `the proxy did not connect: ${why}` };
 }
 
-/** Node's codes for a certificate whose authority it does not know. */
+/** Node's codes for an unknown certificate authority. */
 const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {
-  // Through a proxy a certificate of another name comes wrapped.
+  // Through a proxy, undici wraps the error of a certificate with another name.
   const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
   return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }
@@ -145,12 +146,12 @@ function handshakeHint(code: string): Advice | undefined {
   return undefined;
 }
 
-/** @param error what an established connection failed with, after the request was handed to it */
+/** @param error of an established connection that has the request */
 function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
-  // A cut response is an error of the parser too; undici gives neither of them a code.
+  // A cut response is a parser error too; undici gives neither a code.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
     return { reason: "malformed", detail: "the response is not HTTP" };
   if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };
@@ -171,12 +172,12 @@ function isTls(code: string): boolean {
 function messageOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
   const text = first instanceof Error ? first.message : String(first);
-  // OpenSSL's line: thread, code, library, function, reason, place.
+  // OpenSSL's format: thread, code, library, function, reason, place.
   const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }
 
-/** Framing, routing and connection belong to the transport; a second `host` would be another origin's. */
+/** Headers that only the transport sets; a second `host` would name another origin. */
 const ownHeaders = new Set([
   "connection",
   "content-length",
@@ -192,8 +193,8 @@ const ownHeaders = new Set([
 ]);
 
 /**
- * @throws Failure `usage` if a header or the path is nothing that HTTP can carry. The value, which may be a secret, is
- * not in the words.
+ * @throws Failure `usage` for a header or path that HTTP cannot carry; the message omits the value, which may be a
+ * secret
  */
 export function checkWireRequest({
   method,
@@ -222,7 +223,7 @@ function checkHeader(name: string, value: string): void {
     );
 }
 
-/** A real address: the origin that a connection is bound to, and the path in front of every request's. */
+/** A real address: the origin of the connection, and the prefix of every path. */
 export interface Target {
   readonly origin: string;
   readonly secure: boolean;
@@ -253,10 +254,10 @@ export function parseTarget(
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
 }
 
-/** As `URL` writes names. What `localhost` resolves to is checked when the connection is made. */
+/** Hosts in the spelling of `URL`. The connection checks the address that `localhost` resolves to. */
 const loopbackName = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** True for an IP address of this machine's loopback interface, as sockets write it. */
+/** True for a loopback address as sockets report it. */
 export function isLoopbackAddress(address = ""): boolean {
   return /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/.test(address);
 }

@@ -1,12 +1,12 @@
-// Takes the credentials of a request out of its response: a gateway that repeats what it was sent would otherwise put
-// them into an error, the journal's `last_error` and the debug log.
+// Masks a request's credentials in its response: a gateway may echo them, and they would reach errors, the journal's
+// `last_error` and the debug log.
 import type { Exchange, ExchangeRequest, Head } from "./exchange.ts";
 
 const mask = "[secret]";
-/** A shorter text is a word that may occur anywhere: masking it would only spoil the response. */
+/** Shorter texts may occur anywhere: masking them would garble the response. */
 const shortestSecret = 8;
 
-/** The response without the request's credentials, in its headers and in the body of an error (status 400 and above). */
+/** Masks the credentials in the headers, and in the body of an error (status 400 and above). */
 export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secrets">, exchange: Exchange): Exchange {
   const secrets = secretsOf(request);
   if (secrets.length === 0) return exchange;
@@ -22,11 +22,11 @@ export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secret
 function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: T, secrets: readonly string[]): T {
   const headers: Record<string, string | undefined> = Object.create(null);
   for (const [name, value] of Object.entries(response.headers)) headers[name] = value && withoutText(value, secrets);
-  // A success is the result: its body is not changed.
+  // A success is the user's result and stays unchanged.
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 
-/** The body with a mask for each of the secrets, however it is written there; the same buffer if none is in it. */
+/** Masks each secret in every encoding; returns the same buffer if it contains none. */
 export function withoutSecrets(body: Buffer, secrets: readonly string[]): Buffer {
   const text = body.toString("latin1");
   const shown = withoutText(text, secrets);
@@ -61,12 +61,12 @@ function spansOf(needle: string, text: string): Span[] {
 }
 
 /**
- * An escape of JSON (also of JSON within JSON), a percent sign (also escaped itself), HTML's reference to a character. Each
- * alternative takes a whole run of what repeats, so that a text is read in a time that grows with its length alone.
+ * Matches a JSON escape (also nested), a percent escape (also escaped itself) and an HTML character reference. Each
+ * alternative takes a whole run of repetitions, so matching takes linear time.
  */
 const escape = /\\+(?:u([0-9a-f]{4})|(["/]))?|%(?:25)*([0-9a-f]{2})|&#(?:x0{0,9}([0-9a-f]{1,6})|0{0,9}(\d{1,7}));/gi;
 
-/** The text with every escape undone, and for each of its characters the index in the text where it was written. */
+/** The unescaped text, and for each character its index in the escaped text. */
 function unescaped(text: string): { readonly plain: string; readonly places: Uint32Array } {
   const places = new Uint32Array(text.length + 1);
   const parts: string[] = [];
@@ -91,7 +91,7 @@ function characterOf([run, json, sign, percent, hex, decimal]: RegExpExecArray):
   const code = json ?? percent ?? hex;
   if (code !== undefined) return characterAt(Number.parseInt(code, 16));
   if (decimal !== undefined) return characterAt(Number(decimal));
-  // Backslashes are doubled once for each JSON text around another.
+  // Each level of nested JSON doubles the backslashes.
   return sign ?? (run === "" ? "" : "\\");
 }
 
@@ -99,12 +99,12 @@ function characterAt(code: number): string {
   return code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
 }
 
-/** The value of the request's `Authorization`, the password in it if it is Basic, and what the sender names. */
+/** The secrets of the request: the `Authorization` value, the Basic password in it, and the listed ones. */
 function secretsOf({ headers, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
   const [scheme = "", value = ""] = (headers.authorization ?? "").split(" ", 2);
   const pair = scheme === "Basic" ? Buffer.from(value, "base64").toString() : "";
   const colon = pair.indexOf(":");
-  // §5.1 rule 1: an API key is the password, or the user name beside an empty one.
+  // §5.1 rule 1: the API key is the password, or the user name with an empty password.
   return [...new Set([value, pair.slice(colon + 1) || pair.slice(0, colon), ...secrets])].filter(
     ({ length }) => length >= shortestSecret,
   );

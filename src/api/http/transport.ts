@@ -1,4 +1,4 @@
-// One HTTP exchange over undici's client (§5.1): its limits, its one deadline, and whether the request was handed to a connection.
+// One HTTP exchange over undici (§5.1) with size limits, one deadline and a record of whether the request was sent.
 import type { Dispatcher } from "undici";
 import { type Connection, ConnectionPool, type ConnectionSettings, ByteBuffer, Recording } from "./connections.ts";
 import {
@@ -16,23 +16,23 @@ import {
 import { withoutEchoes } from "./redaction.ts";
 
 export interface TransportOptions extends ConnectionSettings {
-  /** Logical base URL → real one. Called for each exchange; it starts whatever it has to start only once. */
+  /** Resolves a logical base URL. Called for each exchange. */
   readonly locate: (baseUrl: string) => string | Promise<string>;
-  /** For one exchange, from the connection to the last byte of the body. */
+  /** Limit of one exchange, from connecting to the last byte. */
   readonly timeoutMs: number;
-  /** Aborted: nothing new is sent, and what is under way ends as interrupted. */
+  /** On abort nothing new is sent and running exchanges end as interrupted. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** The leases that a change is sent under: other processes may continue the same work once they have ended. */
+  /** Leases that a change needs: after they expire, other processes may continue the same work. */
   readonly leases?: {
-    /** Makes them outlast one request. @throws Failure if another process has one: nothing is sent */
+    /** Extends the leases beyond one request. @throws Failure if another process has one; nothing is sent */
     extend(): Promise<void>;
-    /** Asked in the moment in which the request is handed to its connection. */
+    /** Called when the connection takes the request. */
     areHeld(): boolean;
   };
 }
 
-/** Creates the transport. Nothing is opened before the first exchange. */
+/** Opens nothing before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   const pool = new ConnectionPool(options);
   return {
@@ -66,18 +66,17 @@ function isChange({ method }: ExchangeRequest): boolean {
   return method !== "GET" && method !== "HEAD";
 }
 
-/** The longest delay that a timer of Node can hold. */
+/** Longest delay of a Node timer. */
 const maxTimerMs = 2 ** 31 - 1;
 
 interface Deadline {
-  /** Settles when the time is over or the signal is aborted. */
+  /** Resolves at the deadline or when the signal aborts. */
   readonly over: Promise<NetworkError>;
-  /** @returns false if it is over already; then the reception has ended */
+  /** @returns false if the deadline has passed; the reception has then ended */
   watch(reception: Reception): boolean;
   clear(): void;
 }
 
-/** Ends an exchange in time, whatever it is doing then. */
 function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   let settle!: (why: NetworkError) => void;
   const over = new Promise<NetworkError>((resolve) => (settle = resolve));
@@ -89,7 +88,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
   const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
   const onTime = async (): Promise<void> => {
-    // A suspended process can be past its deadline before it has read what arrived meanwhile.
+    // After a suspension, read the data that arrived before the deadline is applied.
     await watched?.readArrived();
     end({
       reason: "timeout",
@@ -113,7 +112,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
 }
 
-/** Bytes of a response beside its body: its head, and what frames its chunks. */
+/** Limit of a response's head and chunk framing, in bytes. */
 const mostFraming = 1024 * 1024;
 
 function wireRequest(
@@ -127,7 +126,7 @@ function wireRequest(
     path: prefix + request.path,
     headers: { "accept-encoding": "identity", ...request.headers, "user-agent": userAgent },
     body: request.body,
-    // A change has a connection of its own, which ends with it.
+    // A change uses its own connection, which closes afterwards.
     reset: isChange(request) || undefined,
   };
 }
@@ -138,24 +137,27 @@ interface ReceptionParts {
   readonly leases: TransportOptions["leases"];
 }
 
-/** Turns of the event loop without data after which the socket is empty: one reads, one makes sure. */
+/** Turns of the event loop without data after which the socket is empty. */
 const quietTurns = 2;
-/** What had arrived at the deadline is read in less than this, milliseconds; a peer that keeps sending gets no more time. */
+/**
+ * Longest time to read data that arrived before the deadline, in milliseconds, so a peer that keeps sending gets no
+ * more.
+ */
 const mostReadMs = 1000;
 
-/** Receives the response to one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
+/** undici's handler for one response. It settles exactly once and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
-  /** True from the moment in which the request was handed to a connection. */
+  /** True once the connection has the request. */
   sent = false;
-  /** True if the server closed a kept-alive connection before it saw this read. */
+  /** True if the server closed a kept-alive connection before it read this request. */
   wasStale = false;
   #settle!: (exchange: Exchange) => void;
   #isSettled = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
-  /** How often a part of the response came. */
+  /** Number of received parts. */
   #events = 0;
   #bytesBefore = 0;
   readonly #request: ExchangeRequest;
@@ -167,12 +169,12 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Called once a connection stands, before anything is written to it. */
+  /** Called when the connection is open, before anything is written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)
       this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
-    // A second call would be a second sending.
+    // undici may call again after a reconnect, which would send the request twice.
     if (this.#isSettled || this.sent) return controller.abort(new Error("not sent"));
     this.sent = true;
     this.#bytesBefore = connection.bytesRead;
@@ -212,7 +214,7 @@ class Reception implements Dispatcher.DispatchHandler {
     void recording.rest().then(() => this.break(why));
   }
 
-  /** Reads what is in the socket already. Before the request was sent there is nothing to read. */
+  /** Reads data that has already arrived. */
   async readArrived(): Promise<void> {
     const until = performance.now() + mostReadMs;
     for (let quiet = 0; this.sent && !this.#isSettled && quiet < quietTurns && performance.now() < until; ) {
@@ -222,7 +224,7 @@ class Reception implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends it before the response is whole. */
+  /** Ends the exchange before the response is complete. */
   break(why: NetworkError): void {
     const partial = this.#head && { ...this.#head, body: this.#body.bytes() };
     const received = this.#parts.recording?.bytes();
@@ -231,7 +233,7 @@ class Reception implements Dispatcher.DispatchHandler {
 
   #end(exchange: Exchange): void {
     this.#isSettled = true;
-    // Settling a second time changes nothing.
+    // Settling a second time has no effect.
     this.#settle(exchange);
   }
 }
@@ -241,15 +243,15 @@ function tooLarge(how: string, most: number): NetworkError {
 }
 
 /**
- * The response with its body as it was before it was encoded. No encoding is asked for; one that a proxy on the way added is
- * undone anyway, since a response to a change is worth reading. Any other, and more than one, is refused.
+ * Decodes the body. integ asks for no encoding, but a proxy may add one, and the response to a change must be read.
+ * Unknown or multiple encodings are refused.
  */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;
   const { status, headers, body } = exchange;
   const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "" || encoding === "identity" || body.length === 0) return exchange;
-  // 300 kB may unfold to 1 GB.
+  // 300 kB may expand to 1 GB.
   const maxOutputLength = status < 300 ? maxBytes : maxBodyBytes;
   const partial = { status, headers, body };
   const broken = (why: NetworkError): Exchange => ({ kind: "broken", sent: true, ...why, partial });

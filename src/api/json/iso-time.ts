@@ -1,6 +1,6 @@
-// Which texts are times and dates of ISO 8601 as the service has them (§2.4, §9.1), and which are durations. Pure.
+// ISO 8601 times, dates (§2.4, §9.1) and durations.
 
-/** A date that a calendar has: `Date.parse` takes the 30th of February for the 2nd of March. */
+/** Accepts existing dates only: `Date.parse` reads 30 February as 2 March. */
 export function isDate(text: string): boolean {
   const form = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(text);
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
@@ -12,7 +12,7 @@ export function isTime(text: string): boolean {
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));
 }
 
-/** @returns the time with milliseconds and in UTC, which is how the service writes it; what is not a time stays as it is */
+/** @returns the time in the service's form, UTC with milliseconds; any other text unchanged */
 export function fullTime(text: string): string {
   return isTime(text) ? new Date(text).toISOString() : text;
 }
@@ -32,8 +32,8 @@ const iso =
 const longestMs = 100 * 365 * 86_400_000;
 
 /**
- * A duration such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds.
- * @returns whole milliseconds, up to a hundred years; nothing for any other text
+ * Parses a duration such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds.
+ * @returns whole milliseconds, up to a hundred years; undefined for any other text
  */
 export function durationMs(text: string): number | undefined {
   const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());

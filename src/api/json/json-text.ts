@@ -1,8 +1,8 @@
-// JSON (RFC 8259) of the service: read safely (encoding, nesting, keys `__proto__`), its values with the text they came with
-// (digits that a number of JavaScript would lose, escapes, duplicate keys).
+// Reads JSON (RFC 8259) safely (encoding, nesting, `__proto__` keys) and keeps the original text: long numbers,
+// escapes, duplicate keys.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** A body as bytes, and as text where both have the same indices: cutting from a text is quicker. */
+/** A body as bytes, and as text if both have the same indices, because slicing text is faster. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
@@ -13,37 +13,37 @@ export class Source {
     this.bytes = bytes;
   }
 
-  /** No string has an escape, or a character that is not ASCII or cannot be seen. */
+  /** True if every character is visible ASCII and no string has an escape. */
   get isPlain(): boolean {
     const { bytes } = this;
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
   }
 
-  /** All of it, if it is ASCII; else nothing. */
+  /** The whole body if it is ASCII, else empty. */
   get text(): string {
     return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
   }
 
-  /** The text may keep all of the body in memory: what outlives the page is read by {@link JsonText.value}. */
+  /** The slice may keep the whole body in memory; use {@link JsonText.value} for longer-lived data. */
   cut(start: number, end: number): string {
     const { text } = this;
     return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
-  /** The string that is there. @param start of its quotes */
+  /** Decodes a string. @param start index of the opening quote */
   string(start: number, end: number): string {
     const text = this.cut(start + 1, end - 1);
     return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
   }
 }
 
-/** One JSON value within a body that was checked. */
+/** One JSON value within a checked body. */
 export class JsonText {
   readonly source: Source;
-  /** Index of its first byte, and of the one behind its last. */
+  /** Index of the first byte; `end` is one past the last. */
   readonly start: number;
   readonly end: number;
-  /** No white space is in it outside of strings. */
+  /** True without white space outside strings. */
   readonly isCompact: boolean;
 
   constructor(source: Source, start: number, end: number, isCompact: boolean) {
@@ -53,7 +53,7 @@ export class JsonText {
     this.isCompact = isCompact;
   }
 
-  /** @throws BrokenBody for anything but one JSON text in UTF-8, nested no deeper than 200 */
+  /** @throws BrokenBody unless the text is one JSON value in UTF-8, nested at most 200 deep */
   static of(text: string | Buffer): JsonText {
     const body = typeof text === "string" ? Buffer.from(text) : text;
     const scanner = new Scanner(body);
@@ -77,33 +77,33 @@ export class JsonText {
     return this.source.bytes[this.start] === 0x6e;
   }
 
-  /** An object with a member, or an array with an item. */
+  /** True for a nonempty object or array. */
   get hasParts(): boolean {
     if (!this.isObject && !this.isArray) return false;
     return this.#scanner().space(this.start + 1) < this.end - 1;
   }
 
-  /** Exactly as it came. */
+  /** The original text. */
   get text(): string {
     return this.source.cut(this.start, this.end);
   }
 
-  /** The value as JavaScript has it, without any key `__proto__`: a number may lose digits. */
+  /** The parsed value without `__proto__` keys. Large numbers lose digits. */
   get value(): unknown {
     return parseText(this.text);
   }
 
-  /** The string that it is. Call it for a string only. */
+  /** The decoded string; the value must be a string. */
   get string(): string {
     return this.source.string(this.start, this.end);
   }
 
-  /** @param like the members of an object that may have the same names, as the row before mostly has */
+  /** @param like an object that probably has the same names, such as the previous row: reading is faster */
   parts(like?: Parts): Parts {
     return new Parts(this, like);
   }
 
-  /** Where each member of an object is, duplicates included: begin and end of its name, begin and end of its value. */
+  /** For each member, duplicates included: start and end of its name, start and end of its value. */
   places(): number[] {
     const places: number[] = [];
     const scanner = this.#scanner();
@@ -116,7 +116,7 @@ export class JsonText {
     return places;
   }
 
-  /** The items of an array; nothing for any other value. */
+  /** The items of an array; empty for any other value. */
   items(): JsonText[] {
     const { source, isCompact } = this;
     const items: JsonText[] = [];
@@ -131,9 +131,8 @@ export class JsonText {
   }
 
   /**
-   * The text of an object with the values of the named members replaced by `null`, duplicates and keys written with escapes
-   * included. Where another string or name repeats such a value, it is masked. Everything else stays byte for byte. Keys that are
-   * not there are not added.
+   * Replaces the values of the named members by `null`, including duplicates and escaped names. A replaced value is
+   * masked wherever it occurs again. All other bytes stay the same, and no members are added.
    */
   withNulls(keys: readonly string[]): string {
     const { bytes } = this.source;
@@ -151,14 +150,14 @@ export class JsonText {
     return withoutSecrets(Buffer.concat([...pieces, bytes.subarray(from)]).toString(), secrets);
   }
 
-  /** On one line, without white space outside of strings; every token as it came. */
+  /** On one line, without white space outside strings; tokens unchanged. */
   compact(): string {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
 
   /**
-   * Over several lines, two spaces for each level; every token as it came.
-   * @param level how deep the text is in a larger one: every line but the first begins that much further right
+   * On several lines with two spaces per level; tokens unchanged.
+   * @param level extra indentation of every line but the first
    */
   indented(level = 0): string {
     return this.#laidOut({ indent: 2, level });
@@ -201,13 +200,13 @@ export class JsonText {
   }
 }
 
-/** The members of an object; none of any other value. Of duplicate names the last counts, at the place of the first. */
+/** The members of an object; empty for any other value. The last of duplicate names counts, at the place of the first. */
 export class Parts {
   readonly names: readonly string[];
   readonly #object: JsonText;
-  /** Begin and end of each value, as they came. */
+  /** Start and end of each value, in source order. */
   readonly #places: readonly number[];
-  /** For each name where its value is in the places. */
+  /** For each name, the index of its value in `#places`. */
   readonly #values: ReadonlyMap<string, number>;
   #heads: readonly string[] | undefined;
 
@@ -235,7 +234,7 @@ export class Parts {
     return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
   }
 
-  /** Where the values of another object are, if it has the same names in the same order and can be compared as text. */
+  /** The places of another object's values, if a text comparison shows the same names in the same order. */
   #placesIn({ source, start, end, isCompact }: JsonText): number[] | undefined {
     if (!isCompact || !source.isPlain) return undefined;
     const { text, bytes } = source;
@@ -251,7 +250,7 @@ export class Parts {
     return bytes[at] === closeBrace && at + 1 === end ? places : undefined;
   }
 
-  /** What is before each value: a brace or comma, the name and the colon. */
+  /** The text before each value: brace or comma, name and colon. */
   #headsOf(): string[] {
     const { source, start } = this.#object;
     const places = this.#places;
@@ -259,10 +258,10 @@ export class Parts {
   }
 }
 
-/** A shorter text is a word that may occur anywhere. */
+/** Shorter texts may occur anywhere. */
 const shortestSecret = 8;
 
-/** A JSON text with a mask for the secrets in its strings and names. */
+/** Masks the secrets in strings and names of a JSON text. */
 function withoutSecrets(json: string, secrets: readonly string[]): string {
   if (secrets.length === 0) return json;
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => {
@@ -272,10 +271,10 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
   });
 }
 
-/** Deepest nesting of arrays and objects that is read. */
+/** Deepest accepted nesting. */
 export const maxNesting = 200;
 
-/** A body that breaks the contract. It ends an attempt as `unknown`. */
+/** A body that breaks the contract; the attempt is `unknown`. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
   readonly reason: "malformed" | "too_large";
@@ -286,15 +285,15 @@ export class BrokenBody extends Error {
 }
 
 export interface JsonBody {
-  /** Exactly as it came. */
+  /** The original text. */
   readonly text: string;
-  /** Without any key `__proto__`. */
+  /** Without `__proto__` keys. */
   readonly value: unknown;
 }
 
 /**
- * @param body bounded in size by the transport
- * @throws BrokenBody for anything but one JSON text in UTF-8, nested no deeper than 200
+ * @param body limited in size by the transport
+ * @throws BrokenBody unless the body is one JSON value in UTF-8, nested at most 200 deep
  */
 export function parseJson(body: Buffer): JsonBody {
   new Scanner(body).whole();
@@ -302,9 +301,9 @@ export function parseJson(body: Buffer): JsonBody {
   return { text, value: parseText(text) };
 }
 
-/** The value of a JSON text that was checked. */
+/** Parses a checked JSON text. */
 export function parseText(text: string): unknown {
-  // The key itself may be written with escapes.
+  // The key may be written with escapes.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
   return JSON.parse(text);
 }
@@ -313,7 +312,7 @@ function withoutProto(key: string, value: unknown): unknown {
   return key === "__proto__" ? undefined : value;
 }
 
-/** True if the media type says JSON (RFC 8259, RFC 6839 `+json`), or if nothing is said. */
+/** True for a JSON media type (RFC 8259, RFC 6839 `+json`), and if the header is missing. */
 export function saysJson(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === "application/json") return true;
   return /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
@@ -321,7 +320,6 @@ export function saysJson(contentType: string | undefined): boolean {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** True for an object that is not an array and not null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -335,34 +333,34 @@ export const openBrace = 0x7b;
 export const closeBrace = 0x7d;
 const backslash = 0x5c;
 
-/** The bytes of white space: the only ones up to 0x20 that JSON has outside of strings. */
+/** White space bytes: the only bytes up to 0x20 that JSON allows outside strings. */
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /**
- * Reads over JSON text and checks every byte of it. Each method takes the index at which something begins and returns the
- * index behind it; behind the end of the body there is no byte, which no rule allows.
+ * Scans JSON text and checks every byte. Each method takes the start index of a token and returns the index after it.
+ * Past the end bytes are undefined, which no rule accepts.
  */
 export class Scanner {
-  /** Bytes of white space outside of strings so far. */
+  /** Number of white space bytes outside strings so far. */
   spaces = 0;
   readonly #body: Buffer;
   readonly #what: string;
 
-  /** @param what the body is, for a message */
+  /** @param what names the body in messages */
   constructor(body: Buffer, what = "response") {
     this.#body = body;
     this.#what = what;
   }
 
-  /** Checks that the body is UTF-8. @returns the index at which its value begins */
+  /** Checks that the body is UTF-8. @returns the index of its value */
   begin(): number {
     if (!isUtf8(this.#body)) throw new BrokenBody(`the ${this.#what} is not in UTF-8`);
     return this.space(0);
   }
 
-  /** Checks that the body is one value. @returns its begin and end, without the white space around it */
+  /** Checks that the body is one value. @returns its start and end, without surrounding white space */
   whole(): { readonly start: number; readonly end: number } {
     const start = this.begin();
     const end = this.value(start, 0);
@@ -370,13 +368,13 @@ export class Scanner {
     return { start, end };
   }
 
-  /** Checks that nothing but white space is left. */
+  /** Checks that only white space remains. */
   end(from: number): void {
     const at = this.space(from);
     if (at !== this.#body.length) throw this.#broken(at);
   }
 
-  /** @param depth of the array or object that the value is in, 0 for the whole text */
+  /** @param depth nesting of the surrounding array or object; 0 for the whole text */
   value(from: number, depth: number): number {
     const byte = this.#body[from]!;
     if (byte === quote) return this.string(from);
@@ -386,7 +384,7 @@ export class Scanner {
     return this.#word(from);
   }
 
-  /** @param read reads over a member's value; gets the begin and the end of its name, quotes included */
+  /** @param read scans a member's value; gets start and end of its name, quotes included */
   object(from: number, depth: number, read?: (name: number, nameEnd: number, value: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();
@@ -399,7 +397,7 @@ export class Scanner {
       at = this.space(nameEnd);
       if (body[at] !== colon) throw this.#broken(at);
       at = this.space(at + 1);
-      // Most values are strings: they are not worth another call.
+      // Most values are strings, which are scanned inline for speed.
       if (read !== undefined) at = read(name, nameEnd, at);
       else at = body[at] === quote ? this.string(at) : this.value(at, depth);
       at = this.space(at);
@@ -409,7 +407,7 @@ export class Scanner {
     }
   }
 
-  /** @param read reads over an item */
+  /** @param read scans an item */
   array(from: number, depth: number, read?: (item: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();

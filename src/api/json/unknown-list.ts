@@ -1,8 +1,8 @@
-// The rows of lists whose shape the API document does not show (§4.4), in the API's own text. A list may have 100,000 rows:
-// every byte is checked once, and a row is parsed when its value is asked for.
+// Rows of lists whose shape the API document does not show (§4.4). Lists may have 100,000 rows: each byte is checked
+// once, and a row is parsed on demand.
 import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 
-/** A row of a legacy list: the API's own text, and the same parsed. */
+/** A row of a legacy list: the API's own text, and the parsed value. */
 export interface Row {
   readonly text: string;
   readonly value: JsonObject;
@@ -10,20 +10,20 @@ export interface Row {
 
 export interface Rows {
   readonly rows: readonly Row[];
-  /** Name of the member that wrapped the rows; nothing if the body was the array itself. */
+  /** Name of the member that contains the rows; undefined if the body is the array. */
   readonly wrappedIn: string | undefined;
-  /** True if the response says that there are more: none of the names is documented, so it is a hint and no promise. */
+  /** True if the response hints at more rows. The field names are undocumented. */
   readonly saysMore: boolean;
 }
 
-/** Names that lists are wrapped in, the likely ones first. */
+/** Usual names of the member, likely ones first. */
 const usualNames = ["data", "items", "results", "rows", "records"];
 
 /**
- * The rows of a list whose shape is not shown: the body is an array, or an object that wraps one under any name.
+ * Finds the rows: the body is an array, or an object that wraps one under any name.
  * @assumed §4.4 shows no list of the legacy contract.
- * @param body as it came; it stays with the rows
- * @throws BrokenBody if no array of objects, or more than one that could be meant, is found
+ * @param body kept in memory by the rows
+ * @throws BrokenBody if there is no array of objects, or if several could be meant
  */
 export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);
@@ -35,7 +35,6 @@ export function readRows(body: Buffer): Rows {
   return { rows, wrappedIn, saysMore: mentionsMore(members) };
 }
 
-/** Rows, and the name of the member that they are in. */
 type Wrapped = readonly [name: string | undefined, rows: readonly JsonText[]];
 
 function chosen(members: Parts): Wrapped {
