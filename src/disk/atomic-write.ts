@@ -18,19 +18,19 @@ import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
 export interface WriteOptions {
   /**
-   * What must outlive a power cut when the call returns: the file with its name (default), its content once the name is
-   * there (never a cut file), or neither.
+   * What survives a power cut after the call: the file under its name (default), complete content if the name exists,
+   * or neither.
    */
   readonly durable?: "name" | "content" | "none";
-  /** Holds a secret: refused on a file system that cannot keep it from other users. */
+  /** Contains a secret: file systems that cannot hide it from other users are refused. */
   readonly secret?: boolean;
-  /** Other users may read it. */
+  /** Other users may read the file. */
   readonly forAll?: boolean;
 }
 
 type FileContent = string | Uint8Array;
 
-/** Creates a file that did not exist, through no symbolic link, by default its owner's alone: whole and synced, or none. */
+/** Creates a new file through no symbolic link, by default for its owner only: complete and synced, or not at all. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);
@@ -49,9 +49,9 @@ export function createFile(path: string, data: FileContent, options: WriteOption
 const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful;
 
 /**
- * Puts new content in the place of a file: at any moment, a crash included, the name holds the old content or the new.
- * What a killed process leaves beside it is removed by `removeTemporaries`.
- * @param options.temporary fixed name of the file that is written first, for a file that one process at a time writes
+ * Replaces a file atomically: after a crash the name has the old or the new content. `removeTemporaries` removes what a
+ * killed process leaves.
+ * @param options.temporary fixed name of the temporary file, if only one process at a time writes the file
  */
 export function replaceFile(
   path: string,
@@ -66,7 +66,7 @@ export function replaceFile(
     create();
   } catch (error) {
     if (options.temporary === undefined || !isThereAlready(error)) throw error;
-    // A process that was killed left it.
+    // Left by a killed process.
     removeFile(temporary);
     create();
   }
@@ -80,9 +80,9 @@ export function replaceFile(
 }
 
 /**
- * Puts in the place of a file what another writer (a library) writes beside it, once that is proven whole and synced.
- * Only for the file's single writer: the holder of its lock.
- * @param write writes the candidate, 0600, and returns the text that must be in it
+ * Replaces a file by a candidate that a library writes, once the candidate is complete and synced. Only the holder of
+ * the file's lock may call this.
+ * @param write writes the candidate with mode 0600 and returns its expected text
  */
 export function replaceByCandidate(path: string, write: (candidate: string) => string): void {
   removeTemporaries(path);
@@ -97,7 +97,7 @@ export function replaceByCandidate(path: string, write: (candidate: string) => s
   syncFolder(dirname(path));
 }
 
-/** A writer that takes a short write for success stops early: the rest is written here, or the disk says why not. */
+/** Libraries may take a short write for success: write the rest, or get the disk's error. */
 function proveWhole(path: string, expected: Buffer): void {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
@@ -111,8 +111,8 @@ function proveWhole(path: string, expected: Buffer): void {
 }
 
 /**
- * Creates a file that did not exist, its owner's alone, of more than should be in memory: it has its name once it is whole and
- * synced. A killed process leaves what it has written beside it, under a name of its own.
+ * Creates a new private file from content that is too large for memory. It gets its name once complete and synced; a
+ * killed process leaves a temporary file.
  */
 export async function createWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "open");
@@ -134,7 +134,7 @@ export async function createWhole(path: string, pieces: AsyncIterable<string>): 
   syncFolder(dirname(path));
 }
 
-/** The same of a few bytes: a process that is killed leaves the whole file under its name, or none. */
+/** Creates a small new private file: a killed process leaves the complete file, or none. */
 export function createNamed(path: string, data: FileContent): void {
   const temporary = temporaryName(path);
   createFile(temporary, data, { durable: "content" });
@@ -147,8 +147,8 @@ export function createNamed(path: string, data: FileContent): void {
 }
 
 /**
- * Gives a finished file its name. Without `replace` not over another one: `link` fails if the name exists, in one step,
- * and leaves the old name; a file system without hard links needs a look before the move. The caller syncs the folder.
+ * Gives a finished file its name. Without `replace`, `link` fails if the name exists and leaves the old name; file
+ * systems without hard links check before they rename. The caller syncs the folder.
  */
 export function nameFile(from: string, to: string, options: { readonly replace: boolean }): void {
   if (options.replace) return renameSync(from, to);
@@ -165,13 +165,13 @@ function temporaryName(path: string): string {
   return `${path}.new-${randomBytes(6).toString("hex")}`;
 }
 
-/** Removes what killed replacements of a file left beside it. Only for its single writer. */
+/** Removes temporary files of killed replacements. Only the file's single writer may call this. */
 export function removeTemporaries(path: string): void {
   const start = `${basename(path)}.new-`;
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));
 }
 
-/** The file that a path names, symbolic links followed (dotfiles); the path itself if there is none yet. */
+/** Resolves symbolic links of a file (dotfiles); a missing file keeps its path. */
 export function linkTarget(path: string): string {
   try {
     return realpathSync(path);

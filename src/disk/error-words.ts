@@ -2,7 +2,7 @@ import { getSystemErrorMap } from "node:util";
 import { Failure, type FailureKind } from "../errors.ts";
 import type { Advice } from "../next-step.ts";
 
-/** errno name and call of a failed system call, or undefined if it is no such error. */
+/** errno name and call of a failed system call; undefined for other errors. */
 export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
   const { code, syscall } = error;
@@ -11,7 +11,7 @@ export function failedCall(error: unknown): { readonly code: string; readonly ca
     : undefined;
 }
 
-/** Disk errors of Linux that Node has no name for. */
+/** Disk errors of Linux that Node does not name. */
 const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [112, "EHOSTDOWN"],
   [117, "EUCLEAN"],
@@ -23,7 +23,6 @@ const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [133, "EHWPOISON"],
 ];
 
-/** The system's name of the error with this number. */
 function nameOfNumber(wanted: number): string | undefined {
   const { errno } = process.getBuiltinModule("node:os").constants;
   const found = Object.entries(errno).findLast(([, number]) => number === wanted)?.[0];
@@ -31,14 +30,14 @@ function nameOfNumber(wanted: number): string | undefined {
   return found ?? unnamed.find(([number]) => number === wanted)?.[1];
 }
 
-/** The system's name of an error that Node knows by its number alone (`EDQUOT`, `ENOLCK`). */
+/** The errno name of an error that Node reports by number (`EDQUOT`, `ENOLCK`). */
 function nameOf(code: string, error: Error): string {
   const errno = "errno" in error ? error.errno : undefined;
   const number = /^Unknown system error -(\d+)$/.exec(code)?.[1] ?? (code === "UNKNOWN" ? -Number(errno) : undefined);
   return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** The words for an error without a name. */
+/** The message of an error without a name. */
 const unnamed = "the system reports error";
 
 /** errno name of a failed system call. */
@@ -46,7 +45,7 @@ export function errorCode(error: unknown): string | undefined {
   return failedCall(error)?.code;
 }
 
-/** An error as the system would have reported it, if this program finds out by itself. */
+/** An error like the system's, for a fault that integ detects itself. */
 export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
@@ -56,7 +55,7 @@ export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
 
-/** Errors that another path or mode solves. All others are faults of the disk. */
+/** Errors that another path or mode avoids. All others are disk faults. */
 const unusablePath: ReadonlySet<string> = new Set(
   "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
 );
@@ -75,7 +74,7 @@ const causes = {
   EBADF: "not_open",
 } as const;
 
-/** The cause of a failed call, for which a caller may have its own hint. */
+/** The cause of a failed call. Callers may add a hint per cause. */
 export type ErrorCause = (typeof causes)[keyof typeof causes];
 
 const causeOfCode: ReadonlyMap<string, ErrorCause> = new Map(Object.entries(causes));
@@ -84,12 +83,12 @@ export function causeOf(error: unknown): ErrorCause | undefined {
   return causeOfCode.get(codeOf(error));
 }
 
-/** Errors of native modules and of streams name no call. */
+/** Errors of native modules and streams, which name no call. */
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? nameOf(error.code, error) : "";
 }
 
-/** The error of a native module, which names no call, as a failed call; what has no code is a bug and passes unchanged. */
+/** Adds the call to an error of a native module. An error without a code is a bug and stays unchanged. */
 export function asFailedCall(error: unknown, call: string): unknown {
   const code = codeOf(error);
   return code === "" || failedCall(error) ? error : systemError(code, call);
@@ -104,17 +103,17 @@ const unsupported = ["ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 export const isMissing = isOneOf("ENOENT");
 export const isThereAlready = isOneOf("EEXIST");
 export const isDiskFull = isOneOf("ENOSPC", "EDQUOT");
-/** The file would be longer than its file system, or a limit of this process, allows. */
+/** The file exceeds a limit of its file system or of this process. */
 export const isTooLarge = isOneOf("EFBIG");
 export const isAccessDenied = isOneOf("EACCES");
-/** The file system has no hard links, or no more of them for this file. */
+/** The file system supports no hard links, or no more for this file. */
 export const hasNoLinks = isOneOf("EPERM", "EMLINK", ...unsupported);
-/** Folders of some file systems have nothing to sync, and say so. */
+/** Some file systems cannot sync folders. */
 export const hasNothingToSync = isOneOf("EINVAL", ...unsupported);
 const hasNoLocks = isOneOf("ENOLCK", "EINVAL", ...unsupported);
 const isLocked = isOneOf("EAGAIN", "EACCES", "EBUSY");
 
-/** The kernel's reason for refusing a lock: another process holds it, or this file system has no locks. */
+/** Why the kernel refused a lock. */
 export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
   if (isLocked(error)) return "taken";
   return hasNoLocks(error) ? "unsupported" : undefined;
@@ -149,18 +148,18 @@ const errorWords: Readonly<Record<string, string>> = {
   EHWPOISON: "a part of the memory is damaged",
 };
 
-/** Why a file operation failed, for the middle of a sentence. */
+/** Why a file operation failed, as part of a sentence. */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
 }
 
-/** Our own words, or the system's. */
+/** integ's message, or the system's. */
 function messageOfCode(code: string): string | undefined {
   return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
 
-/** The system's own words, without the path that is in them: `permission denied (EACCES)`. */
+/** The system's message without the path: `permission denied (EACCES)`. */
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
@@ -173,15 +172,15 @@ const freeSpace = "Free space on the disk, then run the command again.";
 export interface FileFailureOptions {
   readonly path: string;
   readonly meaning?: string | undefined;
-  /** What to do about an error (default: free space on a full disk). */
+  /** Advice per cause (default: free space on a full disk). */
   readonly hints?: Readonly<Partial<Record<ErrorCause, Advice>>>;
-  /** How the error is worded (default `describeError`). */
+  /** Formats the error (default `describeError`). */
   readonly words?: (error: unknown) => string;
 }
 
 /**
- * A failed file operation in words: `Cannot <action> <path>: <why>.`; `usage` if the path cannot be used, else `failed`.
- * Never quotes what was written. A Failure passes unchanged.
+ * Describes a failed file operation: `Cannot <action> <path>: <why>.`; `usage` for an unusable path, else `failed`.
+ * Contains none of the data. A Failure stays unchanged.
  */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;

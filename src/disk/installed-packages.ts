@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 
 /**
- * Loads optional packages, which have native code and stay outside the bundle.
- * @returns undefined in the single executable, which has none and may lie in a folder that others write to
+ * Loads optional packages with native code, which are not bundled.
+ * @returns undefined in the single executable: it has no packages, and others may write to its folder
  */
 export function requireInstalled(): NodeJS.Require | undefined {
   return process.getBuiltinModule("node:sea").isSea() ? undefined : createRequire(import.meta.url);

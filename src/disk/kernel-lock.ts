@@ -2,19 +2,19 @@ import { asFailedCall, lockAnswer } from "./error-words.ts";
 import { requireInstalled } from "./installed-packages.ts";
 
 export interface KernelLock {
-  /** Never waits. undefined if the file system has no locks. */
+  /** Never waits. Undefined if the file system supports no locks. */
   tryLock(fd: number): boolean | undefined;
 }
 
 interface FsNativeExtensions {
-  /** The package returns false of a lock that another has; its native part throws then. */
+  /** The package returns false for a lock of another process; its native part throws. */
   tryLock(fd: number, offset: number, length: number, exclusive: true): boolean | undefined;
 }
 
-/** Windows locks keep others from reading what is locked: a byte far behind the owner's name is locked there. */
+/** Windows makes locked bytes unreadable, so integ locks a byte far behind the owner's name. */
 const { offset, length } = process.platform === "win32" ? { offset: 2 ** 30, length: 1 } : { offset: 0, length: 0 };
 
-/** The native part alone: the package looks for it at many places, which costs more than a lock. */
+/** The native part only: the package searches many folders for it, which takes longer than a lock. */
 const nativePart = `fs-native-extensions/prebuilds/${process.platform}-${process.arch}/fs-native-extensions.node`;
 
 function load(): unknown {
@@ -23,7 +23,7 @@ function load(): unknown {
     try {
       return require?.(name);
     } catch {
-      // Not built for this system, or elsewhere.
+      // No build for this system, or the package is missing.
     }
   }
   return undefined;
@@ -33,7 +33,7 @@ function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
   return typeof loaded === "object" && loaded !== null && "tryLock" in loaded && typeof loaded.tryLock === "function";
 }
 
-/** The kernel's lock, or undefined if its package has no build for this system (musl) or is not installed. */
+/** The kernel's locks; undefined if the package has no build for this system (musl) or is missing. */
 export function loadKernelLock(): KernelLock | undefined {
   const native = load();
   if (!isFsNativeExtensions(native)) return undefined;
@@ -51,8 +51,8 @@ export function loadKernelLock(): KernelLock | undefined {
 }
 
 /**
- * A lock that is held. Releasing it twice does no harm, and never fails: the outcome of the work under it does not change, and
- * what is left of a lock ends with its process.
+ * A held lock. Releasing it may be repeated and never fails, so it cannot change the outcome of the work; remains of a
+ * lock end with its process.
  */
 export interface HeldLock {
   release(): void;

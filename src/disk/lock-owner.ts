@@ -3,22 +3,22 @@ import { readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { hostname } from "node:os";
 import { errorCode } from "./error-words.ts";
 
-/** Identifies a process, even after its number was given to another one. */
+/** Identifies a process even if its number is reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Its start in clock ticks since boot; null if the system does not say. */
+  /** Start time in clock ticks since boot; null if unknown. */
   readonly start: string | null;
-  /** The running boot of its machine; null if the system does not say. */
+  /** Boot id of the machine; null if unknown. */
   readonly boot: string | null;
-  /** Process number and time namespace: the same number in another container is another process. */
+  /** PID and time namespaces: the same number in another container is another process. */
   readonly space: string | null;
   readonly host: string;
 }
 
 export interface LockOwner extends ProcessIdentity {
-  /** Names this one taking of the lock. */
+  /** Identifies this acquisition of the lock. */
   readonly random: string;
-  /** True if the holder also has a kernel lock on the file: the file without that lock is proof of its death. */
+  /** True if the holder also has a kernel lock: a file without it proves that the holder has ended. */
   readonly kernel: boolean;
 }
 
@@ -36,7 +36,7 @@ interface Stat {
   readonly start: string;
 }
 
-/** Fields 3, 20 and 22 of /proc/<pid>/stat; the name in field 2 may hold spaces and brackets. */
+/** Fields 3, 20 and 22 of /proc/<pid>/stat; the name in field 2 may contain spaces and brackets. */
 function processStat(pid: number): Stat | null {
   const text = attempt(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -45,7 +45,7 @@ function processStat(pid: number): Stat | null {
   return { state, threads: Number(threads), start };
 }
 
-/** This process (or the one of that number on this machine) as it goes into a lock file. */
+/** The identity of a process on this machine, as lock files store it. */
 export function identify(pid: number): ProcessIdentity {
   const spaces = [`/proc/${pid}/ns/pid`, `/proc/${pid}/ns/time`].map((link) => attempt(() => readlinkSync(link)));
   return {
@@ -61,7 +61,7 @@ export function newOwner(self: ProcessIdentity, kernel: boolean): LockOwner {
   return { ...self, random: randomBytes(9).toString("base64url"), kernel };
 }
 
-/** The owner that a lock file names, or undefined if its text is not whole. */
+/** The owner in a lock file; undefined if the text is incomplete. */
 export function readOwner(text: string): LockOwner | undefined {
   const read = attempt((): unknown => JSON.parse(text));
   return isOwner(read) ? read : undefined;
@@ -80,7 +80,7 @@ function isOwner(read: unknown): read is LockOwner {
   );
 }
 
-/** Whether no process of that number runs here; one of another user counts as running. */
+/** True if no process has the number. Processes of other users count as running. */
 export function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -90,33 +90,33 @@ export function isGone(pid: number): boolean {
   }
 }
 
-/** File systems that one running kernel alone has mounted: ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS. */
+/** File systems that only one running kernel mounts: ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS. */
 const localFileSystems = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010]);
 
-/** Whether only processes of one boot of one machine can have written there. */
+/** True if only one boot of one machine can have written the file. */
 function isLocal(path: string): boolean {
   return localFileSystems.has(attempt(() => statfsSync(path).type) ?? 0);
 }
 
 /**
- * Whether the owner has ended beyond doubt: its machine was booted again (on a disk that no other machine shares), no
- * process has its number, the process of that number started at another time, or it has ended and only waits to be
- * reaped. Doubt (another machine, another container, a system that says nothing) is not proof.
- * @param lockPath the lock's file.
+ * True if the owner has certainly ended: its machine has rebooted (on an unshared disk), its process number is unused
+ * or belongs to a process with another start time, or the process is a zombie. Owners on other machines or in other
+ * containers are never certain.
  */
 export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // An owner that could not read its boot: it was this one or an earlier one, and no process has its number in either.
+  // The owner could not read its boot id. It ran in this boot or an earlier one, and no process has its number in
+  // either.
   return self.boot !== null && isNeighbour(owner, self) && isLocal(lockPath) && isGone(owner.pid);
 }
 
-/** Whether both ran in the same container, as far as names go: on a disk of one machine alone they are enough. */
+/** True if both seem to have run in the same container, which suffices on an unshared disk. */
 function isNeighbour(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }
 
-/** Whether the process has ended beyond doubt: one that can be looked at from here, in the same boot of the same machine. */
+/** True if a process that is visible from here has certainly ended. */
 export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   if (!canBeLookedAt(owner, self)) return false;
   if (isGone(owner.pid)) return true;
@@ -126,12 +126,12 @@ export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean
   return (stat.state === "Z" || stat.state === "X") && stat.threads <= 1;
 }
 
-/** Whether the process runs, or ran, as far as this one can see it: the same boot of the same machine, the same container. */
+/** True if the owner's process is visible from here: same boot, same machine, same container. */
 export function canBeLookedAt(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** The holder in words for a person. Its number means something only if this process can see it. */
+/** Describes the holder. Its process number is shown only if the process is visible. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

@@ -1,13 +1,13 @@
-// Which machine this is, as far as what it wrote is concerned: an id in the state folder, made when it is first needed.
+// A random id for this machine in the state folder, created on first use.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createNamed } from "./atomic-write.ts";
 import { fileFailure, isThereAlready } from "./error-words.ts";
 import { makeFolders, readPrivateFile } from "./private-file.ts";
 
-/** The random id of a machine's state folder: a path, a profile or a keychain of another machine is another one. */
+/** Distinguishes paths, profiles and keychains of this machine from those of other machines. */
 export interface MachineId {
-  /** undefined: this machine has made none yet. */
+  /** Undefined before `make`. */
   find(): string | undefined;
   make(): string;
 }

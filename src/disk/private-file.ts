@@ -1,4 +1,4 @@
-// Files that only their owner may read or change: made 0600 in 0700 folders, owner and mode checked on what was opened.
+// Private files: mode 0600 in folders of mode 0700, checked on the open descriptor.
 import {
   closeSync,
   constants,
@@ -23,13 +23,13 @@ import { dirname, basename, join, sep } from "node:path";
 /** Windows has no permission bits. */
 const hasModes = process.platform !== "win32";
 
-/** True if the file belongs to the user of this process. The superuser may use everyone's (a mounted folder in a container). */
+/** True if the file belongs to this user. Root may use all files, such as a folder mounted into a container. */
 function isMine(stats: Stats): boolean {
   const me = process.getuid?.();
   return me === undefined || me === 0 || stats.uid === me;
 }
 
-/** Makes a folder 0700 (parents too) if it is missing; refuses one that others could put files into. */
+/** Creates a missing folder and its parents with mode 0700; refuses a folder that other users can write to. */
 export function ensurePrivateFolder(path: string): void {
   try {
     makeFolders(path);
@@ -39,7 +39,7 @@ export function ensurePrivateFolder(path: string): void {
   checkPrivateFolder(path);
 }
 
-/** Refuses a folder that others could put files into. */
+/** Refuses a folder that other users can write to. */
 export function checkPrivateFolder(path: string): void {
   const stats = statSync(path);
   if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
@@ -53,9 +53,9 @@ export function checkPrivateFolder(path: string): void {
 }
 
 /**
- * Creates a file 0600 that did not exist, following no link, open for reading and writing. Owner and mode are checked
- * on the open descriptor: a file system that keeps no permissions (FAT) is refused.
- * @returns the descriptor; the caller closes it
+ * Creates a new file with mode 0600 for reading and writing, without following links. Checks owner and mode on the open
+ * descriptor, so file systems without permissions (FAT) are refused.
+ * @returns the descriptor, which the caller closes
  */
 export function createPrivateFile(path: string): number {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful, 0o600);
@@ -70,7 +70,7 @@ export function createPrivateFile(path: string): number {
   }
 }
 
-/** Refuses an open file that belongs to another user or that is not a plain file. */
+/** Refuses another user's file and anything but a plain file. */
 function checkMine(fd: number, path: string): Stats {
   const stats = fstatSync(fd);
   if (!stats.isFile()) throw new Failure("usage", `Cannot use ${path}: it is not a plain file.`);
@@ -79,10 +79,10 @@ function checkMine(fd: number, path: string): Stats {
 }
 
 /**
- * Looks for a file that names commands to run: others may read it, and only this user may change it. A pipe in its place is
- * refused, not waited for.
- * @returns false if there is none
- * @throws Failure `usage` if it could be another user's work
+ * Looks for a file that names commands to run: other users may read it but not change it. Refuses a pipe instead of
+ * waiting for it.
+ * @returns false if there is no file
+ * @throws Failure `usage` if another user could have written it
  */
 export function isThereUnchangedByOthers(path: string): boolean {
   let fd: number;
@@ -101,7 +101,7 @@ export function isThereUnchangedByOthers(path: string): boolean {
   }
 }
 
-/** Refuses an open file that others may read, that belongs to another user or that is not a plain file. */
+/** Refuses a file that other users can read or own, and anything but a plain file. */
 function checkPrivate(fd: number, path: string): Stats {
   const stats = checkMine(fd, path);
   if (!hasModes) return stats;
@@ -114,7 +114,9 @@ function checkPrivate(fd: number, path: string): Stats {
   return stats;
 }
 
-/** Opens an existing private file, following no link, and checks owner and mode. The caller closes the descriptor. */
+/**
+ * Opens an existing private file without following links, and checks owner and mode. The caller closes the descriptor.
+ */
 export function openPrivateFile(path: string, access: number = constants.O_RDONLY): number {
   const fd = openSync(path, access | careful);
   try {
@@ -126,7 +128,7 @@ export function openPrivateFile(path: string, access: number = constants.O_RDONL
   }
 }
 
-/** The names in a folder; none if it is missing. */
+/** The names in a folder; empty if the folder is missing. */
 export function listFolder(path: string): string[] {
   try {
     return readdirSync(path);
@@ -136,7 +138,7 @@ export function listFolder(path: string): string[] {
   }
 }
 
-/** The value of a JSON text; undefined if it is not JSON. */
+/** Undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -145,7 +147,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The text of a private file, or undefined if there is none. */
+/** Undefined if the file does not exist. */
 export function readPrivateFile(path: string): string | undefined {
   let fd: number;
   try {
@@ -164,9 +166,9 @@ export function readPrivateFile(path: string): string | undefined {
 }
 
 /**
- * Makes a folder 0700 with the parents that are missing, one level at a time: Node's recursive mkdir never returns if a
- * parent exists and takes no folder (`/proc`). The caller checks a path that exists already.
- * @param options.synced the names of the new folders outlive a power cut
+ * Creates a folder and its missing parents with mode 0700, one level at a time: Node's recursive mkdir never returns
+ * below `/proc`. Existing folders are not checked.
+ * @param options.synced sync the parents, so that the new folders survive a power cut
  */
 export function makeFolders(path: string, { synced = true }: { readonly synced?: boolean } = {}): void {
   try {
@@ -180,7 +182,7 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
   if (synced) syncFolder(dirname(path));
 }
 
-/** `EEXIST`; some systems refuse to make what exists (a read-only disk, another user's parent) with a code of their own. */
+/** Some systems report another code than `EEXIST` for an existing folder (a read-only disk, another user's parent). */
 function refuseUnlessThere(path: string, error: unknown): void {
   if (!isThere(path)) throw error;
 }
@@ -189,9 +191,9 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-// Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
+// Paths of integ's own files: output must never replace the journal or a credential.
 
-/** Follows the links in the folder of a path, each folder once; a path whose folder is missing stays unchanged. */
+/** Resolves links in the folder of each path, once per folder; a path in a missing folder stays unchanged. */
 function realPaths(): (path: string) => string {
   const folders = new Map<string, string | undefined>();
   return (path) => {
@@ -215,20 +217,20 @@ function attempted<T>(work: () => T): T | undefined {
 }
 
 /**
- * True if the path is one of these files, under this name or another, lies in one of these folders, or is named after one:
- * damaged bytes of the journal are kept as `journal.ndjson.damaged-…`.
+ * True if the path is one of these files under any name, is in one of these folders, or is derived from one: damaged
+ * bytes of the journal are in `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();
   const real = realPath(path);
   const mine = own.map(realPath);
   if (mine.some((one) => real === one || [sep, "."].some((mark) => real.startsWith(one + mark)))) return true;
-  // A hard link, a mount or the other case of a letter gives one file two names.
+  // Hard links, mounts and case-insensitive names give one file several paths.
   const identity = identityAt(real);
   return identity !== undefined && mine.some((one) => identityAt(one) === identity);
 }
 
-/** Undefined for a path that cannot be looked at: it cannot be written to either. */
+/** Undefined for a path that cannot be read: it cannot be written either. */
 function identityAt(path: string): string | undefined {
   const stats = attempted(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
   return stats && `${stats.dev} ${stats.ino}`;

@@ -1,10 +1,8 @@
-// A lock between processes that a process that has ended never keeps.
-//
-// A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails if
-// one stands). With a kernel lock on it the kernel says whether its holder runs; without, only proof that it has ended counts.
-// Age and modification times prove nothing and are not used.
-// What an ended owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
-// never used again, so that no one can remove the file of a successor. Locks of both kinds exclude each other.
+// Locks between processes, which do not outlast their owner.
+// A lock is a file that names its owner, written aside and then linked, which fails if the lock exists. With a kernel
+// lock, the kernel reports whether the owner runs; without one, only certain proof counts. File times prove nothing.
+// An ended owner's file is removed under a second lock (`.take-<random>`), named after that acquisition and never
+// reused, so no process removes a successor's file.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -25,35 +23,35 @@ import {
 import { careful, isAt, writeAll } from "./write.ts";
 
 export interface OwnedLock extends HeldLock {
-  /** False once a person has taken it away, see `takeOver`. */
+  /** False after a user removed the lock with `takeOver`. */
   isHeld(): boolean;
 }
 
-/** Either the lock, or its owner (undefined if the lock file names none). */
+/** The lock, or its current owner (undefined if the lock file names none). */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
 
 export interface LockMeans {
   readonly self: ProcessIdentity;
-  /** undefined if the kernel's lock is not available. */
+  /** Undefined if kernel locks are unavailable. */
   readonly kernel: KernelLock | undefined;
 }
 
 type LockState =
   | { readonly kind: "absent" }
-  /** `isJudged`: its owner is known to run; else nothing here can say. */
+  /** `isJudged`: the owner certainly runs; otherwise it is unknown. */
   | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isJudged: boolean }
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | careful;
-/** More rounds than a real race takes; after that the caller waits as it does for a running holder. */
+/** More rounds than real races need; afterwards the caller waits for the lock. */
 const rounds = 16;
 
 /**
- * Takes the lock of that path if no running process has it. Never waits.
- * @throws the error of the file call if the folder cannot be used.
+ * Acquires the lock unless a running process has it. Never waits.
+ * @throws the error of the file call if the folder is unusable
  */
 export function tryLock(path: string, means: LockMeans): LockAttempt {
   let owner: LockOwner | undefined;
@@ -88,7 +86,7 @@ function inspect(path: string, means: LockMeans): LockState {
     if (granted === false) return { kind: "held", owner, isJudged: true };
     if (granted === true && !isAt(path, fd)) return { kind: "absent" };
     if (owner === undefined && granted === true) {
-      // A power cut emptied the file: its owner has ended.
+      // A power cut emptied the file, so its owner has ended.
       keep = true;
       fs.ftruncateSync(fd, 0);
       writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
@@ -103,9 +101,9 @@ function inspect(path: string, means: LockMeans): LockState {
 }
 
 /**
- * Removes a lock whose owner cannot be judged from here (another machine, boot or container; one that wrote no name), since a
- * person says that it has ended. If it still runs, its `isHeld` returns false.
- * @returns `lives` if its owner is known to run, `free` if the lock has no owner
+ * Removes a lock after the user confirmed that its owner has ended. For owners that cannot be checked from here
+ * (another machine, boot or container; no name). If the owner still runs, its `isHeld` returns false.
+ * @returns `lives` if the owner certainly runs, `free` if the lock has no owner
  */
 export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -117,7 +115,7 @@ export function takeOver(path: string, means: LockMeans): "taken" | "free" | "li
   return (owner === undefined ? clearUnnamed(path) : clearDead(path, { owner, means })) ? "taken" : "lives";
 }
 
-/** Removes a lock without an owner's name; false if another one came to be there. */
+/** Removes a lock without a name; false if another process has replaced it. */
 function clearUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);
@@ -127,7 +125,7 @@ function clearUnnamed(path: string): boolean {
   return !isAnother;
 }
 
-/** Makes the lock's file with its owner in it; undefined if another process was first. */
+/** Creates the lock's file; undefined if another process was first. */
 function create(path: string, means: LockMeans): OwnedLock | undefined {
   const temporary = `${path}.new-${means.self.pid}-${randomBytes(6).toString("hex")}`;
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
@@ -154,7 +152,7 @@ function withoutLinks(path: string, cause: unknown): Failure {
   });
 }
 
-/** Removes what an ended owner left; false if another process is doing so. */
+/** Removes an ended owner's file; false if another process is removing it. */
 function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
@@ -178,12 +176,13 @@ function heldLock(path: string, fd: number): OwnedLock {
     release() {
       if (!held) return;
       held = false;
-      // The name is removed while the lock is still held: a process that opened the file before finds another at its path, or none.
+      // Remove the file while still holding the lock: a process that opened it earlier then sees another file at the
+      // path, or none.
       for (const step of [() => isAt(path, fd) && discard(path), () => fs.closeSync(fd)]) {
         try {
           step();
         } catch {
-          // the folder no longer exists, or cannot be read any more
+          // The folder is missing or unreadable.
         }
       }
     },
@@ -204,12 +203,12 @@ function attemptRead(path: string): string | undefined {
   }
 }
 
-/** A file that cannot be removed is not a fault of the lock: the next process finds that its owner has ended. */
+/** If removing fails, the next process finds that the owner has ended. */
 function discard(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch {
-    // left behind: `sweepLocks` tries again
+    // `sweepLocks` tries again.
   }
 }
 
@@ -218,10 +217,9 @@ const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
 const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
- * Removes the lock files beside that path whose owners have ended, so that they do not pile up. The caller holds the lock
- * that every taking of the swept ones waits for. A temporary file taken from a process that runs after all (in another
- * container) makes that process try once more.
- * @param path what the locks belong to; `options.held` is the lock that the caller has
+ * Removes lock files beside the path whose owners have ended. The caller holds the lock that every acquisition of the
+ * swept locks requires. A running process in another container that loses a temporary file tries again.
+ * @param path prefix of the lock files; `options.held` is the caller's lock
  */
 export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
   const folder = dirname(path);
@@ -244,25 +242,25 @@ function sweepFile(file: string, means: LockMeans): void {
 
 let ownMeans: LockMeans | undefined;
 
-/** Milliseconds until the next try: doubling, with chance in it so that waiters do not retry at the same time. */
+/** Milliseconds until the next attempt: doubling, with jitter so that waiting processes do not retry together. */
 export function pauseMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
 
 /**
- * Takes a lock, waiting for a holder that runs, and removes what ended ones left of it.
- * @param path the lock's file, `<something>.lock`; its folder exists
- * @param options.waitMs how long a running holder is waited for (default 10 s)
- * @param options.whenHeld what is thrown after that time, given the owner (undefined if the lock file names none)
- * @throws the error of the file call if the folder cannot be used
+ * Acquires a lock, waits for a running holder, and removes the files of ended ones.
+ * @param path the lock's file, `<something>.lock`, in an existing folder
+ * @param options.waitMs how long to wait for a running holder (default 10 s)
+ * @param options.whenHeld makes the error after that time from the owner (undefined if unknown)
+ * @throws the error of the file call if the folder is unusable
  */
 export async function waitForLock(
   path: string,
   options: { readonly waitMs?: number | undefined; readonly whenHeld: (owner: LockOwner | undefined) => Error },
 ): Promise<HeldLock> {
   ownMeans ??= { self: identify(process.pid), kernel: loadKernelLock() };
-  // The clock is read only if the lock is held: Node loads ten modules for it.
+  // Reads the clock only if the lock is held, because Node loads ten modules for it.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const attempt = tryLock(path, ownMeans);

@@ -11,13 +11,13 @@ import {
 } from "node:fs";
 import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
-/** Opens neither through a symbolic link nor with a wait for the other end of a pipe. */
+/** Opens no symbolic links and does not wait for the other end of a pipe. */
 export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Writes all of `data`: a short write continues where it stopped; one that makes no progress fails, so that a full disk
- * can never pass for success.
- * @param position offset of the first byte; omitted: the descriptor's own position, or the end of a file that it appends to
+ * Writes all of `data`, repeating short writes. A write without progress fails, so that a full disk is an error.
+ * @param position offset of the first byte; default: the descriptor's position, or the end of a file opened for
+ * appending
  */
 export function writeAll(fd: number, data: Uint8Array, position?: number): void {
   for (let done = 0; done < data.length; ) {
@@ -30,23 +30,23 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
 
 export interface Appended {
   readonly fd: number;
-  /** Of the file before. */
+  /** Before the append. */
   readonly size: number;
 }
 
-/** Takes back what was appended and failed. */
+/** Truncates a failed append. */
 export function cutBack({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
   } catch {
-    // The next append finds a torn end, or something that was never acted upon.
+    // The next append finds a torn line, or an entry that had no effect.
   }
 }
 
 /**
- * Syncs a folder, so that a name made, moved or removed in it outlives a power cut. Windows does that itself and
- * cannot open a folder.
- * @param options.unlessDenied a folder that may not be opened is left alone
+ * Syncs a folder, so that created, renamed and removed names survive a power cut. Windows needs no sync and cannot open
+ * folders.
+ * @param options.unlessDenied skip a folder that cannot be opened
  */
 export function syncFolder(folder: string, options: { readonly unlessDenied?: boolean } = {}): void {
   if (process.platform === "win32") return;
@@ -69,8 +69,8 @@ export function syncFolder(folder: string, options: { readonly unlessDenied?: bo
 const asked = new Map<string, Promise<void>>();
 
 /**
- * Syncs a folder once for all who ask for it in the same turn of the event loop: changes that are made at the same time put
- * their files into the same few folders. Fulfilled once every name is on disk that was in the folder when it was called.
+ * Syncs a folder once for all calls in the same turn of the event loop, because concurrent changes write to the same
+ * few folders. Resolves when every name present at the call is on disk.
  */
 export function folderSynced(folder: string): Promise<void> {
   const shared = asked.get(folder);
@@ -90,7 +90,7 @@ export function folderSynced(folder: string): Promise<void> {
   return sync;
 }
 
-/** Removes a file; one that is not there is removed already. */
+/** Removes a file if it exists. */
 export function removeFile(path: string): void {
   try {
     unlinkSync(path);
@@ -99,7 +99,7 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Whether the open file is the one that is at the path. */
+/** True if the path names the open file. */
 export function isAt(path: string, fd: number): boolean {
   const open = fstatSync(fd, { bigint: true });
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });
