@@ -1,4 +1,4 @@
-// The Context of one command line, each part made when it is first asked for, and what has to be closed after it.
+// Builds the Context of one command line, each part on first use, and closes all parts at the end.
 import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
@@ -24,7 +24,7 @@ export interface Request {
   readonly version: string;
 }
 
-/** @returns the context, and what ends everything that was started for it */
+/** @returns the context, and a function that closes all parts */
 export async function buildContext(
   process: NodeJS.Process,
   terminal: Terminal,
@@ -93,7 +93,7 @@ async function loadForChange(output: Pick<Output, "load">): Promise<void> {
   await Promise.all([output.load(), ...profile, ...service, ...secrets]);
 }
 
-/** @throws Failure `usage` if the folder was removed while the shell stood in it: a relative path would mean nothing */
+/** @throws Failure `usage` if the working folder was removed: relative paths would be meaningless */
 function workingFolder(process: NodeJS.Process): string {
   try {
     return process.cwd();
@@ -130,7 +130,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
     cwd: machine.cwd,
     version,
     get self() {
-      // A single executable is program and script in one.
+      // A single executable contains program and script.
       const { isSea } = process.getBuiltinModule("node:sea");
       return isSea() ? [process.execPath] : [process.execPath, process.argv[1] ?? ""];
     },
@@ -138,7 +138,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** A module cannot be loaded: the disk fails, too many files are open, or another version was installed. */
+/** Loading a module failed: a disk error, too many open files, or a new version was installed meanwhile. */
 function notLoaded(cause: unknown): never {
   const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -164,13 +164,13 @@ interface Parts {
 
 export interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Asks a person to choose a profile; undefined without a terminal. */
+  /** Lets the user choose a profile; undefined without a terminal. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
 export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
-    // A change may need the store after its response: the failure names the module that cannot be loaded.
+    // A change may need the store after its response, so a load error must name the module.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
     return openProfileStore({ configDir: settings.configDir }).catch(notLoaded);
   });
@@ -227,7 +227,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
 export interface SecretParts extends Parts {
   readonly profiles: Profiles;
   readonly journal: () => Promise<Journal>;
-  /** For the stores that are asked over HTTP. */
+  /** For stores that integ reaches over HTTP. */
   readonly http: OpenHttp;
   readonly escrow: EscrowChoice;
 }
@@ -292,7 +292,7 @@ export function buildSecrets(parts: SecretParts): Secrets {
   };
 }
 
-/** Masks of GitHub Actions; elsewhere nothing is masked. In agent mode no secret is printed. */
+/** Masks secrets in GitHub Actions only. In agent mode no secret is printed. */
 function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
   const isMasked = env.GITHUB_ACTIONS === "true";
   const refuse = async (meaning?: string): Promise<void> => {
@@ -311,7 +311,7 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-/** The lists that limit where secrets of a profile's work go. In the variable each line is a destination. */
+/** The allowed destinations of a profile's secrets. The variable lists one destination per line. */
 async function allowedTo(
   profile: string,
   { env, profiles }: Pick<SecretParts, "env" | "profiles">,
@@ -324,19 +324,19 @@ async function allowedTo(
   ];
 }
 
-/** Waits; ends with the signal's reason when it is aborted. */
+/** Waits; rejects with the signal's reason on abort. */
 async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   const { setTimeout: timer } = await import("node:timers/promises");
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Files that a recovery needs and files with credentials: no output may replace them. */
+/** Files needed for recovery and files with credentials: output must not replace them. */
 function ownPlaces({
   journalPath,
   stateDir,
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
-  // The usual file too if the journal is elsewhere: it may hold earlier entries.
+  // Includes the default journal, which may hold earlier entries.
   const state = ["journal.ndjson", "journal.key", "machine", "undelivered", "sandbox.json"].map((name) =>
     join(stateDir, name),
   );
@@ -344,9 +344,9 @@ function ownPlaces({
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }
 
-/** Longer than any secret: more is a file that was piped in by mistake. */
+/** Longer than any secret: larger input is a mistake. */
 const longestSecretBytes = 64 * 1024;
-/** Longer than any request's body. */
+/** Longer than any request body. */
 const longestInputBytes = 64 * 1024 * 1024;
 
 async function readSecret(terminal: Terminal, what: string): Promise<string> {
@@ -373,7 +373,7 @@ async function readStdin(
   return Buffer.concat(chunks);
 }
 
-/** A byte order mark at the beginning, as editors on Windows write it, is not a part of the secret. */
+/** Drops the byte order mark that editors on Windows add to a secret. */
 function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,5 +1,5 @@
-// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it after every Tab: only the verb that was
-// typed is loaded, and nothing here reports an error, waits or writes.
+// `integ __complete` prints completions from local data. The shell waits for it on every Tab, so it loads only the
+// typed verb and never reports an error, waits or writes.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import type { Choice } from "../output/asking/pick-list.ts";
 import { treeAt } from "../program.ts";
 
 /**
- * Prints what may be at the cursor.
- * @param words those before the cursor, and the one at it with a colon before
+ * Prints the candidates at the cursor.
+ * @param words the words before the cursor, then the current word with a leading colon
  * @returns the exit code
  */
 export async function complete(process: NodeJS.Process, words: readonly string[]): Promise<number> {
-  // A shell that no longer listens wanted no answer.
+  // The shell may have closed the pipe.
   process.stdout.on("error", () => {});
   process.stdout.write(await answerTo(words, process).catch(() => ""));
   return 0;
@@ -25,7 +25,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   const current = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const { root, verbOf } = await treeAt(before);
-  // Examples and paragraphs complete nothing.
+  // Completion needs no examples and paragraphs.
   const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
   const found = candidatesAt(tree, before, current.slice(1));
   const list = await listOf(found, process);
@@ -40,7 +40,7 @@ async function listOf(found: Candidates, process: NodeJS.Process): Promise<reado
   return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
 }
 
-/** What reads names is loaded only when they are asked for: most of the time what a person waits for is the loading. */
+/** Loads the readers of names only when needed: loading takes most of the time. */
 async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
   const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
     import("../commands/options/known-names.ts"),
@@ -53,7 +53,7 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     profileNames: () => readProfileNames(configFolder(env, machine)),
     policyText: () => readIfThere(join(machine.cwd, "integ.yaml")),
     journalPath: path,
-    // Of a file alone: names are not asked for over the network.
+    // Only from a file: completion does not use the network.
     entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
 }
@@ -66,7 +66,7 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Control characters would break the line, or act in the shell's menu. */
+/** Removes control characters, which would break the line or act in the shell's menu. */
 function asLine({ text, summary }: Candidate): string {
   const parts = summary === undefined ? [text] : [text, summary];
   return parts.map((part) => part.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")).join("\t");

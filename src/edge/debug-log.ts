@@ -1,20 +1,20 @@
-// What `--debug` shows of an exchange: no body, and only what is known to be harmless.
+// What `--debug` shows of an exchange: no body, and only values known to be harmless.
 import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
 
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
-  /** Pairs a request with its outcome. */
+  /** Links a request with its outcome. */
   readonly id: number;
-  /** How often this process has sent the same request, this time included. */
+  /** Which attempt of the same request this is, from 1. */
   readonly attempt: number;
   readonly method: string;
-  /** Values of query parameters whose names speak of secrets are masked. */
+  /** Values of query parameters with secret-like names are masked. */
   readonly url: string;
   readonly headers?: Headers;
   readonly status?: number;
   /** Length of the decoded body. */
   readonly bytes?: number;
-  /** Since the request was started. */
+  /** Since the request started. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
   readonly reason?: NetworkErrorReason;
@@ -27,7 +27,7 @@ interface LogOptions {
   readonly userAgent: string;
 }
 
-/** @returns the transport, whose exchanges are logged */
+/** @returns a transport that logs its exchanges */
 export function logged(transport: Transport, { write, now, userAgent }: LogOptions): Transport {
   let count = 0;
   const attempts = new Map<string, number>();
@@ -53,7 +53,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
         return exchange;
       }
       const { status, headers, body } = exchange;
-      // After a final response the same question is a new one, unless it is a creation under the same key (§4.2, §8).
+      // After a final response the same request counts as new, except a creation under the same key (§4.2, §8).
       if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(same);
       else attempts.set(same, attempt);
       const elapsedMs = now() - startedAt;
@@ -63,7 +63,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   };
 }
 
-/** The value of a header, whose name a person may have typed in any case. @param wanted in lower case */
+/** Header names may have any case. @param wanted in lower case */
 function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
@@ -72,13 +72,13 @@ function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
 
-/** Equal for equal requests. It may hold a secret: it is compared, and never shown. */
+/** Equal for equal requests. It may contain a secret and is never shown. */
 function sameness({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
 }
 
-/** A list of what is harmless, since a list of what is not is never complete. */
+/** An allowlist, since a list of secret headers is never complete. */
 const shownHeaders: readonly string[] = [
   "accept",
   "accept-encoding",
@@ -106,7 +106,7 @@ function harmless(headers: Headers): Headers {
 }
 
 function shownUrl({ baseUrl, path }: ExchangeRequest): string {
-  // The transport refuses an address with a user name; it is written before that.
+  // The transport refuses addresses with a user name, but only after this line is written.
   const base = baseUrl.replace(/\/\/[^/?#]*@/, "//").replace(/\/+$/, "");
   const [before, ...query] = path.split("?");
   if (query.length === 0) return base + path;

@@ -1,4 +1,4 @@
-// Where this machine keeps configuration and state: our own variables, else the platform's folders.
+// The folders for configuration and state: integ's own variables, else the platform's folders.
 import { isAbsolute, join, resolve } from "node:path";
 import type { JournalPlace } from "../journal/open-journal.ts";
 
@@ -27,9 +27,9 @@ export function stateFolder(env: Environment, machine: Machine): string {
 }
 
 /**
- * Whether a text names a server rather than a file. One that is not supported (`host=… password=…`) or has a typing mistake
- * (`postgres:/…`, `postgresql//…`, one in quotation marks) counts too: as a file it would be a new journal that the team does not
- * see, with a password for its name. A file of such a name is written as `./<name>`.
+ * True if a journal's text looks like a server's address. Unsupported forms (`host=… password=…`) and typing mistakes
+ * (`postgres:/…`, `postgresql//…`, quoted addresses) count too: as a file name they would create a separate journal
+ * with a password in its name. Write such a file name as `./<name>`.
  */
 export function isAddress(text: string): boolean {
   if (/^["'`\s]*\w+\s*=/.test(text)) return true;
@@ -37,19 +37,19 @@ export function isAddress(text: string): boolean {
   return /^["'`\s]*(?:[a-z][a-z0-9+.-]+:|postgres\w*\/\/)|:\/\//i.test(text);
 }
 
-/** @param text an address, or the absolute path of a file */
+/** @param text an address or an absolute path */
 export function journalPlace(text: string): JournalPlace {
   return isAddress(text) ? { address: text } : { path: text };
 }
 
-/** The journal: `INTEG_JOURNAL`, else a file in the state folder. An address (`postgresql://…`) stays unchanged. */
+/** The journal: `INTEG_JOURNAL`, else a file in the state folder. Addresses (`postgresql://…`) stay unchanged. */
 export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: string; cwd: string }): string {
   const given = env.INTEG_JOURNAL;
   if (!given) return join(stateDir, "journal.ndjson");
   return isAddress(given) ? given : resolve(cwd, given);
 }
 
-/** The XDG specification: a relative path in its variables is ignored. */
+/** The XDG specification ignores relative paths. */
 function xdg(value: string | undefined, standard: string): string {
   return value && isAbsolute(value) ? value : standard;
 }

@@ -1,10 +1,10 @@
-// How a help screen reads: what it does, how it is typed, what it takes, and last, where readers look, examples.
+// The layout of help screens: summary, usage, options, then examples.
 import type { Argument, Command, Help, Option } from "commander";
 import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** A description with less space than this beside its flag is printed below it. Columns. */
+/** Minimum columns for a description beside its flag; narrower ones go below. */
 const besideAtLeast = 28;
 
 export interface Section {
@@ -12,7 +12,7 @@ export interface Section {
   readonly items: readonly (readonly [term: string, description: string])[];
 }
 
-/** The layout that commander asks for. @param helper its own pieces, wrapped to the terminal's width */
+/** Replaces commander's layout. @param helper commander's parts, wrapped to the terminal's width */
 export function helpScreen(command: Command, helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const groups = helper.groupItems([...command.commands], helper.visibleCommands(command), (one) => one.helpGroup());
@@ -35,7 +35,7 @@ export function helpScreen(command: Command, helper: Help): string {
     ),
   ];
   const hasTopic = options.some((option) => isInTopic(option, options));
-  // Letters first: with them all fit into two lines of 80 columns.
+  // Short flags first, so that all flags fit into two lines of 80 columns.
   const globals = options.filter(isGlobal).map(shortest);
   const lettersFirst = globals.toSorted((one, other) => Number(one.length > 2) - Number(other.length > 2));
   return [
@@ -52,7 +52,7 @@ export function helpScreen(command: Command, helper: Help): string {
   ].join("\n");
 }
 
-/** Sections one below the other, their descriptions in one column. Empty ones are left out. */
+/** Prints nonempty sections with their descriptions in one column. */
 export function sectionsText(sections: readonly Section[], helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));
@@ -71,7 +71,7 @@ export function isGlobal(option: Option): boolean {
   return option.helpGroupHeading === globalOptionsHeading;
 }
 
-/** The options of a one-time secret that `integ help secrets` explains for all commands that have them. */
+/** Options of a one-time secret that `integ help secrets` explains for all commands. */
 function isInTopic({ long }: Option, all: readonly Option[]): boolean {
   if (!all.some((one) => one.long === "--secret-file")) return false;
   return (
@@ -83,7 +83,7 @@ function shortest({ short, long, flags }: Option): string {
   return short ?? long ?? flags;
 }
 
-/** Says choices and default in the notation of the texts themselves. */
+/** Adds choices and default to a description. */
 export function optionDescription({
   description,
   argChoices = [],
@@ -103,12 +103,11 @@ export function argumentDescription({ description, argChoices = [] }: Argument):
 }
 
 export interface Screen {
-  /** Columns for help screens. */
   readonly width: number;
   readonly version: string;
 }
 
-/** Examples below the help of `integ` alone. */
+/** Examples in the help of `integ` alone. */
 export const rootNotes = {
   examples: [
     { line: "integ entities list --profile sandbox", does: "try it with no account" },
@@ -117,7 +116,7 @@ export const rootNotes = {
   ],
 };
 
-/** The text below the options: examples and further paragraphs. @param columns of the terminal */
+/** Examples and further paragraphs. @param columns of the terminal */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {
   const width = Math.max(...examples.map(({ line }) => line.length));
   const isNarrow = width > 60 || examples.some(({ does }) => width + does.length + 5 > columns);
@@ -127,7 +126,6 @@ export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, c
   return `\nExamples:\n${lines.join("\n")}\n${more ? `\n${wrapped(more, { columns })}\n` : ""}`;
 }
 
-/** Words as many as fit in a line. */
 export function wrapped(text: string, { columns, before = "" }: { columns: number; before?: string }): string {
   const lines: string[] = [];
   for (const word of text.split(" ")) {

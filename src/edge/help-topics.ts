@@ -1,4 +1,4 @@
-// The texts of `integ help <topic>`: what every command shares, said once.
+// The texts of `integ help <topic>`, which apply to all commands.
 import type { Command, Help } from "commander";
 import { environment, exitCodeList } from "../commands/commands/list.ts";
 import { addSecretOptions } from "../commands/options/secrets.ts";
@@ -8,10 +8,9 @@ import type { secretFormats } from "../secrets/secret-format.ts";
 import { storeKinds } from "../secrets/destination.ts";
 import { isGlobal, optionDescription, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
 
-/** Paragraphs and lists, from top to bottom. */
 type Text = readonly (string | Section)[];
 
-/** @param program the command tree, whose own options are the global ones */
+/** @param program the command tree; its own options are the global ones */
 export function topicText(topic: HelpTopic, program: Command, columns: number): string {
   const helper = Object.assign(program.createHelp(), { optionDescription });
   helper.prepareContext({ helpWidth: columns });

@@ -1,32 +1,32 @@
-// Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session), and the clock that they cut short.
+// Handles Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session), and provides a clock that they interrupt.
 import { setMaxListeners } from "node:events";
 import { hrtime } from "node:process";
 import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
-/** How long the response to a change that was already sent is waited for after the first Ctrl-C. */
+/** How long to wait, after the first Ctrl-C, for the response to a change that was sent. */
 const graceMs = 5_000;
-/** Signals that end a change in the same orderly way. */
+/** Signals that interrupt a command in an orderly way. */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** `setTimeout` fires immediately above this. */
+/** Above this `setTimeout` fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {
   readonly clock: Clock;
-  /** Cuts connections: at the first signal if nothing must be waited for, else after the grace or the second signal. */
+  /**
+   * Closes connections: at the first signal if no response is needed, else after the grace period or at the second
+   * signal.
+   */
   readonly cut: AbortSignal;
   /** Stops listening for signals. */
   release(): void;
 }
 
-/**
- * @param process where signals come from
- * @param onWait called when the first signal finds work whose response is waited for
- */
+/** @param onWait called when the first signal arrives while the response to a change is needed */
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
-  // One listener for each request and wait that is under way: several pieces of work may be.
+  // Every concurrent request and wait adds a listener.
   setMaxListeners(0, stop.signal, cut.signal);
   let finishing = 0;
   let grace: NodeJS.Timeout | undefined;
@@ -47,7 +47,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
     cut: cut.signal,
     clock: {
       now: () => Date.now(),
-      // `performance` would load ten parts of Node for this one number.
+      // `performance` would load ten modules of Node for this number.
       elapsed: () => Number(hrtime.bigint()) / 1e6,
       random: () => Math.random(),
       sleep: (ms) => sleep(ms, stop.signal),
@@ -68,7 +68,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
   };
 }
 
-/** Sleeps any length in parts that a timer can hold; rejects with the signal's reason when it is aborted. */
+/** Sleeps any length in parts that a timer allows; rejects with the signal's reason on abort. */
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   for (let left = ms; left > 0; left -= longestTimerMs) await sleepPart(Math.min(left, longestTimerMs), signal);
 }

@@ -1,6 +1,5 @@
-// What a command line opens, each when it is first asked for, and closes at its end: from a profile to the service, one transport
-// for a command line and one connection for a profile; the sandbox inside this process, for the profiles `sandbox` and
-// `sandbox-eu`; the journal.
+// Opens, on first use, and closes what a command line needs: one transport, one service connection per profile, the
+// sandbox inside this process (profiles `sandbox` and `sandbox-eu`), and the journal.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
 import type { Transport } from "../api/http/exchange.ts";
@@ -23,7 +22,7 @@ import type { RunningSandbox } from "../sandbox/sandbox.ts";
 import { reservedNames } from "../profiles/names.ts";
 import { isAddress, journalPlace } from "./folders.ts";
 
-/** @returns a function that runs `make` at its first call and gives that answer ever after; a failure is tried again */
+/** @returns a function that runs `make` on the first call and caches its result; failures are not cached */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -41,29 +40,29 @@ export interface ConnectionParts {
   readonly cut: AbortSignal;
   readonly clock: Clock;
   readonly sandbox: EmbeddedSandbox;
-  /** Where `--debug` goes. */
+  /** Output of `--debug`. */
   readonly debug: Terminal | undefined;
-  /** Of the journal: nothing is changed for an entry that another may have. */
+  /** The journal's leases: integ changes nothing for an entry that another process may have. */
   readonly leases: TransportOptions["leases"];
 }
 
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
-  /** It changes the account, under the leases of the journal. The delivery of a secret needs no lease. */
+  /** True for changes of the account, which need the journal's leases. Deliveries of secrets need none. */
   readonly isOfAccount?: boolean;
 }
 
 export class Connections {
   readonly #parts: ConnectionParts;
-  /** By their limits for one attempt, and the authorities that they trust. */
+  /** One per time limit and certificate authority. */
   readonly #transports = new Map<string, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
   }
 
-  /** @param options.ca certificates (PEM) of the only authorities that are trusted */
+  /** @param options.ca trusted certificate authorities (PEM); no others are trusted */
   transport({ timeoutMs, ca, isOfAccount = false }: TransportChoice = {}): Promise<Transport> {
     const limitMs = Math.min(this.#parts.settings.timeoutMs, timeoutMs ?? Infinity);
     const name = `${limitMs} ${isOfAccount} ${ca ?? ""}`;
@@ -123,7 +122,7 @@ export class Connections {
   }
 }
 
-/** One line for each event; the transport has left out everything secret. */
+/** One line per event; the transport has removed everything secret. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }
@@ -145,7 +144,7 @@ export class EmbeddedSandbox {
     return this.#running;
   });
 
-  /** `sandbox://us` → the port it listens on; any other address is what it is. */
+  /** Resolves `sandbox://us` to the sandbox's port; other addresses stay unchanged. */
   locate(baseUrl: string): string | Promise<string> {
     const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
     return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
@@ -175,7 +174,7 @@ interface JournalSources {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly cut: AbortSignal;
-  /** Where the command for the keys writes its standard error. */
+  /** Receives the key command's standard error. */
   readonly terminal: Pick<Terminal, "writeErr">;
 }
 
@@ -188,7 +187,7 @@ export class OpenedJournal {
     this.#sources = sources;
   }
 
-  /** Checked before a request for a change is sent. */
+  /** Checked before the request of a change is sent. */
   readonly leases = {
     extend: async (): Promise<void> => this.#opened?.extendLeases(),
     areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,
@@ -200,7 +199,6 @@ export class OpenedJournal {
     return this.#opened;
   });
 
-  /** The part that commands see. */
   readonly forCommands: Pick<Context, "journal" | "journalAt" | "initJournal"> = {
     journal: () => this.open(),
     journalAt: (place) => this.#at(place),
@@ -220,7 +218,7 @@ export class OpenedJournal {
     return initJournal(await this.#parts());
   }
 
-  /** The journal settings of the profile, unless the environment names the account. */
+  /** The profile's journal settings, unless the environment names the account. */
   async ofProfile(): Promise<ProfileJournal> {
     const { env, settings } = this.#sources;
     const none = { escrow: [] };
@@ -231,7 +229,7 @@ export class OpenedJournal {
     return readProfileJournal(settings.configDir, name);
   }
 
-  /** The environment may choose the journal, and leave the keys to the profile. */
+  /** The environment may choose the journal and leave the keys to the profile. */
   readonly #printedKeys = once(async () => {
     const { env, settings, cut, terminal } = this.#sources;
     const { keyCommand } = await this.ofProfile();
@@ -263,7 +261,7 @@ export class OpenedJournal {
   }
 }
 
-/** A lease outlasts one request: `INTEG_LEASE` shortens it no further. */
+/** A lease lasts longer than one request, even if `INTEG_LEASE` is shorter. */
 function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   const standard = timeoutMs + 15_000;
   if (!env.INTEG_LEASE) return standard;
@@ -271,7 +269,7 @@ function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   return Math.min(standard, Math.max(asked, timeoutMs + 1000));
 }
 
-// To whom secrets are encrypted for a team's journal: as typed, as the environment says, else as the profile does.
+// Recipients of secrets in a team's journal: from the command line, else the environment, else the profile.
 
 interface EscrowSources {
   readonly env: NodeJS.ProcessEnv;
@@ -287,7 +285,6 @@ export class EscrowChoice {
     this.#sources = sources;
   }
 
-  /** The part that commands see. */
   readonly secrets: Secrets["escrow"] = {
     encrypt: async (secret) => {
       const to = await this.#recipients();
@@ -300,8 +297,8 @@ export class EscrowChoice {
   };
 
   /**
-   * Checked before anything is sent.
-   * @throws Failure `usage` if a recipient is invalid, or if the journal is a file: only its own machine reads that
+   * Checks the recipients before anything is sent.
+   * @throws Failure `usage` for an invalid recipient, or if the journal is a file, which only its own machine reads
    */
   async check(typed: readonly string[] | undefined): Promise<void> {
     this.#typed = typed ?? this.#typed;

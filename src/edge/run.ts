@@ -1,4 +1,4 @@
-// One command line from words to exit code: read it, run it, say what went wrong.
+// Runs one command line: parses it, runs the verb, reports errors and returns the exit code.
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
@@ -18,7 +18,7 @@ export interface CommandLine {
   readonly version: string;
 }
 
-/** Help is hard to read in wider lines. Columns. */
+/** Wider lines make help hard to read. Columns. */
 const widestHelp = 100;
 
 /** @returns the exit code */
@@ -61,7 +61,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-/** Formats that only the named commands have. */
+/** Formats that only some commands support. */
 const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",
@@ -93,7 +93,7 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
   return help.toStderr ? exitCodes.usage : 0;
 }
 
-/** A program that asked for JSON gets its error as JSON, not a screen of help. */
+/** The failure for a program that asked for JSON instead of a help screen. */
 function noCommand(words: readonly string[]): Failure {
   const known = knownWords(words);
   const message = known.length === 0 ? "No command was given." : `${known.join(" ")} needs one of its commands.`;
@@ -101,7 +101,7 @@ function noCommand(words: readonly string[]): Failure {
   return new Failure("usage", message, { nextCommand });
 }
 
-/** Asks for a missing first argument at a terminal. */
+/** Prompts for a missing first argument. */
 async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
@@ -109,20 +109,20 @@ async function wholeArguments(context: Context, { verb, args, options, missing }
   return [picked];
 }
 
-/** A program that was cut off knows that it was, and not by which signal: the exit code is that of the signal. */
+/** The exit code of an interrupted command is that of the signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isCutOff = error instanceof Failure && error.kind === "interrupted";
   if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;
   return new Failure(reason.kind, error.message, error.details);
 }
 
-/** Reports an error on stderr, in the output format of the command. */
+/** Prints an error on stderr in the command's output format. */
 async function tell(
   terminal: Terminal,
   error: unknown,
   about: { readonly format: Format; readonly typed: readonly string[] },
 ): Promise<number> {
-  // A reader that had enough is not a failure: what it took was whole.
+  // A closed pipe is not a failure: the reader got complete output so far.
   if (error instanceof BrokenPipe) return 0;
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
@@ -143,12 +143,12 @@ async function render(
     const { renderBug, renderFailure } = await import("../output/failure.ts");
     return known ? renderFailure(known, style) : renderBug(error, style);
   } catch {
-    // Too many open files, or a disk that fails: even the words cannot be loaded.
+    // Too many open files or a disk error: even the error formatter cannot be loaded.
     return `Error: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }
 
-/** A call that the operating system refused unexpectedly, such as while a part of this program was loaded. */
+/** A system call that failed unexpectedly, such as while loading a module. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
@@ -160,14 +160,14 @@ function failureOfSystem(error: unknown): Failure | undefined {
   });
 }
 
-// How words typed become a verb to run, a help screen, or a complaint with a suggestion.
+// Parses words into a verb to run, a help screen, or an error with a suggestion.
 
 /**
- * Reads what was typed.
+ * Parses the command line.
  * @param words the arguments after the program's name
- * @returns the verb to run, with the failure it is if its first argument is `missing` and can be asked for; or the text of
- * a help screen
- * @throws Failure `usage` with a suggestion if one is near
+ * @returns the verb to run, with the failure for a `missing` first argument that can be prompted for; or the text of a
+ * help screen
+ * @throws Failure `usage`, with a suggestion if a similar word exists
  */
 export async function readCommandLine(
   words: readonly string[],
@@ -215,7 +215,7 @@ export async function readCommandLine(
     if (!(error instanceof CommanderError)) throw error;
     if (asked !== undefined)
       return { help: await helpText(asked, screen.width), toStderr: error.code === "commander.help" };
-    // The version.
+    // `--version`.
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
     const failure = await usageFailure(complaint || error.message, { words, program, unknownBelow });
@@ -228,7 +228,7 @@ export async function readCommandLine(
   return { help: asked ? await helpText(asked, screen.width) : "", toStderr: false };
 }
 
-/** What commander was asked to print: its words are loaded then, and not for every command. */
+/** The help that commander should print. Its texts are loaded only then. */
 interface AskedHelp {
   readonly command: Command;
   readonly helper: Help;
@@ -237,12 +237,12 @@ interface AskedHelp {
 async function helpText({ command, helper }: AskedHelp, width: number): Promise<string> {
   const { argumentDescription, helpNotes, helpScreen, optionDescription, rootNotes } = await import("./help-screen.ts");
   const screen = helpScreen(command, Object.assign(helper, { argumentDescription, optionDescription }));
-  // A noun has none.
+  // Nouns have no notes.
   const notes = command.parent ? typedFor(command)?.verb : rootNotes;
   return notes ? screen + helpNotes(notes, width) : screen;
 }
 
-/** `help` with the words after it, if that is the command: global options may come before or after it, and change no help. */
+/** The words after `help`, if that is the command. Global options around it have no effect on help. */
 function askedForHelp(words: readonly string[], program: Command): readonly string[] | undefined {
   const left: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
@@ -256,10 +256,7 @@ function askedForHelp(words: readonly string[], program: Command): readonly stri
   return left.length > 0 ? left : undefined;
 }
 
-/**
- * `integ help a b` is `integ a b --help`; if there is no such command the help of another would hide it. `integ` alone is
- * `integ --help`.
- */
+/** Turns `integ help a b` into `integ a b --help`, unless the command does not exist, and `integ` into `integ --help`. */
 function helpAsFlag(words: readonly string[], program: Command): string[] {
   if (words.length === 0) return ["--help"];
   if (words[0] !== "help") return [...words];
@@ -274,12 +271,12 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-/** A verb's own options are there once it was typed. */
+/** A verb's options are known only after the verb was parsed. */
 function knows(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
-/** The flags to use instead of a flag that would take a secret on the command line. */
+/** Suggests safe flags for one that would take a secret on the command line. */
 function insteadOfSecret(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
@@ -290,20 +287,20 @@ function insteadOfSecret(flag: string): Advice | undefined {
 interface Typing {
   readonly words: readonly string[];
   readonly program: Command;
-  /** The command that has none of the name that was typed. */
+  /** The command that lacks the typed subcommand. */
   readonly unknownBelow: Command | undefined;
 }
 
 async function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Promise<Failure> {
   const [first = "", ...rest] = complaint.trim().split("\n");
-  // The value of an unknown flag may be a secret: it is not repeated.
+  // Do not repeat an unknown flag's value: it may be a secret.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
   const suggestion = rest
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
-  // To commander a value after a flag that takes none makes it another flag.
+  // Commander treats a flag with an unexpected value as an unknown flag.
   if (flag !== undefined && knows(program, flag))
     return new Failure("usage", `${flag} takes no value.`, { hint: `Write ${flag} without a value.` });
   const instead = flag === undefined ? undefined : insteadOfSecret(flag);
@@ -324,7 +321,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
-/** What commander reports, in the words and the quotation marks of every other message. */
+/** Rewrites commander's message in integ's style. */
 function sentence(message: string): string {
   const text = message
     .replace(/^required option '(.+)' not specified$/, "$1 is missing")
@@ -334,7 +331,7 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** More arguments than the command takes: commander names only its last word. */
+/** Names the whole command: commander names only its last word. */
 function tooMany(message: string, known: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
@@ -343,8 +340,8 @@ function tooMany(message: string, known: readonly string[]): string | undefined 
 }
 
 /**
- * A value that is not one of an option's or argument's choices, in the words of the same value in a variable: the option is
- * named by its words and its placeholder (`--output <format>`: "output format") if these make a name, else by its flag.
+ * Rewrites commander's message for an invalid choice. The option is named by its words and placeholder (`--output
+ * <format>`: "output format") if they form a name, else by its flag.
  */
 function invalidChoice(message: string): InvalidChoice | undefined {
   const option =

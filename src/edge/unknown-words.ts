@@ -1,10 +1,10 @@
-// What exists instead of a command that does not: words that other programs use, and the verbs that a noun has.
+// Suggestions for unknown commands: words of other programs, and the verbs of a noun.
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
 import { shell } from "../next-step.ts";
 
-/** What to type for a first word that people bring from other programs. */
+/** Suggestions for first words that other programs use. */
 const known: Readonly<Record<string, FailureDetails>> = {
   auth: {
     meaning: "A profile has the region, the address and the credential.",
@@ -35,7 +35,7 @@ const alike: Readonly<Record<string, keyof typeof known>> = {
   token: "tokens",
 };
 
-/** Verbs that other programs use for one thing; the first that a noun has is meant. */
+/** Verbs with the same meaning; the first that a noun has is suggested. */
 const synonyms: readonly (readonly string[])[] = [
   ["get", "show", "list", "view", "describe", "info", "ls"],
   ["create", "add", "new", "issue"],
@@ -47,7 +47,7 @@ const synonyms: readonly (readonly string[])[] = [
 
 /**
  * @param command the command whose first word is unknown
- * @param suggestion a word that is spelled alike
+ * @param suggestion a word with a similar spelling
  */
 export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {
   const [word = ""] = command.args;
@@ -58,7 +58,7 @@ export function insteadOfUnknown(command: Command, suggestion: string | undefine
   return command.parent === null ? belowNouns(word) : verbsOf(command, word);
 }
 
-/** The page of the one command that was most likely meant. */
+/** Suggests the help of the most likely command. */
 function helpOf(command: Command, suggestion: string): FailureDetails {
   const [, meant] = /^Did you mean ([\w-]+)\?$/.exec(suggestion) ?? [];
   const noun = command.parent === null ? [] : [command.name()];
@@ -72,7 +72,7 @@ function verbsOf(noun: Command, word: string): FailureDetails {
   return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
 }
 
-/** A verb that was typed without its noun. */
+/** Suggests nouns for a verb without one. */
 function belowNouns(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};
