@@ -1,4 +1,4 @@
-// Everything in a failure may have come from elsewhere: it goes through the sanitiser.
+// Formats failures. Every text in a failure may be untrusted, so it is sanitized.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
@@ -7,21 +7,21 @@ import { shortened, visibleJson, visibleLines, visibleText } from "./visible-tex
 
 export interface FailureStyle {
   readonly format: string;
-  /** A level as chalk has it, or whether to colour at all. */
+  /** A chalk level, or whether to use colour. */
   readonly colour: boolean | number;
   readonly exitCode: number;
-  /** The words after `integ` that were typed, for a next step that is the same command. */
+  /** The typed words after `integ`, for a next step that repeats the command. */
   readonly typed?: readonly string[];
-  /** Columns of the terminal; lines that no one sees on one are not wrapped. */
+  /** Columns of the terminal; undefined disables wrapping. */
   readonly width?: number | undefined;
 }
 
-/** As much of the service's own words as anyone reads. */
+/** Longest text of the service that is shown. */
 const longestText = 2000;
 
 /**
- * A failure as it goes to standard error, with its last new line. For `json` and `ndjson` one line, a JSON object of
- * the keys that apply; otherwise what happened, what it means, what to type next, and where it was.
+ * A failure for standard error, with its last new line. `json` and `ndjson`: a JSON object on one line. Other formats:
+ * what happened, what it means, what to type next, and where it happened.
  */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
   return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : forPerson(failure, style);
@@ -31,7 +31,7 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
   const { hint, nextCommand, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
-    // The object has no key for the meaning, and a program has to read what a person reads.
+    // The object has no key for the meaning, and programs need it too.
     message: meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,
@@ -59,7 +59,7 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
   const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
   const command = next && visibleText(next);
-  // Never wrapped, never cut: it is to be pasted.
+  // Never wrapped or cut, so that it can be pasted.
   if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
   if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
   lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));
@@ -74,10 +74,13 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** What follows from a response that came: its id is shown if it is at hand, and is not "unknown" if it is not. */
+/** Kinds that follow a response: a missing request id is not shown as "unknown". */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Where, the request, its id, the exit code: one line if they fit. The rest is said only if it was not said before. */
+/**
+ * Place, request, request id and exit code on one line if they fit. Later parts are omitted if the message contains
+ * them.
+ */
 function whereLines(
   { kind, message, details }: Failure,
   {
@@ -102,8 +105,8 @@ function whereLines(
 }
 
 /**
- * An error that no one foresaw, with its stack: a bug of this program.
- * @param style JSON formats get the same object as a failure, kind `failed`
+ * An unexpected error with its stack: a bug of integ.
+ * @param style JSON formats get a failure object of kind `failed`
  */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -129,12 +132,12 @@ function oneLine(text: string): string {
   return shortened(visibleText(text), longestText);
 }
 
-/** As much as anyone reads, line by line, nothing in it acting. */
+/** Sanitizes and shortens a text. */
 function linesOf(text: string): string[] {
   return shortened(visibleLines(text), longestText).split("\n");
 }
 
-/** Several lines, each behind the margin: no line that came from elsewhere can pass for one of ours. */
+/** Indents every line, so that untrusted lines cannot imitate integ's. */
 function indented(text: string, margin: string): string {
   return shortened(visibleLines(text), longestText)
     .split("\n")

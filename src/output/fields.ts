@@ -3,16 +3,16 @@ import { Failure } from "../errors.ts";
 import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** One field of `--fields`: as typed, and as the way to the value. */
+/** One field of `--fields`: the typed name, and the steps to the value. */
 export interface FieldPath {
   readonly name: string;
   readonly steps: readonly string[];
 }
 
 /**
- * The fields of `--fields a,b.c`.
- * @param names as split at the commas; white space around a name is dropped
- * @throws Failure `usage` if a name, or a step of one, is empty or a name occurs twice
+ * Parses `--fields a,b.c`.
+ * @param names split at commas; surrounding white space is dropped
+ * @throws Failure `usage` for an empty name or step, or a repeated name
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());
@@ -29,7 +29,7 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   });
 }
 
-/** `lastUsedAt`, `last used at` and `Last_Used_At` are one name. */
+/** `lastUsedAt`, `last used at` and `Last_Used_At` are the same name. */
 const snake = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])|[ -]/g, "_")
@@ -37,8 +37,8 @@ const snake = (name: string): string =>
     .toLowerCase();
 
 /**
- * Fields by what a table calls them too: `name` for `display_name`, `expires` or `expires_at` for `expiresAt`. A key that has
- * the name as typed comes first.
+ * Resolves a table's names: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. An exact key takes
+ * precedence.
  */
 export function asColumns(
   fields: readonly FieldPath[],
@@ -56,9 +56,8 @@ export function asColumns(
 }
 
 /**
- * The values of fields, in their order; undefined for one that is not there. A field is a key that has the whole path as its
- * name, else it is found step by step; a step into an array is an index from 0.
- * @param parts of the value that the fields are in
+ * The values of fields in order; undefined for a missing one. A key equal to the whole path takes precedence over its
+ * steps; a step into an array is an index from 0.
  */
 export function valuesAt(parts: Parts, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
@@ -75,9 +74,9 @@ function stepInto(value: JsonText, step: string): JsonText | undefined {
 }
 
 /**
- * An object of exactly the fields asked for, in the order asked for, each under the path as typed; a field that is
- * missing is `null`. Values keep their text. Of an array each element.
- * @param fields without them the value stays as it came
+ * An object with exactly the requested fields in order, each named by its typed path; missing fields are `null`, values
+ * keep their text. Arrays are projected per element.
+ * @param fields undefined keeps the value unchanged
  * @returns compact JSON text
  */
 export function projected(root: JsonText, fields: readonly FieldPath[] | undefined): string {
@@ -101,20 +100,19 @@ function objectOf(keys: readonly string[], values: readonly (JsonText | undefine
   return `{${text}}`;
 }
 
-/** A field, or a column, that `--fields` may name. */
+/** A valid field for `--fields`. */
 export interface KnownField {
-  /** The wire name, or names joined by dots. */
+  /** Wire names, joined by dots. */
   readonly path: string;
-  /** The path is one key, whatever dots are in it. */
+  /** The path is one key even if it contains dots. */
   readonly isKey?: boolean;
 }
 
 /**
- * Of a list that documents no fields nothing is known before it has a row.
- * @param fields that were asked for
+ * Rejects unknown fields. A list without documented fields is checked at its first row.
  * @param known.rows the first page of a list, or one resource
- * @param known.singular what a row is called; absent if it is not a list
- * @throws Failure `usage` for fields that are neither documented nor in any of the rows
+ * @param known.singular what a row is called; absent for a resource
+ * @throws Failure `usage` for fields that are neither documented nor in any row
  */
 export function assertKnown(
   fields: readonly FieldPath[] | undefined,
@@ -153,7 +151,7 @@ function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefi
   return singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
 }
 
-/** The fields asked for in a list, and which of them no row has had so far. */
+/** The requested fields of a list; records which of them no row had. */
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
   readonly #keys: readonly string[];
@@ -171,19 +169,18 @@ export class ChosenFields {
     return this.#fields;
   }
 
-  /** The fields that no row has had so far. */
   get unseen(): ReadonlySet<FieldPath> {
     return this.#unseen;
   }
 
-  /** A row with only the fields asked for, or as it came if none were; compact. */
+  /** The requested fields of a row, compact; the whole row if no fields were requested. */
   of(row: JsonText): string {
     if (this.#fields !== undefined && row.isObject) return objectOf(this.#keys, this.valuesOf(row));
     this.see(row);
     return projected(row, this.#fields);
   }
 
-  /** The values of the fields in a row. Call it if fields were asked for. */
+  /** The requested fields' values in a row. Call it only if fields were requested. */
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;
@@ -193,7 +190,7 @@ export class ChosenFields {
     return values;
   }
 
-  /** Takes note of a row; costs nothing once every field was seen. */
+  /** Records a row's fields; free once every field was seen. */
   see(row: JsonText): void {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;
@@ -203,7 +200,7 @@ export class ChosenFields {
         if (value !== undefined) this.#unseen.delete(unseen[index]!);
   }
 
-  /** At the end: names the fields that no row had. @param singular what a row is called; absent if it is not a list */
+  /** Reports fields that no row had. @param singular what a row is called; absent for a resource */
   tellMissing(singular: string | undefined, tell: (what: string) => void): void {
     if (this.#rows > 0 && this.#unseen.size > 0) tell(missingWords(this.#unseen, singular));
   }

@@ -2,30 +2,29 @@ import type { Ora } from "ora";
 import type { LiveText, Terminal } from "./terminal.ts";
 import { asciiWidth, visibleText } from "./visible-text.ts";
 
-/** Something that takes a while. */
+/** A running operation's progress display. */
 export interface Progress {
-  /** Says something else from now on. */
   update(label: string): void;
-  /** The work is over; the line is wiped. Safe to repeat. */
+  /** Ends the operation and erases the line. Safe to repeat. */
   done(): void;
 }
 
-/** What is said, what follows it even if the terminal is too narrow for all of it, and a short form of that. */
+/** The text, an end that is shown even on a narrow terminal, and a short form of it. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
-/** Nothing is shown of what takes less. */
+/** Operations shorter than this are not shown. */
 const patienceMs = 300;
-/** How often what is said is looked at. It is drawn again only when it has changed: a screen reader would read each frame. */
+/** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
 const lookMs = 200;
 
-/** Of several things under way the last one started is shown. */
+/** Shows the latest of several running operations. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
-  /** What is on the screen now, if anything. */
+  /** The label on the screen. */
   #drawn: string | undefined;
-  /** What began when nothing was under way, until nothing is again. */
+  /** The operation that started when none was running; kept until all have ended. */
   #first: object | undefined;
 
   readonly #terminal: Terminal;
@@ -35,8 +34,8 @@ export class LiveLine implements LiveText {
   }
 
   /**
-   * @param label asked for at every frame
-   * @param lines what is below it, shown too while something that began later has the first line
+   * @param label called for every frame
+   * @param lines rows below the label, shown even while a later operation has the label
    */
   begin(label: Label, lines?: () => readonly string[]): Progress {
     const item = { label, lines };
@@ -59,7 +58,7 @@ export class LiveLine implements LiveText {
     this.#spinner?.clear();
   }
 
-  /** Wipes the line, and nothing started so far is shown again: the command is over, or a question is asked. */
+  /** Erases the line and forgets all operations, at the command's end or before a question. */
   close(): void {
     this.#labels.length = 0;
     this.#stop();
@@ -68,11 +67,14 @@ export class LiveLine implements LiveText {
   #wait(first: object): void {
     this.#terminal.live = this;
     this.#first = first;
-    // Neither timer keeps the process running: a forgotten spinner must not hang a command that is done.
+    // Neither timer keeps the process running: a forgotten spinner must not hang a finished command.
     this.#timer = setTimeout(() => void this.#show(first), patienceMs).unref();
   }
 
-  /** @param first what has taken that long; while the spinner was loaded it may have ended, and something else started */
+  /**
+   * @param first the operation that took this long; while the spinner was loading, it may have ended and another
+   * started
+   */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;
@@ -91,7 +93,7 @@ export class LiveLine implements LiveText {
 
   #draw(): void {
     const label = this.#labels.at(-1)?.label();
-    // A terminal that does not know its width says 0, and the spinner would count lines without end.
+    // A terminal that does not know its width reports 0, and the spinner would count lines forever.
     const columns = this.#terminal.stderr.columns ?? 0;
     if (this.#spinner === undefined || label === undefined || this.#terminal.midLine || columns <= 0) return;
     const [text, longEnd = "", shortEnd = longEnd] = label;
@@ -114,13 +116,13 @@ export class LiveLine implements LiveText {
   }
 }
 
-// Work on several items at the same time: a row for each with its state, drawn in place on a terminal; elsewhere a plain line for each
-// change of a state, so that a log and a screen reader miss nothing.
+// Concurrent work on several items: a table drawn in place on a terminal, otherwise a line per change of state,
+// complete for logs and screen readers.
 
 /**
- * What `output.liveTable(title, items)` gives. Call `set` when an item begins or continues something, `end` when it is over, in
- * any order and from work that runs side by side, and `done` in a `finally`: the rows are wiped, and the command prints
- * its result. Questions, notes and waits in between are shown as always.
+ * The table of `output.liveTable(title, items)`. Call `set` when an item starts or continues, `end` when it ends, in any
+ * order, and `done` in a `finally`, which erases the rows before the command prints its result. Questions, notes and
+ * waits may be shown meanwhile.
  *
  *     const table = output.liveTable("Recovering", ids);
  *     try {
@@ -131,17 +133,17 @@ export class LiveLine implements LiveText {
  *     }
  */
 export interface LiveTable {
-  /** What an item does now, in a word or a few. */
+  /** The item's current work, in a few words. */
   set(item: string, state: string): void;
-  /** How an item ended. */
+  /** The item's result. */
   end(item: string, state: string): void;
-  /** All is over. Safe to repeat. */
+  /** Ends the table. Safe to repeat. */
   done(): void;
 }
 
-/** Not a state of the journal: there a change that is waiting is done but for the old credential. */
+/** Differs from the journal's "waiting", where only the old credential remains. */
 const notStarted = "not started";
-/** Lines that are left to the rest of the screen. */
+/** Lines left for the rest of the screen. */
 const linesKept = 6;
 const mostRows = 20;
 
@@ -150,7 +152,7 @@ export class DrawnTable implements LiveTable {
   readonly #title: string;
   readonly #progress: Progress;
 
-  /** @param rows of the terminal, at this moment @param time how long it has taken, in words */
+  /** @param rows current rows of the terminal @param time elapsed time, in words */
   constructor(
     live: LiveLine,
     {
@@ -191,7 +193,7 @@ export class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isOver }) => isOver).length} of ${all.length} finished`;
   }
 
-  /** What is under way first, then what is over, the last of it first, then what waits; the rest as a number. */
+  /** Running items first, then finished ones, latest first, then items not started; the rest as a number. */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
     const under = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
@@ -203,7 +205,7 @@ export class DrawnTable implements LiveTable {
   }
 }
 
-/** A line for each change. */
+/** Prints a line per change. */
 export class PlainTable implements LiveTable {
   readonly #states = new Map<string, string>();
   readonly #say: (line: string) => void;
@@ -225,18 +227,18 @@ export class PlainTable implements LiveTable {
   done(): void {}
 }
 
-// What is said of work that takes a while: drawn in place on a terminal, in lines if someone may listen to the screen, and now
-// and then in a log.
+// Progress of long work: drawn in place on a terminal, printed as lines for screen readers, and occasionally logged
+// otherwise.
 
 interface ProgressOptions {
   readonly terminal: Terminal;
   readonly quiet: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since some moment of this process. */
+  /** Milliseconds since a fixed moment of this process. */
   readonly elapsed: () => number;
   readonly live: LiveLine;
-  /** Lines can be redrawn, and may be. */
+  /** The terminal can redraw lines. */
   readonly isDrawn: boolean;
   readonly note: (text: string) => void;
 }
@@ -247,11 +249,11 @@ interface Progresses {
   liveTable(title: string, items: readonly string[]): LiveTable;
 }
 
-/** After so long someone at a terminal wonders, and the reader of a log. */
+/** When progress is printed on a terminal, and in a log. */
 const [wonderMs, longWaitMs] = [2_000, 5_000];
-/** How often a line is printed for something that takes long. */
+/** Interval of printed progress lines. */
 const lineEveryMs = 10_000;
-/** From so long on a wait says its end by the clock too. */
+/** Longer waits also show their end by the clock. */
 const clockFromMs = 10_000;
 
 const silent: Progress = { update: () => {}, done: () => {} };
@@ -270,7 +272,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isListenedTo = terminal.isTTY.stderr;
-  /** Waits that had a line of their own. */
+  /** Waits that printed their own line. */
   const waits = new Set<object>();
   return {
     progress(label) {
@@ -289,7 +291,7 @@ export function createProgress(options: ProgressOptions): Progresses {
   };
 }
 
-/** A time of today as the clock on the wall shows it, in this machine's own zone: `09:28:31`. */
+/** A time of today in this machine's time zone: `09:28:31`. */
 function localClock(ms: number): string {
   const at = new Date(ms);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
@@ -310,7 +312,7 @@ function countdownLabel(
   };
 }
 
-/** With the seconds since something new was said. */
+/** Adds the seconds since the last new label. */
 function drawn(
   begin: (label: Label) => Progress,
   { label, elapsed }: { readonly label: string; readonly elapsed: () => number },
@@ -324,7 +326,7 @@ function secondsSince(began: number, now: number): string {
   return now - began < wonderMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
 }
 
-/** In a log: a line now and then if there is something new. */
+/** Prints a new label occasionally, for a log. */
 function logged(note: (text: string) => void, elapsed: () => number): Progress {
   let said = elapsed();
   return {
@@ -339,13 +341,13 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
 
 interface Spoken {
   readonly label: string;
-  /** When it began, by the clock on the wall. */
+  /** Start time by the clock. */
   readonly since: string;
-  /** Something else says what is waited for. */
+  /** True while a wait prints its own line. */
   readonly isSilent: () => boolean;
 }
 
-/** For a screen reader and a narrow terminal: a line of what is new, or that it still continues. */
+/** Prints new labels, or that the work continues, for screen readers and narrow terminals. */
 function spoken(note: (text: string) => void, { label, since, isSilent }: Spoken): Progress {
   let [text, said] = [label, label];
   const speak = (): void => {
@@ -353,7 +355,7 @@ function spoken(note: (text: string) => void, { label, since, isSilent }: Spoken
     note(text === said ? `Still waiting since ${since}: ${text}.` : `${text}.`);
     said = text;
   };
-  // Neither timer keeps the process running.
+  // The timer does not keep the process running.
   let timer = setTimeout(() => {
     speak();
     timer = setInterval(speak, lineEveryMs).unref();

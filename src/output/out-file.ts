@@ -1,5 +1,5 @@
-// A list's file (`--out`) and, until it is finished, a note beside it of how far it is whole (`.resume`): a later run continues there.
-// A file that exists is never replaced unasked.
+// Writes a list to a file (`--out`). Until it is complete, a `.resume` file beside it records the complete part, where
+// a later run continues. Existing files are replaced only on request.
 import {
   accessSync,
   closeSync,
@@ -21,10 +21,10 @@ import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 
-/** What makes a walk the same walk: another value of any of them is another list. Shown in messages. */
+/** Parameters that identify a list; a run with other values cannot continue it. Shown in messages. */
 export type WalkIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
-/** How far a file is whole. `rows` and `bytes` count from its beginning. */
+/** The complete part of a file, counted from its beginning. */
 export interface ResumePoint extends ListEnd {
   readonly rows: number;
   readonly bytes: number;
@@ -32,26 +32,26 @@ export interface ResumePoint extends ListEnd {
 
 export interface OutFileOptions {
   readonly force: boolean;
-  /** Continue where an earlier run stopped, if there was one. */
+  /** Continue an interrupted run, if there was one. */
   readonly resume: boolean;
   readonly identity: WalkIdentity;
-  /** Files and folders that are never written to. */
+  /** integ's own files and folders, which output must not replace. */
   readonly own: readonly string[];
-  /** The page token that the walk begins with, if it does not begin at the first page. */
+  /** The first page's token, unless the list starts at the beginning. */
   readonly from?: string;
   readonly elapsed: () => number;
 }
 
 /**
- * The place is written down at most so often: what is noted must be on the disk before, and a sync for each page would take
- * longer than the page. After a crash the rows since then are cut off and asked for again.
+ * Minimum interval between resume points. Rows must be synced before they are recorded, and a sync takes longer than a
+ * page. After a crash, rows after the resume point are truncated and fetched again.
  */
 const writtenEveryMs = 1000;
 
-/** A list's file. Nothing is created, cut or overwritten before there is something to write. */
+/** A list's file. Creates, truncates and overwrites nothing until the first write. */
 export class OutFile implements Sink {
   readonly path: string;
-  /** Where an earlier run came to. */
+  /** The resume point of an earlier run. */
   readonly before: ResumePoint | undefined;
   readonly #options: OutFileOptions;
   #fd: number | undefined;
@@ -59,7 +59,7 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` if the file or its note is in the way, is not a file, or belongs to another walk */
+  /** @throws Failure `usage` if the file or its resume point exists, is not a file, or belongs to another list */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -85,13 +85,13 @@ export class OutFile implements Sink {
     });
   }
 
-  /** The rows so far are whole: a later run may continue here. */
+  /** Records that the rows so far are complete: a later run may continue here. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
-  /** The list is whole: its file is synced before its note goes. @returns the bytes of the file */
+  /** Completes the list: syncs its file, then removes the resume point. @returns the file's size */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
@@ -103,8 +103,8 @@ export class OutFile implements Sink {
   }
 
   /**
-   * The walk broke: what is whole stays, and where it ends is noted.
-   * @param options `forGood`: nothing can continue from there, so that no later run tries
+   * Keeps the complete rows of a failed list and records where they end.
+   * @param options `forGood`: the list cannot be continued, so no later run tries
    */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
@@ -116,7 +116,7 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // Lasting before the file is there or cut: whenever the process or the power ends from now on, --resume knows what to do with it.
+    // Written before the file is created or truncated, so that `--resume` works after a crash at any later moment.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -126,7 +126,7 @@ export class OutFile implements Sink {
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
-    // What is behind the noted place is the beginning of a page that was not whole.
+    // The bytes after the resume point are an incomplete page.
     ftruncateSync(fd, this.#bytes);
     return fd;
   }
@@ -135,7 +135,7 @@ export class OutFile implements Sink {
     try {
       return openSync(this.path, how, 0o600);
     } catch (error) {
-      // Whatever is in the way now is not ours to continue.
+      // Another process created the file, so it cannot be continued.
       if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }
@@ -167,7 +167,7 @@ export class OutFile implements Sink {
   }
 }
 
-/** @returns whether there is a file; throws if something else is in the way */
+/** @returns true if the file exists; throws if it is not a file */
 function existsAsFile(path: string): boolean {
   let stats: ReturnType<typeof lstatSync>;
   try {
@@ -183,7 +183,7 @@ function existsAsFile(path: string): boolean {
   throw new Failure("usage", `${flags.out}: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
-/** Before a row is asked for: a folder that is not there, or may not be written to, is not a place for a new file. */
+/** Checks, before rows are requested, that the folder exists and is writable. */
 function absentIn(folder: string, path: string): false {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
@@ -227,12 +227,12 @@ function inTheWay(path: string, resume: boolean): Failure {
 
 type IdentifiedPoint = ResumePoint & { readonly identity: WalkIdentity };
 
-/** The file beside a list's file that says how far it is whole. */
+/** Path of the file that records the complete part of a list's file. */
 export function resumePointPath(path: string): string {
   return `${path}.resume`;
 }
 
-/** @throws Failure `usage` if the file belongs to another walk or is shorter than what was noted */
+/** @throws Failure `usage` if the file belongs to another list or is shorter than recorded */
 function resumePointOf(path: string, known: { exists: boolean; identity: WalkIdentity }): ResumePoint | undefined {
   const noted = readResumePoint(resumePointPath(path));
   if (noted === undefined || !known.exists) return undefined;
@@ -305,7 +305,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** A crash leaves the old note or the new one; the walk continues from either. */
+/** A crash leaves the old or the new resume point; both are valid. */
 function writeResumePoint(
   path: string,
   point: IdentifiedPoint,

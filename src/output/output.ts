@@ -1,5 +1,5 @@
-// Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
-// standard error. A format's module is loaded when there is something to write in it.
+// Only `resource`, `document`, `list`, `report` and `text` write to stdout; everything else is for the user on stderr.
+// A format's module is loaded on first use.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { JsonText } from "../api/json/json-text.ts";
 import { asColumns, assertKnown, ChosenFields, fieldPaths } from "./fields.ts";
@@ -25,7 +25,7 @@ import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visi
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
-/** A line of a page: `  <mark> <lead>` in the margin, the text beside it, further lines of it below the text. */
+/** A line of a page: `  <mark> <lead>` in the margin, then the text with a hanging indent. */
 export interface PageLine {
   readonly mark?: string;
   readonly tone?: "green" | "yellow" | "red" | undefined;
@@ -33,96 +33,92 @@ export interface PageLine {
   readonly text: string;
   /** Columns before the text. */
   readonly margin: number;
-  /** Laid out already, or a command: one line, however long. */
+  /** Already laid out, or a command: never wrapped. */
   readonly isWhole?: boolean;
 }
 
-/** What a page is laid out for. */
+/** The screen that a page is laid out for. */
 export interface PageScreen {
-  /** Columns of the terminal; undefined: not a terminal. */
+  /** Columns of the terminal; undefined if stdout is not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
-  /** The terminal cannot be drawn on: it may be listened to. */
+  /** The terminal cannot be redrawn, or a screen reader may read it. */
   readonly isSpoken: boolean;
-  /** A time as the person wants it. @param nowMs milliseconds since 1970, by the service's clock */
+  /** Formats a time. @param nowMs milliseconds since 1970, by the service's clock */
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
   readonly typedFormat?: Format;
-  /** `--fields`, split at the commas. */
+  /** `--fields`, split at commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
-  /** How a table shows times; undefined: relative at a terminal, ISO 8601 elsewhere. */
+  /** Time format of tables; undefined: relative on a terminal, else ISO 8601. */
   readonly times?: "iso" | "relative" | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since some moment of this process. */
+  /** Milliseconds since a fixed moment of this process. */
   readonly elapsed: () => number;
 }
 
-/**
- * All that a command may say to a person or a program, and ask. Nothing but `resource`, `document`, `list`, `text` is stdout.
- */
+/** Everything a command may print or ask. Only `resource`, `document`, `list`, `report` and `text` write to stdout. */
 export interface Output extends Questions {
   readonly format: Format;
-  /** The format if it was typed, and neither from the environment nor the default. */
+  /** The format of `--output`; absent for the environment's or the default. */
   readonly typedFormat?: Format;
-  /** `--fields`, as they were asked for. */
+  /** `--fields` as typed. */
   readonly fields?: readonly string[];
-  /** Tables show times relative to now. */
+  /** True if tables show relative times. */
   readonly hasRelativeTimes: boolean;
-  /** Loads the format now: what comes of a change is shown even if no file can be opened any more. */
+  /** Loads the format before a change, so that its result is shown even if no file can be opened afterwards. */
   load(): Promise<void>;
-  /** Prints one resource. @param text the API's JSON object as it came */
+  /** Prints one resource. @param text the API's JSON object, unchanged */
   resource(text: string, view: ResourceView): Promise<void>;
-  /** Prints a JSON document of our own. @param how.isRead as in `ResourceView` */
+  /** Prints a JSON document of integ's own. @param how.isRead as in `ResourceView` */
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
-  /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
+  /** Starts a list. Nothing is written before its first page or its end. @param to a file instead of stdout */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /**
-   * Adds a list to the summary of the job that GitHub Actions shows; elsewhere nothing. A file that cannot be written is a warning.
+   * Adds a list to the job summary of GitHub Actions, if there is one. An unwritable file is a warning.
    * @param rows JSON objects
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
-  /** Begins a list that receipts come before. */
+  /** Starts a list after receipts. */
   report(view: ListView): Report;
-  /**
-   * A file for a list. @throws Failure `usage` if it is in the way or belongs to another walk; nothing is written yet
-   */
+  /** Opens a list's file without writing. @throws Failure `usage` if the file exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
-  /** Writes a file that did not exist, readable by its owner alone: it has its name once it is whole and synced. */
+  /** Creates a new private file; it gets its name once complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
   /**
-   * Puts a file that other users may read in the place of an earlier one, in one step: a reader sees the old one or the new one.
-   * @throws Failure `failed` if it cannot be written; the old one stays
+   * Replaces a file that other users may read, atomically.
+   * @throws Failure `failed` if it cannot be written; the previous file stays
    */
   replacedFile(path: string, text: string): Promise<void>;
   /**
-   * Prints text as it is, with a new line at the end; on a terminal what is invisible in it is made visible.
-   * Text of the service goes through `visibleText` first.
+   * Prints text and a final new line; a terminal shows invisible characters escaped. Pass the service's text through
+   * `visibleText` first.
    */
   text(text: string): Promise<void>;
-  /** Prints a page for a person: each line is broken at the width of the terminal, further lines are further in. */
+  /** Prints a page for the user, wrapped at the terminal's width with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
-  /** What is useful to know; `--quiet` silences it. */
+  /** Prints useful information unless `--quiet`. */
   note(text: string): void;
-  /** How a run that changed several things ended, in one line; `--quiet` silences it. */
+  /** Prints one line with the result of several changes, unless `--quiet`. */
   ending(text: string): void;
-  /** What the person has to know. */
+  /** Prints information that the user must see. */
   warn(text: string): void;
-  /** A line of a log that was asked for: on stderr, as it is. */
+  /** Prints a requested log line on stderr, unchanged. */
   log(line: string): void;
-  /** The command to type next; `--quiet` silences it. */
+  /** Prints the next command unless `--quiet`. */
   next(command: NextCommand): void;
-  /** Says what is being waited for, on a terminal: drawn after 300 ms, else in lines from two seconds on. End it with `done`. */
+  /** Shows current work on a terminal: drawn after 300 ms, or as lines from two seconds on. End it with `done`. */
   progress(label: string): Progress;
-  /** The same with the seconds that are left. @param ms from now */
+  /** Shows the remaining seconds of a wait. @param ms from now */
   countdown(label: string, ms: number): Progress;
-  /** Rows of a change of several items, each with its state: see `LiveTable` for its use. @param title as `Recovering` */
+  /** Shows a table of several items' states: see `LiveTable`. @param title such as `Recovering` */
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Wipes what is drawn on the terminal. The last call, also after a failure. */
+  /** Erases what is drawn on the terminal. Must be the last call, also after a failure. */
   close(): void;
 }
 
@@ -138,7 +134,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   openmetrics: async () => (await import("./formats/openmetrics.ts")).openmetrics,
 };
 
-/** What asks is loaded when there is something to ask. */
+/** The questions module is loaded on first use. */
 function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const { terminal, noInput, yes } = options;
   const { CI } = terminal.env;
@@ -147,7 +143,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
-  /** `--scope <scope>` takes an option for each value; `<id>` is an argument. */
+  /** `--scope <scope>` is an option before each value; `<id>` is an argument. */
   const remembered = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
@@ -166,11 +162,11 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   };
 }
 
-/** @throws Failure `usage` if `--fields` names nothing */
+/** @throws Failure `usage` if `--fields` is empty */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // Rows in a pipe come to the same terminal if the next program prints them: nothing drawn may be in front of them.
+  // Rows in a pipe may reach the same terminal through the next program, so nothing is drawn in front of them.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const say = (label: string, text: string): void =>
     terminal.writeErr(message(label, { text, width: terminal.errWidth }));
@@ -195,7 +191,7 @@ export function createOutput(options: OutputOptions): Output {
   };
 }
 
-/** The part of the output that prints results. */
+/** The printing part of the output. */
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
@@ -312,7 +308,7 @@ interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
 
 async function printDocument(text: string, { format, target, terminal, isRead }: DocumentOptions): Promise<void> {
   if (format !== "json" || target.isTerminal || target.fields !== undefined) {
-    // For a person it reads best as YAML.
+    // YAML is the most readable form of a document.
     const { resource } = await formatters[format === "table" ? "yaml" : format]();
     const chosen = new ChosenFields(target.fields);
     const root = JsonText.of(text);
@@ -327,23 +323,20 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** Nothing is printed of a list that does not have one of `--fields`. */
+  /** Print nothing if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
   /** Absent for a file, whose size is reported anyway. */
   readonly tellEmpty?: (text: string) => void;
 }
 
-/**
- * A list whose format is loaded when there is something to write. If the view has no columns, those of a table and of
- * CSV are the keys of the first rows that come.
- */
+/** A list whose format is loaded on first write. Without documented columns, tables and CSV use the first rows' keys. */
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;
   readonly #options: ListOptions;
   #writer: PageWriter | undefined;
   #receipts = 0;
-  /** The fields that were asked for exist. */
+  /** True once the requested fields are known to exist. */
   #isChecked: boolean;
 
   constructor(view: ListView, options: ListOptions) {
@@ -353,7 +346,7 @@ class LazyList implements ListWriter {
     this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
-  /** A resource that comes before the rows: inside the list's own document if the format is one. */
+  /** Prints a resource before the rows: inside the list's document if the format is one. */
   async receipt(text: string, { view, target }: ShownResource): Promise<void> {
     const { resource, receipt = resource } = await formatters[this.#options.format]();
     const receiptsBefore = this.#receipts++;
@@ -374,7 +367,7 @@ class LazyList implements ListWriter {
     this.rowsWritten += page.length;
   }
 
-  /** Before anything is printed: at the first page that has rows, else at the end. */
+  /** Runs before anything is printed: at the first page with rows, else at the end. */
   #assertFields(page: RowPage): void {
     if (this.#isChecked) return;
     const { singular } = this.#view;
@@ -404,7 +397,7 @@ class LazyList implements ListWriter {
   }
 }
 
-/** Further lines are further in, so that no line that came from elsewhere passes for one of ours. */
+/** Indents further lines, so that untrusted lines cannot imitate integ's. */
 function message(
   label: string,
   { text, width }: { readonly text: string; readonly width: number | undefined },
@@ -436,17 +429,17 @@ function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
   return [...columns, ...further];
 }
 
-/** What has the fields: an array its elements, anything else itself. */
+/** The objects that have fields: an array's elements, or the value itself. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
 
-/** The target with its fields as the view calls them. */
+/** Renames the requested fields to the view's fields. */
 function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** A file is treated as a pipe: nothing fitted, nothing coloured. */
+/** Treats a file like a pipe: nothing is fitted or coloured. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, colour: 0 };
 }
@@ -458,7 +451,7 @@ function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceVie
   return typeof value === "string" && value !== "";
 }
 
-/** A secret is there once: `--fields` or the columns of a CSV that leave it out would lose it. */
+/** Adds a receipt's secret to `--fields` and the CSV columns: it is shown only once. */
 function withSecret(name: string, { view, target }: ShownResource): ShownResource {
   const { fields } = target;
   const isColumn = view.columns.some(({ path }) => path === name);

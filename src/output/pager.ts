@@ -1,24 +1,24 @@
-// The program that shows a long output a screen at a time, as `$PAGER` names it.
+// Runs `$PAGER`.
 import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Pager {
-  /** Resolves when the program has taken the data. @throws an error with the code EPIPE if it has exited */
+  /** Resolves when the pager has read the data. @throws an error with the code EPIPE if it has exited */
   write(data: string | Buffer): Promise<void>;
-  /** Resolves when the person has left it. */
+  /** Resolves when the user has left the pager. */
   close(): Promise<void>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns the command to page with, if any: `INTEG_PAGER`, else `PAGER`; `cat` and an empty text page nothing */
+/** @returns the pager command: `INTEG_PAGER`, else `PAGER`; undefined for `cat` and empty values */
 export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Environment): string | undefined {
   const command = (own ?? shared ?? "").trim();
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
 }
 
-/** Whether the first word of the command is a program on this machine: a shell would say so only after it took the output. */
+/** True if the command's first word is a program: a shell would report its absence only after reading the output. */
 export function isInstalled(command: string, { PATH: path = "" }: Environment): boolean {
   const [program = ""] = command.split(" ");
   const places = isAbsolute(program) ? [program] : path.split(delimiter).map((folder) => join(folder, program));
@@ -34,7 +34,7 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
 
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
-  // less keeps colours, ends by itself if all fits on the screen, and leaves what it showed on it.
+  // less keeps colours, exits if everything fits on the screen, and does not clear the screen.
   const child = spawn(command, {
     shell: true,
     stdio: ["pipe", "inherit", "inherit"],

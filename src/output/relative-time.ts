@@ -1,7 +1,7 @@
-// Times as a person reads them.
+// Times and durations for users.
 const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const day = 86_400_000;
-/** Each unit counts up to a limit that people still say: `36 hours`, `90 days`. */
+/** Each unit is used up to a customary limit: `36 hours`, `90 days`. */
 const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["second", 1000, 60],
   ["minute", 60_000, 120],
@@ -11,12 +11,12 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** As many characters as a relative time of this century may take: `in 119 minutes`, `59 seconds ago`. */
+/** Longest relative time of this century: `in 119 minutes`, `59 seconds ago`. */
 export const relativeTimeWidth = 14;
 
 /**
- * An ISO 8601 time as seen from `nowMs`: `3 days ago`, `in 2 hours`, `just now`. Rounded; a month is 30 days.
- * What is not an ISO 8601 time with a zone comes back as it is.
+ * An ISO 8601 time relative to `nowMs`: `3 days ago`, `in 2 hours`, `just now`. Rounded; a month is 30 days. Other
+ * texts stay unchanged.
  */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;
@@ -28,14 +28,14 @@ export function relativeTime(time: string, nowMs: number): string {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** A duration as a person plans with it, rounded: `10 seconds`, `80 minutes`, `36 hours`, `90 days`. */
+/** A rounded duration: `10 seconds`, `80 minutes`, `36 hours`, `90 days`. */
 export function soLong(ms: number): string {
   const [name, unit] = units.find(([, each, below]) => Math.round(ms / each) < below) ?? units.at(-1)!;
   const count = Math.max(1, Math.round(ms / unit));
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** A time ahead as a person plans with it, in this machine's own zone: `in 36 hours (23 Nov 09:28)`. */
+/** A future time in this machine's time zone: `in 36 hours (23 Nov 09:28)`. */
 export function timeAhead(time: string, nowMs: number): string {
   const then = new Date(time);
   const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");

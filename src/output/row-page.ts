@@ -1,19 +1,18 @@
-// Rows that are printed together.
 import { JsonText, type Parts } from "../api/json/json-text.ts";
 
-/** Rows of a list, as many as come together. */
+/** Rows that are printed together. */
 export type RowPage = readonly JsonText[];
 
-/** A page of rows that came from elsewhere than one response. @param rows JSON texts, one a row */
+/** A page of rows from several sources. @param rows JSON texts, one per row */
 export function pageOf(rows: readonly string[]): RowPage {
   return rows.map((row) => JsonText.of(row));
 }
 
 /**
- * All rows, compact, with the separator between them and the end behind the last. Rows of one response are not copied: the
- * bytes between them are overwritten, so that the page is used up.
+ * Joins compact rows with the separator, and adds the end. Rows of one response are not copied: the bytes between them
+ * are overwritten, so the page must not be used again.
  * @param separator one ASCII character
- * @param end as the separator, or nothing
+ * @param end like the separator, or empty
  */
 export function joinedRows(page: RowPage, separator: "," | "\n", end: "" | "\n" = ""): string | Buffer {
   const [first, last] = [page[0], page.at(-1)];
@@ -27,7 +26,7 @@ export function joinedRows(page: RowPage, separator: "," | "\n", end: "" | "\n" 
   return bytes.subarray(first.start, until);
 }
 
-/** Rows of one body that are compact, with one byte between each and the next. */
+/** True for compact rows of one body with one byte between them. */
 function isAdjacent(page: RowPage): boolean {
   return page.every((row, index) => {
     const before = page[index - 1];
@@ -35,16 +34,16 @@ function isAdjacent(page: RowPage): boolean {
   });
 }
 
-/** Leaves out rows whose id was there before. */
+/** Drops rows with a repeated id. */
 export class UniqueRows {
   readonly #seen = new Set<unknown>();
   #before: Parts | undefined;
 
-  /** The page without repeated rows. A row without an id is no one's repeat. */
+  /** The page without repeated rows. Rows without an id are kept. */
   of(page: RowPage): RowPage {
     return page.filter((row) => {
       const id = (this.#before = row.parts(this.#before)).get("id");
-      // §2.2: an id is a string. A number may have lost digits on the way here, and is no one's repeat.
+      // §2.2: an id is a string. A number may have lost digits, so it cannot be compared.
       if (!id?.isString) return true;
       const { size } = this.#seen;
       return this.#seen.add(id.value).size > size;
@@ -52,10 +51,10 @@ export class UniqueRows {
   }
 }
 
-/** Enough for a table to fit what most lists have: it is as wide as its first page asks for. */
+/** Sizes of pages. A table takes its widths from the first one. */
 const [firstPage, laterPages] = [5000, 500];
 
-/** Any number of things by the page, of which no more than one is in memory; a page at least. */
+/** Splits items into pages, with one page in memory at a time; at least one page. */
 export async function* inPages<T>(all: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
   let [page, most]: [T[], number] = [[], firstPage];
   for await (const one of all) {

@@ -6,10 +6,10 @@ import { Failure } from "../errors.ts";
 import type { Pager } from "./pager.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** An input stream as Node hands it out. */
+/** An input stream of Node. */
 export type InputStream = Readable & { readonly isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
 
-/** An output stream as Node hands it out: `fd` where it stands for an open file. */
+/** An output stream of Node; `fd` is set for open files. */
 export type OutputStream = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -18,16 +18,16 @@ export type OutputStream = Writable & {
 };
 
 export interface TerminalFacts {
-  /** May be a getter: it is read when standard input is asked for, not before. */
+  /** May be a getter, which is called on first use. */
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `--no-color` was typed, or an agent reads the output. */
+  /** `--no-color`, or an agent reads the output. */
   readonly noColor?: boolean;
 }
 
-/** The reader of standard output no longer exists. Success for a list that someone stopped reading; main decides. */
+/** The reader of stdout has closed it. For a list this is success; main decides. */
 export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
@@ -36,15 +36,15 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Something drawn on the last line of the terminal, which must be wiped before anything else is written. */
+/** Text drawn on the terminal's last line, which must be erased before other output. */
 export interface LiveText {
-  /** Wipes it; it may be drawn again. */
+  /** Erases the text, which may be drawn again. */
   clear(): void;
-  /** Wipes it for good. */
+  /** Erases the text for good. */
   close(): void;
 }
 
-/** Columns of a terminal on which something can be redrawn in place; one that does not know its width says 0. */
+/** Minimum columns for redrawing. A terminal that does not know its width reports 0. */
 const narrowest = 50;
 
 export class Terminal {
@@ -53,17 +53,17 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
-  /** What is or will be drawn, if anything. */
+  /** The text that is or will be drawn. */
   live: LiveText | undefined;
-  /** True while the last thing on a terminal's stdout was no whole line: nothing may be drawn there. */
+  /** True while the last output on a terminal's stdout is an incomplete line, where nothing may be drawn. */
   midLine = false;
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
   #outError: unknown;
-  /** A pager is started when there is something to show. */
+  /** Starts the pager on the first output. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** What standard error got while the pager had the screen. */
+  /** Output of stderr while the pager had the screen. */
   #held = "";
   #isErrMidLine = false;
 
@@ -74,7 +74,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opened by being looked at, which costs a quarter of a bare start: only if someone asks.
+      // Opening stdin takes a quarter of a minimal start, so it happens only on use.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -86,7 +86,7 @@ export class Terminal {
       stderr: colourLevel({ env, isTerminal: this.isTTY.stderr, noColour }),
     };
     this.#files = { stdout: openFile(stdout), stderr: openFile(stderr) };
-    // Without a listener an EPIPE between two writes would end the process with a stack.
+    // Without a listener, an EPIPE between two writes would crash the process.
     stdout.on("error", (error) => {
       this.#outError ??= error;
     });
@@ -97,35 +97,35 @@ export class Terminal {
     return this.#facts.stdin;
   }
 
-  /** Columns of the terminal standard output is, at this moment; 80 if no one says. */
+  /** Current columns of stdout's terminal; default 80. */
   get width(): number {
     const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
     return columns > 0 ? columns : 80;
   }
 
-  /** Columns of the terminal standard error is, at this moment; nothing if it is not a terminal: then lines are not wrapped. */
+  /** Current columns of stderr's terminal; undefined disables wrapping. */
   get errWidth(): number | undefined {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }
 
   /**
-   * Nothing is redrawn on the terminal of standard error: it cannot move its cursor, someone may listen to it, which no colour
-   * is a sign of, or it is too narrow. Lines are printed instead.
+   * True if nothing may be redrawn on stderr: the terminal cannot move its cursor, a screen reader may read it (no
+   * colour hints at one), or it is too narrow. Lines are printed instead.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;
     return this.env.TERM === "dumb" || this.colour.stderr === 0 || columns < narrowest;
   }
 
-  /** True if standard output goes to another program. */
+  /** True if stdout is a pipe. */
   get isPiped(): boolean {
     return this.#files.stdout === undefined && !this.isTTY.stdout;
   }
 
   /**
-   * Writes all of the data to standard output and resolves when the system has taken it.
-   * @throws BrokenPipe if the reader no longer exists
-   * @throws Failure `failed` for a full disk or any other error
+   * Writes the data to stdout and resolves when the system has accepted it.
+   * @throws BrokenPipe if the reader has closed it
+   * @throws Failure `failed` for a full disk or another error
    */
   async writeOut(data: string | Buffer): Promise<void> {
     if (data.length === 0) return;
@@ -137,7 +137,7 @@ export class Terminal {
     try {
       if (this.#outError !== undefined) throw this.#outError;
       if (this.#pager !== undefined) {
-        // Nothing is drawn over what the pager shows.
+        // Draw nothing over the pager's screen.
         this.midLine = true;
         await this.#pager.write(data);
       } else if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
@@ -148,7 +148,7 @@ export class Terminal {
     }
   }
 
-  /** Writes to standard error. A standard error that takes nothing is not a reason to fail: no one would read it. */
+  /** Writes to stderr. Errors are ignored, because no one could read about them. */
   writeErr(text: string): void {
     if (text === "") return;
     if (this.#pager !== undefined) {
@@ -161,16 +161,16 @@ export class Terminal {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
-      // No one would read it.
+      // No one could read it.
     }
   }
 
-  /** Begins a line of its own on standard error: what a person's own command has written may end without one. */
+  /** Starts a new line on stderr, because the output of a user's command may end without one. */
   freshErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
   }
 
-  /** From now on a terminal's output goes through the pager that the environment names, if any. */
+  /** Sends a terminal's output through the pager from now on, if the environment names one. */
   page(): void {
     this.#isPaged = this.isTTY.stdout && this.isTTY.stderr;
   }
@@ -185,7 +185,7 @@ export class Terminal {
       this.writeErr(`Note: The pager "${visibleText(command)}" is not installed: the output is printed without it.\n`);
   }
 
-  /** Waits until the person has left the pager; what was said meanwhile is printed then. */
+  /** Waits until the user has left the pager, then prints held output of stderr. */
   async leavePager(): Promise<void> {
     const pager = this.#pager;
     if (pager === undefined) return;
@@ -195,18 +195,18 @@ export class Terminal {
     this.writeErr(this.#held);
   }
 
-  /** Takes away what is drawn, for good: the command is over, however it ended. */
+  /** Erases everything drawn, at the end of the command. */
   close(): void {
     this.live?.close();
   }
 }
 
-/** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the output. */
+/** Node ignores short writes to files, so a nearly full disk would cut the output. */
 function wholeFile(fd: number, data: string | Buffer): void {
   writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }
 
-/** The descriptor of a stream that stands for a file or a device, which Node writes to synchronously. */
+/** The descriptor of a file or device, which Node writes synchronously. */
 function openFile(stream: OutputStream): number | undefined {
   if (typeof stream.fd !== "number" || stream.isTTY === true) return undefined;
   try {
@@ -217,7 +217,7 @@ function openFile(stream: OutputStream): number | undefined {
   }
 }
 
-/** The callback comes when the system has taken the data: that is the back-pressure. */
+/** The callback runs when the system has accepted the data, which provides back-pressure. */
 function throughStream(stream: OutputStream, data: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(data, (error) => (error ? reject(error) : resolve()));
@@ -240,7 +240,7 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** 0 none, 1 the sixteen colours, 2 256 colours, 3 true colour. */
+/** 0 none, 1 sixteen colours, 2 256 colours, 3 true colour. */
 export type ColourLevel = 0 | 1 | 2 | 3;
 
 export interface ColourFacts {
@@ -251,9 +251,9 @@ export interface ColourFacts {
 }
 
 /**
- * The colour level of one stream. In this order: `--no-color`, `NO_COLOR` (not empty, no-color.org), `FORCE_COLOR`
- * (0 to 3, `true`, `false`, empty is 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, no terminal, `TERM=dumb`, what `COLORTERM`
- * and `TERM` say the terminal can do.
+ * The colour level of a stream, by the first that applies: `--no-color`, nonempty `NO_COLOR` (no-color.org),
+ * `FORCE_COLOR` (0 to 3, `true`, `false`, empty is 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, not a terminal, `TERM=dumb`, the
+ * abilities in `COLORTERM` and `TERM`.
  */
 export function colourLevel({ env, isTerminal, noColour }: ColourFacts): ColourLevel {
   if (noColour || isSet(env.NO_COLOR)) return 0;

@@ -1,39 +1,39 @@
 /**
- * What a reader cannot see or a terminal may act on: C0, C1, DEL, format and bidi controls, line separators, lone
- * surrogates, and everything Unicode says may be ignored in display (zero-width characters, tags, variation selectors,
- * fillers). Compiled when a text is not plain: looking up what Unicode says takes longer than many a command's own work.
+ * Characters that are invisible or that a terminal may act on: C0, C1, DEL, format and bidi controls, line separators,
+ * lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). Compiled on first
+ * use, because Unicode properties are slow to compile.
  */
 function unsafeCharacters(): RegExp {
   return /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 }
 
 const plain = /^[\x20-\x7e]*$/;
-/** The same without what JSON escapes. */
+/** Plain text without characters that JSON escapes. */
 const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
- * Text with every invisible or controlling character written out as `\u{1b}`, new lines included: one line, whatever
- * came. Printable text comes back unchanged. Idempotent.
+ * Escapes invisible characters and controls as `\u{1b}`, new lines included, so the result is one line. Printable text
+ * stays unchanged. Idempotent.
  */
 export function visibleText(text: string): string {
   return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
-/** As {@link visibleText}, line by line: new lines stay, everything else that is invisible is spelt out. */
+/** Like {@link visibleText}, but keeps new lines. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }
 
 /**
- * JSON text with the same characters as `\u` escapes, which change nothing in its meaning: for a terminal, where the
- * service's own bytes must not act. Outside of strings JSON is ASCII, so only strings change.
- * @param json valid JSON text, its own new lines are kept
+ * Escapes the same characters in JSON as `\u` escapes, which keep its meaning, so that the service's text cannot
+ * control the terminal. Only strings change, because JSON is ASCII elsewhere.
+ * @param json valid JSON text; its new lines are kept
  */
 export function visibleJson(json: string): string {
   return json.replace(unsafeCharacters(), (character) => (character === "\n" ? character : escapeJson(character)));
 }
 
-/** A text in double quotes as YAML reads it: JSON's escapes, and `\U` if JSON needs two. */
+/** A double-quoted YAML text: JSON's escapes, and `\U` for characters that need two of them. */
 export function visibleYaml(text: string): string {
   if (unescaped.test(text)) return `"${text}"`;
   return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
@@ -43,7 +43,7 @@ export function visibleYaml(text: string): string {
   );
 }
 
-/** At most `limit` characters, cut between characters with `…` at the end. */
+/** Shortens to `limit` characters, with `…` at the end of a cut text. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = text.slice(0, limit - 1);
@@ -63,9 +63,9 @@ function escapeJson(character: string): string {
 }
 
 export interface DisplayWidth {
-  /** Columns of a text that `visibleText` has been over. */
+  /** Columns of a text from `visibleText`. */
   of(text: string): number;
-  /** At most `columns` wide, `…` at the end if something was cut. */
+  /** Cuts to `columns`, with `…` at the end of a cut text. */
   fit(text: string, columns: number): string;
 }
 
@@ -73,7 +73,7 @@ export function isAscii(text: string): boolean {
   return plain.test(text);
 }
 
-/** For text of which it is known that it is ASCII. */
+/** For ASCII text. */
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),

@@ -2,10 +2,10 @@ import { shortened, visibleText } from "../visible-text.ts";
 import { askOnTerminal, type PromptContext } from "./prompts.ts";
 import type { PlainList } from "./plain.ts";
 
-/** Something that is known, offered by its own name. */
+/** A known value to choose. */
 export interface Choice {
   readonly value: string;
-  /** What distinguishes it from the others. */
+  /** Distinguishes the value from the others. */
   readonly hint?: string;
 }
 
@@ -13,22 +13,22 @@ export interface PickList {
   readonly question: string;
   /** At least one, the likeliest first. */
   readonly choices: readonly Choice[];
-  /** The last line of the list: it is none of these. Without it these are all there are. */
+  /** Label of the list's last row, for any other value. Absent if the choices are complete. */
   readonly other?: string;
 }
 
-/** What was picked of a list, in the list's order, and whether there is more to be said than the list has. */
+/** The chosen values in the list's order, and whether the user chose `other`. */
 export interface Picked {
   readonly values: readonly string[];
   readonly somethingElse: boolean;
 }
 
-/** A list of this length or more is searched by typing. */
+/** From this length on, typing searches the list. */
 const searchedFrom = 11;
 const rowsShown = 10;
-/** A longer name would fill a screen. */
+/** Longer names would fill the screen. */
 const longestLabel = 200;
-/** No choice has it for its key: those are numbers. */
+/** Cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
 
 interface Option {
@@ -38,14 +38,14 @@ interface Option {
 }
 
 /**
- * One of the choices, the first one marked. If they are many, typing searches them.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
+ * Asks for one of the choices; the first is preselected. Typing searches a long list.
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
  */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isPlain)
     return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
   const { autocomplete, select } = await import("@clack/prompts");
-  // A hint would be shown on the marked row alone, and it is what distinguishes the rows.
+  // Clack would show the hint on the active row only, but hints distinguish the rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
   const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
@@ -57,9 +57,9 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
 }
 
 /**
- * Any number of the choices, but not nothing. Space takes one or leaves it, typing searches.
- * @param chosen those that are taken to begin with
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
+ * Asks for one or more of the choices. Space toggles a choice, typing searches.
+ * @param chosen the preselected choices
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
  */
 export async function pickSome(
   context: PromptContext,
@@ -74,17 +74,17 @@ export async function pickSome(
   const options = optionsOf(list);
   let hasBegun = false;
   const keys = await askOnTerminal(context, (streams) =>
-    // Not clack's `multiselect`: that marks the row one is on by its colour alone. This one shows the hint there.
+    // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
       message: visibleText(list.question),
       maxItems: rowsShown,
       required: true,
       filter: fits,
-      // The last of these is the row one begins on.
+      // Clack activates the row of the last initial value.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
-        // Otherwise Space would be a letter to search for until an arrow was pressed.
+        // Otherwise Space would be search text until an arrow key was pressed.
         if (!hasBegun) this.isNavigating = true;
         hasBegun = true;
         return options;
@@ -116,7 +116,7 @@ function labelOf(text: string): string {
   return shortened(visibleText(text), longestLabel);
 }
 
-/** What is none of these always fits: the way on must not be searched away. */
+/** The last row always matches, so that a search cannot hide it. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },
@@ -125,7 +125,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
 }
 
-/** Enter does nothing if no choice fits what was typed. */
+/** Rejects Enter if no choice matches the search. */
 function isSomething(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

@@ -1,16 +1,16 @@
-// Questions in lines alone, where nothing is redrawn: each says what may be answered and what Enter means, and asks again after
-// an answer that it does not take.
+// Questions as plain lines, for terminals where nothing is redrawn. Each shows the valid answers and the default, and
+// repeats after an invalid answer.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
 import { visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
-/** Escape and Enter, on a terminal that delivers whole lines. */
+/** Escape followed by Enter, on a terminal in line mode. */
 const escapeLine = "\u001b";
 
 /**
- * Prints what is asked and reads a line.
- * @throws Failure `interrupted` for Escape and at the end of the input, and the reason for the interruption
+ * Prints the prompt and reads a line.
+ * @throws Failure `interrupted` for Escape and the end of input; the reason of the interruption
  */
 async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
@@ -31,13 +31,13 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   return answer;
 }
 
-/** Broken between words, with the space before the answer: the terminal would break an id in the middle. */
+/** Wraps between words, including the space for the answer, so that the terminal does not break an id. */
 function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
   const width = terminal.errWidth;
   terminal.writeErr(`${wrapped(prompt, { width: width && width - 1 })} `);
 }
 
-/** Asks until an answer is taken. @param read undefined for one that is not, once it was said why */
+/** Asks until `read` accepts the answer. @param read returns undefined after printing why an answer is invalid */
 async function askUntil<T>(
   context: PromptContext,
   prompts: { readonly first: string; readonly again: string },
@@ -49,7 +49,7 @@ async function askUntil<T>(
   }
 }
 
-/** @param destructive no is what Enter means */
+/** @param destructive makes no the default */
 export async function plainYesOrNo(
   context: PromptContext,
   { question, destructive }: { readonly question: string; readonly destructive: boolean },
@@ -67,8 +67,8 @@ export async function plainYesOrNo(
 }
 
 /**
- * A text.
- * @returns undefined for a hidden text on a terminal that cannot hide it
+ * Asks for a text.
+ * @returns undefined if the answer must be hidden and the terminal cannot hide it
  */
 export async function plainText(
   context: PromptContext,
@@ -121,11 +121,11 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   }
 }
 
-/** What arrow keys and a paste put around what is typed. */
+/** Escape sequences of arrow keys and pastes. */
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 
-/** The keys of a line that a terminal in raw mode delivers one by one. */
+/** Reads a line from a terminal in raw mode, key by key. */
 class HiddenLine {
   #characters: string[] = [];
   over: () => void = () => {};
@@ -146,7 +146,7 @@ class HiddenLine {
   }
 }
 
-/** A line of a list. */
+/** A row of a list. */
 export interface PlainOption {
   readonly key: string;
   readonly value: string;
@@ -158,10 +158,10 @@ export interface PlainList {
   readonly options: readonly PlainOption[];
 }
 
-/** Of a longer list the beginning is printed, and the rest is searched. */
+/** Longer lists print their first rows; search finds the others. */
 const mostListed = 20;
 
-/** One of the options; Enter takes the first. @returns its key */
+/** Asks for one option; Enter chooses the first. @returns its key */
 export function plainPick(context: PromptContext, list: PlainList): Promise<string> {
   printList(context, list);
   const prompt = `Type a number from 1 to ${list.options.length} (default: 1):`;
@@ -171,7 +171,7 @@ export function plainPick(context: PromptContext, list: PlainList): Promise<stri
   });
 }
 
-/** Several of the options, at least one; Enter takes those that are chosen to begin with. @returns their keys */
+/** Asks for one or more options; Enter keeps the preselected ones. @returns their keys */
 export function plainPickSome(
   context: PromptContext,
   { chosen, ...list }: PlainList & { readonly chosen: readonly string[] },
@@ -197,7 +197,7 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
   return byNumber ?? options.find(({ value }) => value === answer);
 }
 
-/** Says what may be typed: of options that have the text, their numbers. */
+/** Prints the valid answers: numbers of the options that contain the text. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
   const wanted = answer.toLowerCase();
   const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);

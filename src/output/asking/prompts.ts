@@ -4,13 +4,13 @@ import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { visibleText } from "../visible-text.ts";
 
-/** Where a question is askOnTerminal, and what ends it from outside; its reason is thrown. */
+/** The terminal for questions, and the signal that ends them; its reason is thrown. */
 export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
 }
 
-/** What clack is given. */
+/** Clack's options. */
 export interface Streams {
   readonly input: Terminal["stdin"];
   readonly output: Writable;
@@ -19,14 +19,14 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-/** A question was called off: nothing of what it was about is done. */
+/** The user cancelled a question, so its command does nothing. */
 export function cancelled(): Failure {
   return new Failure("interrupted", "Cancelled: the question was not answered.");
 }
 
 /**
- * Asks, and gives up when the input ends.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
+ * Asks a question; the end of input cancels it.
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
@@ -38,7 +38,8 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // Immediately, before a key typed after it is heard; as Escape, which draws its end where an abort leaves half a list.
+    // Sends Escape immediately, before later keys are read. Clack redraws for Escape, while an abort leaves half a
+    // list.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();
@@ -59,10 +60,10 @@ export async function askOnTerminal<T>(
   }
 }
 
-/** For this long, keys that were typed before a question are discarded, before it is shown. */
+/** Keys typed within this time before a confirmation is shown are discarded. */
 const typedAheadMs = 50;
 
-/** Keys that were typed before a confirmation could be read do not answer it; Ctrl-C among them ends the command. */
+/** Discards keys that were typed before a confirmation. Ctrl-C among them ends the command. */
 export async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
   if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
   let isInterrupted = false;
@@ -78,16 +79,16 @@ export async function discardTypedAhead({ terminal: { stdin } }: PromptContext):
 }
 
 export interface Question {
-  /** What is typed is not shown. */
+  /** Hides the typed text. */
   readonly hidden?: boolean;
-  /** Says what is wrong with an answer, or undefined. */
+  /** Returns why an answer is invalid, or undefined. */
   readonly validate?: (answer: string) => string | undefined;
 }
 
 /**
- * Yes or no; only a key that was typed after the question was shown is an answer.
- * @param destructive no is what Enter means
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
+ * Asks yes or no. Keys typed before the question was shown are not an answer.
+ * @param destructive makes no the default
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
  */
 export async function askYesOrNo(
   context: PromptContext,
@@ -96,14 +97,14 @@ export async function askYesOrNo(
   const message = visibleText(question);
   await discardTypedAhead(context);
   const { confirm, settings } = await import("@clack/prompts");
-  // Letters of vim would flip the answer.
+  // Clack's vim keys would flip the answer.
   for (const letter of ["h", "j", "k", "l"]) settings.aliases.delete(letter);
   return askOnTerminal(context, (streams) => confirm({ ...streams, message, initialValue: !destructive }));
 }
 
 /**
- * A text.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
+ * Asks for a text.
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
  */
 export async function askText(
   context: PromptContext,

@@ -6,46 +6,46 @@ import type { PromptContext, Question } from "./prompts.ts";
 import { type NextStep, flags } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
-  /** What to type on the command line instead, such as `--scope <scope>`. */
+  /** The equivalent option, such as `--scope <scope>`. */
   readonly flag?: string;
 }
 
 export interface PickOptions {
-  /** What is known, the likeliest first; if there is nothing the other way is taken immediately. */
+  /** Known values, the likeliest first. If empty, integ asks for `other` immediately. */
   readonly choices: readonly Choice[];
-  /** What to type on the command line instead. */
+  /** The equivalent option or argument. */
   readonly flag: string;
-  /** Another question follows, whose answer is what is typed. */
+  /** Another question with the same flag follows, and its answer is the value. */
   readonly isFirst?: true;
-  /** If it may be none of the choices: the last line of the list, and the question for the text then. */
+  /** Allows other values: label of the list's last row, and the question for the text. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
 }
 
-/** All that a command may ask a person. */
+/** Questions that a command may ask. */
 export interface Questions {
-  /** True if a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
+  /** True if integ may ask: stdin and stderr are terminals, no `--no-input`, no CI. */
   readonly interactive: boolean;
-  /** True if standard output is a terminal: a person reads the result there, and it may be kept. */
+  /** True if stdout is a terminal, so the user reads the result there and may keep it. */
   readonly isScreen: boolean;
-  /** What was answered so far, as words of a command line; nothing that was hidden. */
+  /** The answers so far as command-line words, without hidden ones. */
   readonly answered: readonly string[];
   /**
-   * Asks for a yes. `--yes` is one.
-   * @returns false for a no
-   * @throws Failure `usage` if no one can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
+   * Asks for confirmation. `--yes` answers yes.
+   * @returns false for no
+   * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
-   * Asks for a text; an empty one is asked for again.
-   * @throws Failure `usage` if no one can be asked, naming the flag; `interrupted` as `confirm`
+   * Asks for a nonempty text.
+   * @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm`
    */
   ask(question: string, options?: AskOptions): Promise<string>;
-  /** Asks for one of what is known. @throws Failure as `ask` does */
+  /** Asks for one known value. @throws Failure as `ask` */
   pick(question: string, options: PickOptions): Promise<string>;
   /**
-   * Asks for several of what is known, at least one, without repetition.
-   * @param options `chosen` are taken to begin with; `split` makes several of the text that is typed
-   * @throws Failure as `ask` does
+   * Asks for one or more known values without duplicates.
+   * @param options `chosen` preselects values; `split` splits typed text into values
+   * @throws Failure as `ask`
    */
   pickSome(
     question: string,
@@ -61,11 +61,11 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** Ends a question that is being asked; its reason is thrown. */
+  /** Ends the current question; its reason is thrown. */
   readonly interruption?: AbortSignal;
 }
 
-/** What waits for a person's answer. */
+/** Questions that wait for an answer. */
 export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
 const nobody = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
@@ -109,7 +109,7 @@ export function createQuestions(
   };
 }
 
-/** If nothing is known there is nothing to pick: the text is asked for immediately. */
+/** Without known values, ask for the text immediately. */
 const nothingKnown: Picked = { values: [], somethingElse: true };
 
 function picks(

@@ -4,10 +4,7 @@ import type { RowPage } from "../row-page.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Column } from "./format.ts";
 
-/**
- * A value as a cell takes it: a string is text; null is `null`; undefined is a field that is not there. Anything else
- * keeps the text it came with.
- */
+/** A cell's value: a string is text, null is `null`, undefined is a missing field. Other values keep their JSON text. */
 export type Cell = string | null | undefined | JsonText;
 
 export function cellOf(value: JsonText | undefined): Cell {
@@ -15,30 +12,30 @@ export function cellOf(value: JsonText | undefined): Cell {
   return value?.isNull ? null : value;
 }
 
-/** The top-level keys of a page's rows, in the order in which they are first met. */
+/** The top-level keys of a page's rows, in order of first occurrence. */
 export function keysOf(page: RowPage): string[] {
   return [...new Set(page.flatMap((row) => (row.isObject ? row.parts().names : [])))];
 }
 
-/** A column, ready to be read: the path split, the heading for those who asked for fields by name. */
+/** A column with its parsed path. */
 export interface CellColumn extends Column {
   readonly field: FieldPath;
 }
 
-/** A member that holds an id, as the API and the journal name them. */
+/** Field names of ids in the API and the journal. */
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
-/** A member that holds one of a few words. */
+/** Field names with values from a small set. */
 const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
 
-/** Kinds that show themselves by the name of the field. */
+/** Infers the kind from the field's name. */
 function withKind(column: CellColumn): CellColumn {
   if (column.kind !== undefined) return column;
   if (idName.test(column.path)) return { ...column, kind: "id" };
   return wordName.test(column.path) ? { ...column, kind: "word" } : column;
 }
 
-/** The columns to show: the documented ones, or the fields asked for, with the heading and kind of the documented. */
+/** The documented columns, or the requested fields with the documented heading and kind. */
 export function cellColumns(columns: readonly Column[], fields: readonly FieldPath[] | undefined): CellColumn[] {
   if (fields === undefined) {
     return columns.map((column) => {
@@ -48,12 +45,12 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.steps.join("."));
-    // A program finds a field under the name that it asked for.
+    // Programs expect the field under the requested name.
     return { ...withKind({ ...(documented ?? { path: field.name, heading: field.name }), field }), path: field.name };
   });
 }
 
-/** The cell of a column; a status that says `active` after its expiry is `expired`. JSON and CSV keep the service's own word. */
+/** An `active` status after its expiry is shown as `expired`. JSON and CSV keep the service's status. */
 export function statusCell(
   value: JsonText | undefined,
   { column, row, nowMs }: { readonly column: CellColumn; readonly row: JsonText; readonly nowMs: number },
@@ -64,7 +61,7 @@ export function statusCell(
   return typeof end === "string" && Date.parse(end) <= nowMs ? "expired" : cell;
 }
 
-/** How a person reads a cell: visible on one line, `-` if there is nothing, `""` for an empty text. */
+/** A cell on one visible line: `-` if missing, `""` for an empty text. */
 export function personCell(
   cell: Cell,
   shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string },
@@ -75,7 +72,7 @@ export function personCell(
   return visibleText(shown.kind === "time" ? shown.time(cell) : cell);
 }
 
-/** Plain values of an array beside each other; any other value as compact JSON. */
+/** An array of plain values joined by commas; other values as compact JSON. */
 function listed(value: JsonText): string {
   const items = value.items();
   if (!value.isArray || items.some((item) => item.isArray || item.isObject)) return value.compact();

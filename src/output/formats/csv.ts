@@ -5,26 +5,26 @@ import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** Begins a formula in a spreadsheet, also if a field starts with a tab, a line end or a full-width sign. */
+/** Starts a formula in a spreadsheet, also after a tab, a line end or as a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** Neither: most cells. */
+/** Most cells match neither. */
 const plain = /^[\w][^",\r\n]*$/;
-/** Limits of the names of undocumented fields: how many are remembered, how long a note of them is. */
+/** Limits of the note about undocumented fields: names in memory, and its length. */
 const mostExtras = 1000;
 const longestNote = 400;
 
-/** How the texts of a line are written. */
+/** How cells are escaped. */
 interface LineStyle {
-  /** A text is never changed. */
+  /** Never changes a text. */
   readonly isExact?: boolean;
-  /** What is invisible is spelt out. */
+  /** Escapes invisible characters. */
   readonly isTerminal?: boolean;
 }
 
 /**
- * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
- * values keep their JSON text. A lone empty cell is quoted, for a reader would skip an empty line.
+ * One CSV line with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their
+ * JSON text. A single empty cell is quoted, because readers skip empty lines.
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
@@ -42,7 +42,7 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
 
 /** RFC 4180, safe to open in a spreadsheet. */
 export const csv: Formatter = {
-  /** A header and a line; without documented fields, all the resource has. */
+  /** A header and a line with the documented fields, or all if none are documented. */
   resource(text, { view, target }) {
     const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
@@ -50,7 +50,7 @@ export const csv: Formatter = {
     if (target.fields === undefined) extras.collect(row.names);
     if (documented.length > 0) extras.noteThem(target.note);
     const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
-    // A receipt holds a one-time secret: one character more, and it opens nothing.
+    // A receipt contains a one-time secret, which an added `'` would make invalid.
     const isExact = view.secretField !== undefined;
     const { isTerminal } = target;
     const cells = valuesAt(row, fieldsOf(columns)).map(cellOf);
@@ -59,7 +59,7 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** A list as CSV: the header, also of an empty list; the documented fields or those asked for; the others named once in a note. */
+/** A list as CSV: a header even without rows, documented or requested fields; a note names the other fields once. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);
@@ -75,7 +75,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // The header waits for the first row: a run that continues after zero rows writes it.
+      // The header waits for the first row: a run resumed after zero rows writes it.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {
@@ -95,7 +95,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
 }
 
-/** A key that may have a dot in it. */
+/** The key may contain a dot. */
 function wholeKey(key: string): CellColumn {
   return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
@@ -111,7 +111,7 @@ function fieldsOf(columns: readonly CellColumn[]): FieldPath[] {
   return columns.map(({ field }) => field);
 }
 
-/** The top-level fields that rows have and no column shows. */
+/** Top-level fields of rows that have no column. */
 class ExtraFields {
   readonly names: string[] = [];
   readonly #known: Set<string>;

@@ -1,5 +1,5 @@
-// One self-contained page for an auditor: the life of each credential as a picture, and every row in a table. A script sorts the
-// table; without it the page reads the same. Nothing is loaded from elsewhere.
+// A self-contained page for auditors: a timeline of credentials and a table of all rows. A script sorts the table; the
+// page also works without it. Nothing external is loaded.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";

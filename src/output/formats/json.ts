@@ -1,12 +1,12 @@
-// JSON and NDJSON: indented for a person, compact for a program. Without `--fields` a program gets the response's own bytes, one
-// write a page.
+// JSON and NDJSON: indented on a terminal, otherwise compact. Without `--fields`, programs get the response's own
+// bytes, one write per page.
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** One document. A list is the envelope of §2.1, not closed before its end: what a broken walk leaves never parses. */
+/** One document. A list is the envelope of §2.1, closed only at its end, so that an incomplete list never parses. */
 export const json: Formatter = {
   resource(text, { target }) {
     const chosen = projected(JsonText.of(text), target.fields);
@@ -16,7 +16,7 @@ export const json: Formatter = {
     const chosen = projected(JsonText.of(text), target.fields);
     const isFirst = target.receiptsBefore === 0;
     if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + chosen;
-    // A terminal shows whole lines only: the comma comes with the next.
+    // A terminal shows complete lines only, so the comma precedes the next item.
     const before = isFirst ? '{\n  "object": "list",\n  "receipts": [\n' : "    ,\n";
     return `${before}${visibleJson(`    ${JsonText.of(chosen).indented(2)}`)}\n`;
   },
@@ -68,7 +68,7 @@ function compactList(
   };
 }
 
-/** A terminal shows whole lines only, so a row waits for the comma that may have to follow it. */
+/** A terminal shows complete lines only, so a row waits until it is known whether a comma follows. */
 function indentedList(view: ListView, { sink, fields, receiptsBefore, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';

@@ -1,15 +1,14 @@
-// How what is shown fits a terminal: the rows of a table beside each other, or a block for each, and words broken into lines, so
-// that what a person copies is whole.
+// Fits tables and texts to a terminal: rows or blocks, and wrapped lines. Values that users copy stay whole.
 
-/** Between two columns. */
+/** Columns between two table columns. */
 export const gap = 2;
 
-/** What a column would like, and how far it may give way. */
+/** A column's preferred width and how it may shrink. */
 export interface Wish {
   readonly width: number;
-  /** Never narrower: an id has its whole width here. */
+  /** Minimum width: for an id its whole width. */
   readonly least: number;
-  /** Where it is if the row is too narrow for it: `away` is left out, before another goes `below` the row. */
+  /** What happens if the row is too narrow: `away` omits the column, before another moves `below` the row. */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -18,20 +17,21 @@ export type Layout =
       readonly kind: "rows";
       readonly shown: readonly number[];
       readonly widths: readonly number[];
-      /** Columns that each row has on lines of its own below it. */
+      /** Columns on separate lines below each row. */
       readonly below: readonly number[];
     }
   | { readonly kind: "blocks" };
 
-/** A column of words is not cut below this, or below what it needs. */
+/** Minimum width of a text column, unless it needs less. */
 export const narrowest = 16;
 
-/** A sentence in fewer columns than these is harder to read than a block. */
+/** Narrower sentences are harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
- * Rows if they fit into `room` columns: the widest column of words gives way first, then columns that are good to
- * have are left out or go below the row, details first, from the right. What cannot be cut stays whole: if it does not fit, each row is a block.
+ * Chooses rows if they fit into `room`. First the widest text columns shrink, then optional columns are omitted or move
+ * below the row, details first, from the right. Uncuttable columns stay whole: if they do not fit, each row becomes a
+ * block.
  */
 export function layoutOf(
   wishes: readonly Wish[],
@@ -54,7 +54,7 @@ export function layoutOf(
   return { kind: "rows", shown, widths, below };
 }
 
-/** To one level: the widest give, and of two equal ones the one on the right. */
+/** Shrinks the widest columns to one width; of equal ones the rightmost. */
 function shrink(widths: number[], { least, room }: { readonly least: readonly number[]; readonly room: number }): void {
   for (let excess = total(widths) - room; excess > 0; ) {
     const able = [...widths.keys()].filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
@@ -79,21 +79,21 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 }
 
-// Words broken into lines at the width of a terminal.
+// Wrapping at the terminal's width.
 
 export interface Wrapping {
-  /** Columns; without them nothing is broken. */
+  /** Columns; undefined disables wrapping. */
   readonly width?: number | undefined;
-  /** What is before each line. */
+  /** Printed before each line. */
   readonly margin?: string;
 }
 
-/** Narrower than this a terminal breaks lines as well as we do. */
+/** Below this width the terminal wraps as well as integ. */
 const narrowestLine = 20;
 
 /**
- * A text in lines that fit the width, each behind the margin. It is broken between words alone, and a word that is
- * longer than a line stays whole: it may be an id or an address. So does a command at its end.
+ * Wraps a text between words, each line behind the margin. Long words, such as ids and addresses, and a command at the
+ * end stay whole.
  */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
@@ -110,7 +110,7 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   return lines.join("\n");
 }
 
-/** Parts beside each other, each whole: what does not fit begins a line. */
+/** Joins whole parts into lines within the width. */
 export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   for (const part of parts) {
@@ -122,11 +122,11 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
   return lines;
 }
 
-/** `integ`, and behind it names of commands, ids, flags and their values, up to what ends a clause. */
+/** `integ` and the command words, ids, flags and values after it, to the end of the clause. */
 const command = /integ(?: (?:'[^']*'|[\w./:<>@*+=-]*[\w/>*=-]))+/g;
 const joint = "\u0000";
 
-/** A command is one word: broken in two it could not be copied. */
+/** A command counts as one word: broken in two it could not be copied. */
 function wordsOf(text: string): string[] {
   const [, prose = text, last] = /^(.*:) (integ .*)$/.exec(text) ?? [];
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));

@@ -1,4 +1,4 @@
-// Markdown of GitHub: a table for a list or a resource. What a text could mean in Markdown or HTML is escaped.
+// GitHub Markdown tables. Text with a meaning in Markdown or HTML is escaped.
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
@@ -57,7 +57,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>@]/g, (sign) => entities[sign]!).replaceAll(/[\\`*_[\]|~!#]/g, String.raw`\$&`);
 }
 
-/** HTML's own element: a backtick cannot end it. */
+/** An HTML element, because a backtick in the text cannot end it. */
 function code(text: string): string {
   return `<code>${escaped(text)}</code>`;
 }

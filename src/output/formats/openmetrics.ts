@@ -1,11 +1,11 @@
-// Samples as OpenMetrics 1.0, for the textfile collector of a monitoring agent. A row is a sample: metric, help, labels, value. Rows of one
-// metric stand together.
+// OpenMetrics 1.0 for the textfile collector of a monitoring agent. A row is a sample (metric, help, labels, value);
+// rows of a metric are adjacent.
 import { JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Formatter } from "./format.ts";
 
 export interface Sample {
-  /** A name that ends with its unit, if it has one: `…_seconds`. */
+  /** The name ends with the unit, if any: `…_seconds`. */
   readonly metric: string;
   readonly help: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ function lineOf({ metric, labels = {}, value }: Sample): string {
   return `${metric}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }
 
-/** Names are the service's text: a terminal may show them. */
+/** Names are the service's text and may be shown on a terminal. */
 function escaped(label: string): string {
   return visibleText(label).replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }

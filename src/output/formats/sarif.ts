@@ -1,4 +1,4 @@
-// Findings as SARIF 2.1.0, which code scanning reads. Rows are findings: id, rule, severity, message, remedy.
+// Findings as SARIF 2.1.0 for code scanning: id, rule, severity, message, remedy.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Formatter } from "./format.ts";
 
@@ -43,7 +43,7 @@ function resultOf(row: JsonText) {
     message: { text: [text("message"), remedy].filter(Boolean).join(" ") },
     locations: [
       {
-        // A place in a file is required by code scanning; a credential has none but its name.
+        // Code scanning requires a file; a credential only has a name.
         physicalLocation: { artifactLocation: { uri: `credentials/${encodeURIComponent(about)}` } },
         logicalLocations: [{ name: about, kind: "resource" }],
       },

@@ -18,25 +18,25 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */
+/** Tables and single resources: aligned, fitted to a terminal, uncut in a pipe. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
-/** Few tables have characters that are not ASCII. */
+/** Most tables contain only ASCII and do not need this module. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
-/** What is below its row on a terminal, and what it begins with. */
+/** Kinds that are printed below the row on a terminal, with their labels. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
 /**
- * The first rows fix the widths; later ones are cut to them on a terminal, else stand out. What is copied is never cut, and
- * a sentence continues on the next line.
+ * The first page sets the widths. Later cells are cut to them on a terminal, and protrude in a pipe. Ids are never cut,
+ * and sentences wrap.
  */
 class TableList implements PageWriter {
-  /** Those beside each other. */
+  /** Columns within the row. */
   readonly #columns: readonly CellColumn[];
-  /** Those below the row. */
+  /** Columns below the row. */
   readonly #below: readonly CellColumn[];
-  /** Of all columns, those below last. */
+  /** All columns, those below the row at the end. */
   readonly #fields: readonly FieldPath[];
   readonly #all: readonly CellColumn[];
   readonly #chosen: ChosenFields;
@@ -72,13 +72,13 @@ class TableList implements PageWriter {
       if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
-    // Rows that follow each other with the same step have it once, below the last.
+    // Adjacent rows with the same step show it once, below the last row.
     for (const [index, cells] of rows.entries())
       text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     await this.#target.sink.write(text);
   }
 
-  /** The cells of the columns beside each other, then of those below the row. */
+  /** The cells within the row, then those below it. */
   #cells(row: JsonText): string[] {
     const target = this.#target;
     const time = (iso: string): string => (target.hasRelativeTimes ? relativeTime(iso, target.now()) : iso);
@@ -89,13 +89,13 @@ class TableList implements PageWriter {
     );
   }
 
-  /** What to do about a row: a command is one line, however long. */
+  /** The remedies of a row. A command stays on one line. */
   #steps(cells: readonly string[]): string {
     let text = "";
     for (const [index, { kind }] of this.#below.entries()) {
       const cell = cells[index] ?? "-";
       if (cell === "-") continue;
-      // A remedy is the one or the other.
+      // A remedy is a sentence or a command.
       const isSentence = kind === "advice" || /^[A-Z]/.test(cell);
       const label = isSentence ? below.advice : below.command;
       const width = isSentence ? this.#target.width : undefined;
@@ -104,7 +104,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** Fixes the layout, and gives the heading. */
+  /** Sets the layout and returns the heading. */
   async #begin(cells: readonly (readonly string[])[]): Promise<string> {
     const target = this.#target;
     const columns = this.#columns;
@@ -141,7 +141,7 @@ class TableList implements PageWriter {
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
 
-  /** Nothing to read: a column that is empty in every row, or says the same in all rows there are. */
+  /** True for a column that is empty in every row, or has the same value in all rows of a complete list. */
   #isDull(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
@@ -157,7 +157,7 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** What the row had no space for, each with its name: nothing of it is cut. */
+  /** The columns that did not fit into the row, each with its name, uncut. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const there = below.filter((index) => cells[index] !== "-");
     if (there.length === 0) return "";
@@ -172,7 +172,7 @@ class TableList implements PageWriter {
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
   ): string {
-    // On a pipe nothing is cut, and no sentence has a second line.
+    // In a pipe nothing is cut or wrapped.
     if (!this.#target.isTerminal) return this.#aligned(cells, { layout, isHeading });
     const parts = layout.widths.map((width, at) => {
       const index = layout.shown[at] ?? 0;
@@ -188,7 +188,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** One line. @param cells of the columns that are shown */
+  /** One line. @param cells of the shown columns */
   #aligned(
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
@@ -202,7 +202,7 @@ class TableList implements PageWriter {
     return `${text}\n`;
   }
 
-  /** The lines of a cell: several for a sentence that is wider than its column. */
+  /** The lines of a cell: several for a sentence wider than its column. */
   #partsOf(cell: string, { index, width }: { readonly index: number; readonly width: number }): readonly string[] {
     const kind = this.#columns[index]?.kind;
     if (isWhole(kind)) return [cell];
@@ -210,7 +210,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** A heading and a value on each line, with an empty line between two rows. A value that does not fit has a line of its own. */
+  /** One heading and value per line, an empty line between rows. A value that does not fit goes on its own line. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -230,7 +230,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** The terminal would break an id that only its margin makes too long. */
+  /** Omits the margin if it alone makes an id too long for the line. */
   #ownLine(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
@@ -248,8 +248,8 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names and sentences give way first, then the columns that are good to have; ids, words and states never do. A sentence
- * is never left out.
+ * Names and sentences shrink first, then optional columns are dropped; ids, words and statuses never shrink, and
+ * sentences are never dropped.
  */
 function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wish[] {
   return columns.map(({ kind, isDetail = false }, index) => {
@@ -261,14 +261,14 @@ function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wi
   });
 }
 
-/** What is copied, and words that begin alike, are never cut. */
+/** Users copy ids, and words begin alike, so both are never cut. */
 function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }
 
 /**
- * One resource: a heading and a value on each line, nothing ever cut; a secret that is not in it has no line. Fields the document does not name come last, under
- * their wire name.
+ * One resource: one heading and value per line, uncut; a missing secret has no line. Undocumented fields follow under
+ * their wire names.
  * @param text JSON object
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
@@ -332,7 +332,7 @@ const colours = {
   ],
 } as const;
 
-/** The word carries the meaning; the colour only helps to find it. */
+/** The word has the meaning; the colour only helps to find it. */
 function paintStatus(status: string, paint: ChalkInstance): string {
   const word = status.trimEnd();
   for (const colour of ["green", "yellow", "red"] as const) {

@@ -1,4 +1,4 @@
-// JSON as YAML, block style, numbers as they came. Own code, and not the `yaml` package: why is in docs/design/output.md.
+// JSON as block-style YAML with unchanged numbers. docs/design/output.md says why the `yaml` package is not used.
 import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { visibleYaml } from "../visible-text.ts";
@@ -16,7 +16,7 @@ export const yaml = {
 
 const rowMargin = "    ";
 
-/** A list as the envelope of §2.1 in YAML, its rows as they come; a broken walk leaves it without its last two keys. */
+/** A list as the envelope of §2.1, with rows printed as they arrive; a failed list lacks its last two keys. */
 function yamlList(
   view: ListView,
   { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
@@ -50,13 +50,13 @@ function yamlList(
   };
 }
 
-/** Of an object: its members, and their names as YAML, which most rows have alike. */
+/** Cached names of an object's members, which most rows share. */
 interface Known {
   readonly parts?: Parts;
   readonly keys?: readonly string[];
 }
 
-/** The lines of a value, without a new line at the end. Every line but the first begins with the margin. */
+/** A value's lines without a final new line. All lines but the first start with the margin. */
 function block(value: JsonText, margin = "", { parts, keys }: Known = {}): string {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
@@ -71,14 +71,14 @@ function block(value: JsonText, margin = "", { parts, keys }: Known = {}): strin
   return lines.join(`\n${margin}`);
 }
 
-/** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
+/** Plain words: no reader of YAML 1.1 or 1.2 takes them for another type. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 const longestReserved = 5;
 
 /**
- * A text plain if no one can mistake it, else in double quotes, where YAML takes every JSON escape.
- * @param json the same as it came
+ * A plain text if it is unambiguous, else in double quotes: YAML accepts every JSON escape.
+ * @param json the original text
  */
 function scalar(text: string, json?: JsonText): string {
   if (plain.test(text) && (text.length > longestReserved || !reserved.test(text))) return text;
