@@ -1,5 +1,4 @@
-// From a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
-// §5.3).
+// Loads a profile's credentials on first use, and only for their origin (§5.1 to §5.3).
 import type { ClientProof } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";
@@ -21,7 +20,7 @@ import {
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { flags, settingOf } from "../next-step.ts";
 
-/** Access of the profiles `sandbox` and `sandbox-eu` to the embedded service. */
+/** The embedded service for the profiles `sandbox` and `sandbox-eu`. */
 export interface SandboxAccess {
   readonly organizationId: string;
   readonly oauth?: OAuthSettings;
@@ -32,19 +31,19 @@ export interface SandboxAccess {
 export interface ActivationTools {
   readonly env: Environment;
   readonly credentials: Pick<Credentials, "read">;
-  /** Brings up the embedded service of a region; asked for by the profiles `sandbox` and `sandbox-eu` alone. */
+  /** Starts the embedded service of a region, for the sandbox profiles only. */
   readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
-  /** Gets what a credential command writes to its standard error. */
+  /** Receives the standard error of a credential command. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** Time a credential command may take (default 30 s). */
+  /** Time limit of a credential command (default 30 s). */
   readonly commandLimitMs?: number;
-  /** Ends a credential command when it is aborted. */
+  /** Ends a credential command on abort. */
   readonly signal?: AbortSignal;
 }
 
 type Ways = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Keeps the first result, so that a profile's command or keychain is used once; after a failure the next call tries again. */
+/** Caches the first result, so that a profile's command or keychain is used once; failures are not cached. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   return () => {
@@ -79,7 +78,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   return secretFrom(source.command, { ...shellOptions(tools), alone: isAssertion, flag, profile: profile.name });
 }
 
-/** @throws Failure `auth` if there is none; `usage` if other users may read it */
+/** @throws Failure `auth` if the file is missing; `usage` if other users may read it */
 async function keyIn(path: string, profile: Profile): Promise<string> {
   const { readPrivateFile } = await import("../disk/private-file.ts");
   const key = readPrivateFile(path);
@@ -215,8 +214,8 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
 }
 
 /**
- * Makes a resolution usable. Reads no secret and runs no command: that waits until a credential is asked for. Only the
- * sandbox profiles bring up their service here.
+ * Prepares a chosen profile. Reads no secret and runs no command until a credential is requested; only sandbox profiles
+ * start their service here.
  */
 export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
   const { from: _from, ...facts } = resolution;

@@ -1,12 +1,12 @@
-// Which addresses may be used at all (§1, §5.1 rules 3 and 4), and to which origin something belongs. Pure.
+// Which addresses are allowed (§1, §5.1 rules 3 and 4), and their origins.
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 
 const loopbackNames = new Set(["localhost", "[::1]"]);
 
-/** True for `localhost`, `::1` and 127.0.0.0/8, as a URL writes them. No name that merely ends like one. */
+/** True for `localhost`, `::1` and 127.0.0.0/8 in the spelling of URL. Names that end in `localhost` do not count. */
 export function isLoopback(hostname: string): boolean {
-  // The URL parser has turned every spelling of an IPv4 address (`127.1`, `0x7f.1`) into four decimal parts.
+  // The URL parser writes every form of an IPv4 address (`127.1`, `0x7f.1`) as four decimal parts.
   return loopbackNames.has(hostname) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 }
 
@@ -14,7 +14,7 @@ function parseAddress(text: string, label: string): URL {
   const refuse = (why: string): never => {
     throw invalidValue(label, undefined, { why: `it ${why}`, hint: "Write it like https://api.example.com." });
   };
-  // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
+  // The parser would silently drop white space, replace `\` by `/`, and accept `https:host`.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
   if (/[\s\\\u0000-\u001f\u007f-\u009f]/.test(text)) refuse("contains white space, a backslash or a control character");
   if (!URL.canParse(text)) refuse("is not a valid URL");
@@ -30,9 +30,9 @@ function parseAddress(text: string, label: string): URL {
 }
 
 /**
- * The normal form of a region's base URL: origin and path, no slash at the end.
- * @param label what a message calls it, such as `--base-url` or `INTEG_BASE_URL`
- * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
+ * Normalizes a region's base URL: origin and path without a final slash.
+ * @param label its name in messages, such as `--base-url` or `INTEG_BASE_URL`
+ * @throws Failure `usage` for http except on loopback, and for credentials, a query or a fragment
  */
 export function checkBaseUrl(text: string, label = "base URL"): string {
   const url = parseAddress(text, label);
@@ -41,9 +41,9 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 }
 
 /**
- * Checks a base URL that a person typed: it must not end in the prefix of a contract, which integ appends (§4).
- * @param typed how the flag or variable is before its value, such as `--base-url ` or `INTEG_BASE_URL=`
- * @throws Failure `usage` as `checkBaseUrl`, and if it ends in such a prefix
+ * Checks a typed base URL: it must not end in a contract's prefix, which integ appends (§4).
+ * @param typed the flag or variable before the value, such as `--base-url ` or `INTEG_BASE_URL=`
+ * @throws Failure `usage` as `checkBaseUrl`, and for such a prefix
  */
 export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");
@@ -58,13 +58,13 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
 }
 
 /**
- * Refuses a host that names the other region (`api.eu.example.com` for `us`): each region has its own (§1), and a credential
- * belongs on its own region's (§5.1 rule 4).
+ * Refuses a host that names the other region (`api.eu.example.com` for `us`): each region has its own host (§1), and
+ * credentials must stay in their region (§5.1 rule 4).
  * @throws Failure `usage`
  */
 export function checkRegionOfHost(base: string, region: string): void {
   const { hostname } = new URL(base);
-  // A registered name or a country's ending may hold the letters of a region: only what is before counts.
+  // Registered names and country endings may contain a region's letters, so only the labels before them count.
   const words = new Set(
     hostname
       .toLowerCase()
@@ -80,20 +80,17 @@ export function checkRegionOfHost(base: string, region: string): void {
   });
 }
 
-/**
- * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept unchanged and it
- * may have a query (RFC 6749 §3.2).
- */
+/** Checks a token endpoint: like a base URL, but its path is unchanged and it may have a query (RFC 6749 §3.2). */
 export function checkEndpoint(text: string, label = "endpoint"): string {
   return parseAddress(text, label).href;
 }
 
-/** Whether a credential given for these origins may go to those. */
+/** True if a credential for the given origins may be sent to the current ones. */
 export function areSameOrigins(given: readonly string[], now: readonly string[]): boolean {
   return given.join(" ") === now.join(" ");
 }
 
-/** Scheme, host and port of an address; the logical `sandbox://us` is an origin of its own. */
+/** Scheme, host and port; the logical `sandbox://us` is its own origin. */
 export function originOf(address: string): string {
   const url = new URL(address);
   return url.protocol === "sandbox:" ? `sandbox://${url.host}` : url.origin;

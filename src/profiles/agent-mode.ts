@@ -1,6 +1,6 @@
-// Agent mode: a program that writes its transcript elsewhere runs integ, so no secret may be on standard output.
+// Agent mode: an agent that sends its transcript elsewhere runs integ, so stdout must not contain secrets.
 
-/** A coding agent sets one of these in the commands that it runs. */
+/** Variables that coding agents set for their commands. */
 export const agentVariables = [
   "AI_AGENT",
   "AGENT",
@@ -14,7 +14,7 @@ export const agentVariables = [
   "OPENCODE",
 ] as const;
 
-/** @returns the name of the variable that turns agent mode on; undefined if it is off */
+/** @returns the variable that enables agent mode, or undefined */
 export function agentMode(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const { INTEG_AGENT } = env;
   if (INTEG_AGENT) return isOff(INTEG_AGENT) ? undefined : "INTEG_AGENT";

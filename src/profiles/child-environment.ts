@@ -1,10 +1,10 @@
-// The environment that a child process gets: the variables on a list, and those that `INTEG_COMMAND_ENV` names.
+// The environment of child processes: the listed variables, and those that `INTEG_COMMAND_ENV` names.
 import { Failure, invalidValue } from "../errors.ts";
 import { type Environment, variable } from "./resolution.ts";
 
 /**
- * What every command gets, by purpose. None of them is a credential; docs/design/destinations.md explains each.
- * A proxy's address may have a password in it, which a program needs to go through the proxy.
+ * Variables that every command gets, by purpose. None is a credential; docs/design/destinations.md explains them. A
+ * proxy's address may contain a password, which the command needs.
  */
 export const passedVariables: Readonly<Record<string, readonly string[]>> = {
   "The person and the machine": names(
@@ -36,17 +36,16 @@ const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat(
 
 /**
  * The environment of a child process.
- * @param facts variables that integ itself adds
- * @throws Failure `usage` if `INTEG_COMMAND_ENV` is not a list of names, or names a variable of integ's own
+ * @param facts variables that integ adds
+ * @throws Failure `usage` if `INTEG_COMMAND_ENV` is not a list of names, or names one of integ's variables
  */
 export function childEnvironment(env: Environment, facts: Environment = {}): Record<string, string | undefined> {
   const further = furtherVariables(env);
-  // Windows has one case for all names, and programs elsewhere read proxies in both.
+  // Windows ignores the case of names, and other systems use proxy variables in both cases.
   const isPassed = (name: string): boolean => passed.has(name.toUpperCase()) || further.has(name);
   return { ...Object.fromEntries(Object.entries(env).filter(([name]) => isPassed(name))), ...facts };
 }
 
-/** The names in `INTEG_COMMAND_ENV`. */
 function furtherVariables(env: Environment): ReadonlySet<string> {
   const further = (variable(env, "INTEG_COMMAND_ENV") ?? "").split(",").map((name) => name.trim());
   for (const name of further) {

@@ -1,13 +1,12 @@
-// Ending a person's command with all that it has started. If there is no terminal it has a process group of its own. At a
-// terminal it stays in ours, since a new group would have no terminal to ask for a password at: there its descendants are
-// looked for.
+// Ends a user's command and its descendants. Without a terminal the command leads its own process group. On a terminal
+// it stays in integ's group, so that it can ask for a password, and integ searches for its descendants.
 import type { ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** More rounds than any honest command forks while it is being stopped. */
+/** More rounds than a command that does not resist needs. */
 const rounds = 10;
 
-/** Whether a person may be asked something by what this process starts. */
+/** True if a child process can ask the user. */
 export function hasTerminal(): boolean {
   if (process.platform === "win32") return true;
   try {
@@ -19,8 +18,8 @@ export function hasTerminal(): boolean {
 }
 
 /**
- * @param options.leadsGroup it was started as the first of a process group
- * @param options.env of the programs that find its descendants
+ * @param options.leadsGroup the child leads a process group
+ * @param options.env for the programs that find descendants
  */
 export async function killCommand(
   child: ChildProcess,
@@ -35,7 +34,7 @@ export async function killCommand(
   const found = new Set([pid]);
   for (let round = 0, known = 0; round < rounds && known < found.size; round++) {
     known = found.size;
-    // A stopped process starts no other: once a round finds no new one, all are found.
+    // Stopped processes start no others, so a round without a new one has found all.
     for (const one of found) kill(one, "SIGSTOP");
     addDescendants(found, list());
   }
@@ -54,6 +53,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // it has ended, or is another user's
+    // It has ended, or belongs to another user.
   }
 }

@@ -1,5 +1,5 @@
-// Adds, changes and removes a profile together with its secret, in an order that a crash cannot spoil: the new secret is
-// kept under a new name first, then profiles.json moves to it in one step, then the old secret is removed.
+// Adds, changes and removes profiles and their secrets in a crash-safe order: save the new secret under a new name,
+// switch profiles.json atomically, then remove the old secret.
 import { Failure } from "../errors.ts";
 import { areSameOrigins, checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
@@ -17,10 +17,10 @@ import {
 } from "./profile.ts";
 import type { ProfileStore } from "./store.ts";
 
-/** The secret part of a new credential: given now, or printed by a command at each use. */
+/** A new credential's secret, or the command that prints it on each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };
 
-/** How a new client authenticates: by a secret, by an assertion that a command prints, or by the private key in a file. */
+/** How a new client authenticates: by a secret, by an assertion from a command, or by a private key file. */
 export type GivenProof = GivenSecret | { readonly assertion_command: string } | { readonly key_file: string };
 
 export type NewCredential =
@@ -42,7 +42,7 @@ export interface ProfileSettings {
   readonly escrow?: string[] | null;
   readonly destinations?: { readonly allow: string[] } | null;
   readonly credential?: NewCredential | null;
-  /** Of the API key that stays; of another credential it changes nothing. */
+  /** Changes the current API key; ignored for other credentials. */
   readonly key?: { readonly basic_style?: BasicStyle; readonly key_id?: string | null };
 }
 
@@ -53,11 +53,11 @@ export interface ProfileStores {
 
 export interface Configured {
   readonly profile: Profile;
-  /** Notes for the person: a removed credential, a missing keychain. */
+  /** Messages for the user: a removed credential, a missing keychain. */
   readonly notes: readonly string[];
 }
 
-/** Sets, keeps or takes away optional keys. Settings of the token exchange go where client credentials keep them. */
+/** Sets, keeps or removes optional keys. Settings of the token exchange go into client credentials. */
 function patched(profile: Profile, settings: ProfileSettings): Profile {
   const next: Profile = { ...profile };
   if (settings.region !== undefined) next.region = settings.region;
@@ -90,8 +90,9 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
 }
 
 /**
- * Removes settings that belong to the old address: the credential if its origins change; at another base URL also the token
- * endpoint, which gets new clients' secrets, and the legacy token settings. Settings that the same change gives again stay.
+ * Removes settings of the old address: the credential if its origins change; with another base URL also the token
+ * endpoint, which receives new clients' secrets, and the legacy token settings. Settings that the same change sets are
+ * kept.
  */
 function withoutForeign(
   before: Profile,
@@ -119,7 +120,7 @@ function withoutForeign(
   return { profile, notes: notes.map((note) => `${note}: removed.`) };
 }
 
-/** The settings of a token exchange that are there: `token endpoint, with its issuer`. */
+/** Describes the token exchange's settings: `token endpoint, with its issuer`. */
 function namesOf({ audience, issuer, scope }: OAuthSettings): string {
   const more = Object.entries({ audience, issuer, scope }).flatMap(([name, value]) =>
     value === undefined ? [] : name,
@@ -127,7 +128,7 @@ function namesOf({ audience, issuer, scope }: OAuthSettings): string {
   return more.length === 0 ? "token endpoint" : `token endpoint (with its ${more.join(" and ")})`;
 }
 
-/** Client credentials carry their token endpoint; it stays known when an API key takes their place. */
+/** Client credentials contain the token endpoint; an API key that replaces them keeps it in the profile. */
 function withCredential(profile: Profile, credential: StoredCredential | null): Profile {
   const oauth = oauthOf(profile);
   const next: Profile = { ...profile, credential, oauth };
@@ -135,7 +136,7 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   return next;
 }
 
-/** A header and a line cannot carry control characters; most are the newline of a file that was read. */
+/** Headers and lines cannot contain control characters; most are a file's final newline. */
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
@@ -148,7 +149,7 @@ function checkSecret(secret: string, what: string): string {
   return secret;
 }
 
-/** The credential as profiles.json keeps it, its secret elsewhere. */
+/** The credential without its secret, for profiles.json. */
 function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
   if (credential.kind === "api_key") {
     const { kind, basic_style, key_id } = credential;
@@ -189,8 +190,8 @@ async function saveSecret(
 }
 
 /**
- * Runs the step that makes a saved secret the profile's; if it fails the secret does not stay behind. A step may
- * fail after profiles.json has moved (the sync of its folder): what the file names now, or may name, is kept.
+ * Runs the step that assigns a saved secret to the profile, and removes the secret if the step fails. A step may fail
+ * after profiles.json has changed (its folder's sync), so a secret that the file may name is kept.
  */
 async function orForget<T>(
   { store, credentials }: ProfileStores,
@@ -214,8 +215,8 @@ function mayName(store: ProfileStore, { name, ref }: { name: string; ref: string
 }
 
 /**
- * Adds a profile with its credential. The first one becomes the default.
- * @throws Failure `usage` for a bad name, address or setting; nothing is left behind
+ * Adds a profile with its credential. The first profile becomes the default.
+ * @throws Failure `usage` for an invalid name, address or setting; nothing is kept
  */
 export async function addProfile(
   { store, credentials }: ProfileStores,
@@ -236,10 +237,10 @@ export async function addProfile(
 }
 
 /**
- * Changes a profile. A base URL at another origin drops what was given for the old one, and says so.
- * @param options.over the credential that the change was decided for
- * @throws Failure `usage` for a bad setting, `conflict` if the profile has another credential by now, and if another process
- * moved the profile's address meanwhile
+ * Changes a profile. A base URL with another origin removes and reports the old origin's settings.
+ * @param options.over the credential that the change expects
+ * @throws Failure `usage` for an invalid setting, `conflict` if the profile now has another credential or another
+ * process changed its address
  */
 export async function editProfile(
   { store, credentials }: ProfileStores,
@@ -271,21 +272,20 @@ export async function editProfile(
   try {
     await forgetReplaced(credentials, before, profile);
   } catch (error) {
-    // The change has happened: what is left over must not make it look undone.
+    // The change is done: a failed cleanup must not hide that.
     if (!(error instanceof Failure)) throw error;
     notes.push(`The old secret of profile ${name} could not be removed: ${error.message}`);
   }
   return { profile, notes };
 }
 
-/** Removes a profile and its kept secret. */
 export async function removeProfile({ store, credentials }: ProfileStores, name: string): Promise<Profile> {
   const removed = await store.remove(name);
   await forgetReplaced(credentials, removed, undefined);
   return removed;
 }
 
-/** Removes the old secret if the profile no longer names it. */
+/** Removes the old secret if the profile no longer uses it. */
 async function forgetReplaced(
   credentials: Credentials,
   before: Profile | undefined,

@@ -1,4 +1,4 @@
-// Where the secret part of a credential is kept: the keychain if there is one, else a file of its owner.
+// Stores the secrets of credentials: in the keychain if there is one, else in private files.
 import { lstatSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -11,40 +11,40 @@ import { syncFolder } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
 
-/** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays complete until it is removed. */
+/** Reference to a stored secret: random and never reused, so the old secret stays until it is removed. */
 export interface KeptSecret {
   readonly ref: string;
   readonly kept: "keychain" | "file";
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why it is in a file although a keychain was asked for, to be reported each time. */
+  /** Why the secret is in a file instead of the keychain, reported each time. */
   readonly note?: string;
 }
 
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
-/** Remembered for a day, so that not every `profiles add` looks for a missing keychain. */
+/** Cached for a day, so that not every `profiles add` searches for a missing keychain. */
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** Bytes that `tryOut` writes: more than any secret needs. */
+/** Bytes that `tryOut` writes: more than any secret. */
 const tryOutBytes = 16 * 1024;
 
 export interface CredentialOptions {
   readonly configDir: string;
-  /** `file` never asks for a keychain. Default `auto`. */
+  /** `file` never uses a keychain. Default `auto`. */
   readonly keychain?: "auto" | "file";
   readonly env: Environment;
   /** Ends a wait for the keychain. */
   readonly signal?: AbortSignal;
-  /** The keychain to use instead of the system's. */
+  /** Replaces the system's keychain. */
   readonly system?: Keychain;
   readonly now?: () => number;
 }
 
 class LayeredCredentials {
-  /** Folder of the file credentials, for messages and `doctor`. */
+  /** Folder of file credentials, for messages and `doctor`. */
   readonly folder: string;
   readonly #options: CredentialOptions;
   readonly #keychain: Keychain;
@@ -58,8 +58,8 @@ class LayeredCredentials {
   }
 
   /**
-   * Keeps a secret, bound to the origins it was given for.
-   * @throws Failure `failed` or `usage` if neither place takes it
+   * Stores a secret for the given origins.
+   * @throws Failure `failed` or `usage` if neither place accepts it
    */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();
@@ -75,8 +75,8 @@ class LayeredCredentials {
   }
 
   /**
-   * The secret, for exactly the origins it was kept for.
-   * @throws Failure `auth` if it is missing or was given for other origins; another credential is never picked instead
+   * Reads a secret for exactly the origins that it was stored for.
+   * @throws Failure `auth` if it is missing or belongs to other origins; no other credential is used instead
    */
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
@@ -99,7 +99,7 @@ class LayeredCredentials {
     return parsed.data.secret;
   }
 
-  /** Removes a kept secret. Safe to repeat. */
+  /** Removes a stored secret. Safe to repeat. */
   async destroy(kept: KeptSecret): Promise<void> {
     if (kept.kept === "keychain") {
       const answer = await this.#keychain.delete(kept.ref);
@@ -115,7 +115,7 @@ class LayeredCredentials {
     }
   }
 
-  /** The secrets kept in files, whichever profile names them; `writtenAt` in milliseconds since 1970. None is read. */
+  /** Lists secrets in files without reading them; `writtenAt` in milliseconds since 1970. */
   kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
@@ -124,7 +124,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Proves, before anything is asked of the service, that `save` will find space: writes and removes a file or an entry. */
+  /** Checks before a request that `save` can succeed, by writing and removing a file or an entry. */
   async tryOut(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();
@@ -145,7 +145,7 @@ class LayeredCredentials {
     });
   }
 
-  /** @returns undefined if there is a keychain; an empty text if it is switched off; else why there is none, in words */
+  /** @returns undefined if there is a keychain; an empty text if it is disabled; else why there is none */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();
@@ -186,7 +186,7 @@ class LayeredCredentials {
 
 export type Credentials = Pick<LayeredCredentials, keyof LayeredCredentials>;
 
-/** The credentials of a configuration folder. Nothing is loaded, read or made before it is needed. */
+/** The credentials of a configuration folder. Nothing is loaded or created before its first use. */
 export function credentialsAt(options: CredentialOptions): Credentials {
   return new LayeredCredentials(options);
 }

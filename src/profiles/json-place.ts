@@ -1,7 +1,7 @@
-// Where in a JSON text something stands. Why own code: `JSON.parse` names no place for most errors before Node 22, and
-// never one for a value that is sound JSON and wrong for its schema.
+// Finds positions in JSON text. `JSON.parse` reports few positions before Node 22, and never those of valid values that
+// violate a schema.
 
-/** A place for a person: both count from 1. */
+/** Line and column, from 1. */
 export interface JsonPosition {
   readonly line: number;
   readonly column: number;
@@ -13,14 +13,14 @@ interface JsonMap {
   readonly brokenAt?: number;
 }
 
-/** One token after white space; it matches nothing at an error. */
+/** One token after white space; matches nothing at an error. */
 const token =
   /[ \t\r\n]*("(?:[^"\\\u0000-\u001f\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])?/uy;
 const deepest = 100;
 
 class Broken extends Error {}
 
-/** Walks a JSON text to its end or to the first place where it is invalid. */
+/** Scans a JSON text to its end or its first error. */
 export function mapJson(text: string): JsonMap {
   const offsets = new Map<string, number>();
   let next = "";
@@ -67,13 +67,12 @@ export function mapJson(text: string): JsonMap {
   }
 }
 
-/** Line and column of an offset. */
 export function placeOf(text: string, offset: number): JsonPosition {
   const before = text.slice(0, offset).split("\n");
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-/** The place of the value at `path`, or of the nearest value around it that is there. */
+/** The position of the value at `path`, or of its nearest existing parent. */
 export function placeOfValue(text: string, path: readonly PropertyKey[]): JsonPosition {
   const { offsets } = mapJson(text);
   for (let length = path.length; length > 0; length--) {

@@ -1,14 +1,12 @@
-// The operating system's keychain, as three requests with a time limit.
-//
-// Every request runs in a short-lived process of its own: the library connects inside a constructor, and with a message
-// bus that accepts and never answers that blocks the whole process, timers and Ctrl-C included (seen on Linux). Only a
-// process can be given up. On Linux the entry is pinned to the Secret Service: the library's fallback, the kernel's
-// key ring, forgets everything at the next start.
+// The operating system's keychain.
+// Each request runs in its own process, because the library connects in a constructor: a message bus that accepts and
+// never responds then blocks timers and Ctrl-C (seen on Linux), and only a process can be killed. On Linux the entry is
+// bound to the Secret Service, because the library's fallback, the kernel's key ring, is cleared at boot.
 import { requireInstalled } from "../disk/installed-packages.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";
 
-/** Result of a keychain request. `why` is the system's own error message. */
+/** Result of a keychain request. `why` is the system's error message. */
 export type KeychainAnswer =
   | { readonly ok: true; readonly secret: string | null }
   | { readonly ok: false; readonly why: string };
@@ -18,7 +16,7 @@ export interface Keychain {
   /** `secret` is null if there is no such entry. */
   get(account: string): Promise<KeychainAnswer>;
   delete(account: string): Promise<KeychainAnswer>;
-  /** Writes, reads and deletes an entry: true proof that it can keep one. Gives up sooner than the others. */
+  /** Writes, reads and deletes an entry to prove that the keychain works. Has a shorter time limit. */
   probe(account: string): Promise<KeychainAnswer>;
 }
 
@@ -44,23 +42,23 @@ async function answer({ action, service, account, secret }) {
   return null;
 }`;
 
-/** A locked keychain may ask its owner for a password. */
+/** A locked keychain may ask the user for a password. */
 const requestLimitMs = 60_000;
 const probeLimitMs = 5_000;
 
 export interface KeychainOptions {
   readonly env: Environment;
-  /** Whose entries they are; default: integ's own. */
+  /** The entries' service name; default: integ's own. */
   readonly service?: string;
-  /** Path of the keychain library's module; found by itself if absent. */
+  /** Path of the keychain library; found automatically if absent. */
   readonly library?: string;
   readonly requestLimitMs?: number;
   readonly probeLimitMs?: number;
-  /** Aborted: nothing is waited for any more; a request ends with the signal's reason. */
+  /** On abort a request ends with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Path of the optional library, or undefined if it is not installed for this platform. */
+/** Path of the optional library; undefined if it is not installed for this platform. */
 function findLibrary(): string | undefined {
   try {
     return requireInstalled()?.resolve("@napi-rs/keyring");
@@ -79,7 +77,7 @@ function parseAnswer(text: string): KeychainAnswer {
       if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why.replace(/\.$/, "") };
     }
   } catch {
-    // Not written by our child process: the library could not be loaded, or it crashed.
+    // Not written by integ's child process: the library failed to load or crashed.
   }
   return { ok: false, why: "the keychain library does not run here" };
 }

@@ -1,4 +1,4 @@
-// The names of profiles, and what they may be. Light: completion loads this.
+// Names of profiles and their rules. Without heavy imports, because completion loads this.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isThereUnchangedByOthers } from "../disk/private-file.ts";
@@ -11,7 +11,7 @@ export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 export const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
 export const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-eu", "env"]);
 
-/** @throws Failure `usage` if a new profile cannot have this name */
+/** @throws Failure `usage` for an invalid name of a new profile */
 export function checkProfileName(name: string): string {
   if (reservedNames.has(name)) {
     throw new Failure("usage", `"${name}" is a reserved profile name.`, {
@@ -34,7 +34,7 @@ export interface ProfileName {
 }
 
 /**
- * The names of the stored profiles, for completion; none if the file is broken (other commands report it).
+ * The names of stored profiles, for completion; empty if the file is damaged, which other commands report.
  * @param configDir the configuration folder
  */
 export function readProfileNames(configDir: string): ProfileName[] {
@@ -61,7 +61,7 @@ export function nameTaken(name: string): Failure {
   });
 }
 
-/** @param known the profiles that could have been meant */
+/** @param known similar profiles */
 export function profileNotFound(name: string, known: readonly string[]): Failure {
   if (reservedNames.has(name))
     return new Failure("usage", `The profile ${name} is built in: it cannot be changed or removed.`, {

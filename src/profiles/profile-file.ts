@@ -1,4 +1,4 @@
-// The format of profiles.json: its schema, the place of an error, and the journal settings.
+// The format of profiles.json: its schema, positions of errors, and the journal settings.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -9,7 +9,7 @@ import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 
-/** True if `check` takes the text: an address in a hand-edited file is held to the same rules as a flag. */
+/** True if `check` accepts the text: hand-edited addresses follow the same rules as flags. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
   return (text) => {
     try {
@@ -28,7 +28,7 @@ const Endpoint = z.string().check(z.refine(passes(checkEndpoint), addressWords))
 const Region = z.enum(["us", "eu"], { error: "must be us or eu" });
 export type Region = z.infer<typeof Region>;
 
-/** The two credential shapes of HTTP Basic (§5.1 rule 1). */
+/** The two Basic forms of an API key (§5.1 rule 1). */
 const BasicStyle = z.enum(["apikey-user", "key-as-user"], { error: "must be apikey-user or key-as-user" });
 export type BasicStyle = z.infer<typeof BasicStyle>;
 
@@ -36,7 +36,7 @@ const ClientAuth = z.enum(["client_secret_basic", "client_secret_post"], {
   error: "must be client_secret_basic or client_secret_post",
 });
 
-/** Settings of the token exchange, from the organization's setup (§5.2 rule 3). */
+/** The organization's settings of the token exchange (§5.2 rule 3). */
 const oauthFields = {
   token_endpoint: Endpoint,
   audience: z.optional(z.string()),
@@ -47,7 +47,7 @@ const oauthFields = {
 const OAuthSettings = z.looseObject(oauthFields);
 export type OAuthSettings = z.infer<typeof OAuthSettings>;
 
-/** Where the secret part of a credential is: kept by integ under `ref`, or printed by a command at each use. */
+/** The secret of a credential: stored by integ under `ref`, or printed by a command at each use. */
 const secretFields = {
   source: z.enum(["stored", "command"], { error: "must be stored or command" }),
   command: z.optional(z.string().check(z.minLength(1))),
@@ -55,7 +55,7 @@ const secretFields = {
   kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
 };
 
-/** A client may authenticate without a secret: by an assertion that a command prints, or by a private key in a file. */
+/** A client may authenticate without a secret: by an assertion from a command, or by a private key file. */
 const clientSecretFields = {
   ...secretFields,
   source: z.enum(["stored", "command", "assertion_command", "key_file"], {
@@ -77,7 +77,7 @@ const ApiKeyCredential = z
   .looseObject({
     kind: z.literal("api_key"),
     basic_style: BasicStyle,
-    /** Resource id of the access key, if it is known: `keys rotate` then knows the profile's own key. */
+    /** Resource id of the access key, by which `keys rotate` recognizes the profile's own key. */
     key_id: z.optional(z.string()),
     ...secretFields,
   })
@@ -95,16 +95,16 @@ const ClientCredential = z
 const StoredCredential = z.discriminatedUnion("kind", [ApiKeyCredential, ClientCredential]);
 export type StoredCredential = z.infer<typeof StoredCredential>;
 
-/** How the key's secret becomes the short-lived bearer token of the legacy contract (§5.3; not shown there). */
+/** How to exchange the key's secret for a legacy bearer token (§5.3 does not show it). */
 const LegacyAccess = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("access_token_command"), command: z.string().check(z.minLength(1)) }),
   z.looseObject({ kind: z.literal("access_token_endpoint"), url: Endpoint }),
 ]);
 export type LegacyAccess = z.infer<typeof LegacyAccess>;
 
-/** Unknown keys are kept: an older integ must not lose what a newer one wrote. */
+/** Unknown keys are kept, so that an older integ keeps a newer one's settings. */
 const Profile = z.looseObject({
-  /** Random, for ever the same: a profile removed and added again is another one. */
+  /** Random and permanent: a profile that is removed and added again has another id. */
   id: z.uuid(),
   name: z.string().check(
     z.regex(namePattern, "must be 1 to 64 of A-Z a-z 0-9 . _ -"),
@@ -117,18 +117,18 @@ const Profile = z.looseObject({
     z.string().check(z.regex(/^(?:none|\d{4}-\d{2}-\d{2})$/, "must be a date, YYYY-MM-DD, or none")),
   ),
   credential: z.nullable(StoredCredential),
-  /** The origins the credential was given for, see `originsOf`; empty if there is none. */
+  /** The origins that the credential was given for, see `originsOf`; empty without a credential. */
   credential_origins: z.array(z.string()),
   legacy: z.optional(LegacyAccess),
-  /** Known token endpoint of a profile whose own credential is an API key: proves new clients, receives them. */
+  /** Token endpoint of a profile with an API key, which proves new clients and receives their secrets. */
   oauth: z.optional(OAuthSettings),
-  /** Address of the team's journal that its changes are kept in, without a password. */
+  /** Address of the team's journal, without a password. */
   journal: z.optional(z.string()),
-  /** Command that prints the keys of that journal; `INTEG_JOURNAL_KEY` wins over it. */
+  /** Command that prints the journal's keys; `INTEG_JOURNAL_KEY` overrides it. */
   journal_key_command: z.optional(z.string()),
-  /** Public keys (age) that undelivered secrets are encrypted to, for that journal. */
+  /** age recipients for undelivered secrets in that journal. */
   escrow: z.optional(z.array(z.string())),
-  /** Where secrets of its work may go: only there, if it is set. */
+  /** If set, the only destinations allowed for the profile's secrets. */
   destinations: z.optional(z.looseObject({ allow: z.array(z.string()) })),
 });
 export type Profile = z.infer<typeof Profile>;
@@ -158,7 +158,7 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-/** A byte order mark, as some editors leave it, is not an error. */
+/** Accepts the byte order mark of some editors. */
 function parseFile(marked: string, path: string): ProfileFile {
   const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;
@@ -175,7 +175,7 @@ function parseFile(marked: string, path: string): ProfileFile {
   throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** What conf needs to be the store of a file: what it reads is checked, and what would not be read again is never written. */
+/** Checks what conf reads and writes, so that integ never writes a file that it cannot read. */
 export function formatOf(path: string): {
   deserialize: (text: string) => ProfileFile;
   serialize: (file: object) => string;
@@ -186,19 +186,18 @@ export function formatOf(path: string): {
   };
 }
 
-/** The journal settings of a profile. */
 export interface ProfileJournal {
   readonly journal?: string | undefined;
   /** Prints the journal's keys. */
   readonly keyCommand?: { readonly command: string; readonly profile: string } | undefined;
-  /** To whom its undelivered secrets are encrypted. */
+  /** Recipients of undelivered secrets. */
   readonly escrow: readonly string[];
 }
 
 /**
- * Reads the journal settings with the store's checks: an unreadable file must not select another journal.
- * @param name the profile's; the default one's if there is none
- * @throws Failure `usage` if the file is broken or another user could have written it
+ * Reads the journal settings with the store's checks, so that an unreadable file never selects another journal.
+ * @param name default: the default profile
+ * @throws Failure `usage` if the file is damaged or other users may write to it
  */
 export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {
   const path = join(configDir, "profiles.json");

@@ -1,4 +1,4 @@
-// Types and rules of profiles, without the schema library: help and completion load this.
+// Types and rules of profiles, without the schema library, because help and completion load this.
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import { areSameOrigins, originOf } from "./address.ts";
@@ -16,8 +16,8 @@ export type {
 } from "./profile-file.ts";
 
 /**
- * The origins a credential of such a profile goes to: the base URL's, and for client credentials the token endpoint's
- * before it. A stored credential is only used while these are the same as when it was given.
+ * The origins that a profile's credential is sent to: the base URL's, preceded by the token endpoint's for client
+ * credentials. A stored credential is used only while its origins are unchanged.
  */
 export function originsOf(profile: {
   readonly base_url: string;
@@ -28,11 +28,10 @@ export function originsOf(profile: {
   return typeof credential?.token_endpoint === "string" ? [originOf(credential.token_endpoint), base] : [base];
 }
 
-/** Where the secret of a stored credential is. */
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
   | { readonly from: "command"; readonly command: string }
-  /** In place of a secret: a command that prints an assertion at each call, or the file of a private key. */
+  /** Instead of a secret: a command that prints an assertion on each use, or a private key file. */
   | { readonly from: "assertion"; readonly command: string }
   | { readonly from: "key_file"; readonly path: string };
 
@@ -45,7 +44,7 @@ export function secretSourceOf(credential: SecretFields): SecretSource {
   throw new Error("a stored credential without its source passed the schema");
 }
 
-/** Where the credential of a profile is kept, for `profiles show`; null if it has none. */
+/** The place of a profile's credential, for `profiles show`; null without one. */
 export function whereIsCredential(
   profile: Profile,
 ): "keychain" | "file" | "command" | "assertion command" | "key file" | null {
@@ -55,7 +54,7 @@ export function whereIsCredential(
   return ({ command: "command", assertion: "assertion command", key_file: "key file" } as const)[source.from];
 }
 
-/** The command that gives a profile its credential again. */
+/** The command that sets a profile's credential again. */
 export function credentialAgain({ name, credential }: Profile): NextCommand {
   const source = credential === null ? undefined : secretSourceOf(credential);
   if (source?.from === "assertion")
@@ -65,10 +64,9 @@ export function credentialAgain({ name, credential }: Profile): NextCommand {
   return shell`integ profiles edit ${name} ${flag}`;
 }
 
-/** Which part of the API a credential is for. */
 export type Contract = "v1" | "legacy";
 
-/** What a stored profile lacks to act under a contract, judged without its secret; undefined if nothing. */
+/** Why a stored profile cannot use a contract, judged without its secret; undefined if it can. */
 export function lackOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
@@ -100,7 +98,7 @@ function noLegacy(name: string): Failure {
   });
 }
 
-/** The token exchange a profile knows of: of its client credentials, or given with an API key. */
+/** The profile's token exchange, from its client credentials or beside its API key. */
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;
@@ -108,7 +106,7 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
   return { token_endpoint, client_auth, audience, issuer, scope };
 }
 
-/** The stored profiles as far as choosing one needs them; a `ProfileStore` is one. */
+/** The part of a `ProfileStore` that choosing a profile needs. */
 export interface StoredProfiles {
   readonly default: string | null;
   get(name: string): Profile | undefined;
@@ -118,33 +116,36 @@ export interface StoredProfiles {
 /** How the profile was chosen. */
 export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
 
-/** The chosen profile's address and identity, before any credential is read. */
+/** The chosen profile's address and identity, without credentials. */
 export interface ProfileFacts {
-  /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
+  /** Permanent id: the stored profile's own, `env:<origin>`, or `sandbox:us`. */
   readonly id: string;
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical: the embedded service knows its port. */
+  /**
+   * Normalized, without a final slash. `sandbox://us` and `sandbox://eu` are logical; the embedded service knows its
+   * port.
+   */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
-  /** The token exchange that the profile knows of, whatever its own credential is. */
+  /** The profile's token exchange, whatever its credential is. */
   readonly oauth?: OAuthSettings;
-  /** Notes about the choice, for stderr. */
+  /** Messages about the choice, for stderr. */
   readonly notes: readonly string[];
 }
 
-/** The chosen profile and the way to its credentials. No secret is read before `credential` or `legacy` is called. */
+/** The chosen profile with access to its credentials. Reads no secret before `credential` or `legacy` is called. */
 export interface ActiveProfile extends ProfileFacts {
-  /** Resource id of the profile's own access key, if it is known. */
+  /** Resource id of the profile's own access key, if known. */
   readonly keyId?: string;
-  /** The client that acts, if the profile has client credentials: the same on every machine. */
+  /** Client id of client credentials: the same on every machine. */
   readonly principal?: string;
-  /** How the profile exchanges a key's secret for a token; absent if it knows no way. The sandbox's endpoint has no address. */
+  /** How to exchange a key's secret for a token; absent if unknown. The sandbox's endpoint has no address. */
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
-  /** @throws Failure `auth` if there is none, it cannot be had, or it belongs to another origin */
+  /** @throws Failure `auth` if the credential is missing, unreadable or for another origin */
   credential(): Promise<Credential>;
-  /** @throws Failure `usage` without an organization id; `auth` if nothing leads to a token */
+  /** @throws Failure `usage` without an organization id; `auth` if there is no way to a token */
   legacy(): Promise<LegacyCredential>;
 }

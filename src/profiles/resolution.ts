@@ -1,5 +1,4 @@
-// Which profile a command acts as, and from where address and credential come: always the same source. Pure; no secret
-// passes through here.
+// Chooses the profile of a command. Address and credential always come from the same source. Handles no secrets.
 import { Failure, invalidValue } from "../errors.ts";
 import { checkBaseUrl, checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import {
@@ -14,7 +13,7 @@ import {
 import { shell, flags } from "../next-step.ts";
 import { organizationIdPattern } from "./names.ts";
 
-/** The chosen profile, and where its credential will come from. */
+/** The chosen profile and the source of its credential. */
 export interface Resolution extends ProfileFacts {
   readonly from:
     | { readonly kind: "environment" }
@@ -26,7 +25,7 @@ export interface ResolutionInput {
   /** The value of `-p`. */
   readonly flagProfile?: string;
   readonly env: Environment;
-  /** Read only if it is needed: a broken store does not stop a command that the environment or `-p sandbox` serves. */
+  /** Read only if needed: a damaged store does not affect `-p sandbox` or a profile from the environment. */
   readonly stored: StoredProfiles;
 }
 
@@ -50,7 +49,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
   });
 }
 
-/** The profile's own organization, else `INTEG_ORGANIZATION_ID`. */
+/** The profile's organization, else `INTEG_ORGANIZATION_ID`. */
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
   const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
   const own = profile.organization_id?.toLowerCase();
@@ -92,7 +91,7 @@ function listed(names: readonly string[]): string {
   return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used`;
 }
 
-/** `-p` wins over everything: the environment's address and credentials are ignored, and a note says so. */
+/** `-p` overrides the environment's address and credentials, and a note says so. */
 function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
     const resolution = fromEnvironment(input, "flag");
@@ -125,7 +124,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
   };
 }
 
-/** Address variables without an address and a credential are reported; the profile's own values hold. */
+/** Address variables without an address and a credential are reported and ignored. */
 function fromProfiles(input: ResolutionInput): Resolution {
   const { env, stored } = input;
   const unused = profileVariablesIn(env);
@@ -150,10 +149,10 @@ function nothingChosen(stored: StoredProfiles): Failure {
   });
 }
 
-/** No stored profiles, if `needsStored` is false. */
+/** Used if `needsStored` is false. */
 export const noneStored: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
-/** True if the choice depends on the stored profiles: reading them is a large part of a start. */
+/** True if the choice depends on stored profiles, which take long to read. */
 export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
   if (flagProfile === "env") return false;
   if (flagProfile === undefined && variable(env, "INTEG_BASE_URL") !== undefined) return false;
@@ -161,7 +160,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return named === undefined || !sandboxRegions.has(named);
 }
 
-/** True if neither flag, environment nor default chooses one of the stored profiles: a person can be asked then. */
+/** True if neither flag, environment nor default chooses a profile, so that integ can ask. */
 export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isSaid = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
@@ -170,10 +169,10 @@ export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): 
 }
 
 /**
- * Chooses the profile, in this order: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
- * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.
- * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address
- *   without a credential, an unknown name; `auth` if nothing is set up at all
+ * Chooses the profile: `-p`, else `INTEG_BASE_URL` with a credential (profile `env`), else `INTEG_PROFILE`, else the
+ * default. Address and credential always come from the same source.
+ * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address without a
+ * credential, or an unknown name; `auth` if nothing is configured
  */
 export function resolveProfile(input: ResolutionInput): Resolution {
   if (input.flagProfile !== undefined) return fromFlag(input.flagProfile, input);
@@ -190,11 +189,11 @@ export function resolveProfile(input: ResolutionInput): Resolution {
   return fromProfiles(input);
 }
 
-// The profile that the environment spells out (CI, §5): which variables belong together, and what is missing. Pure.
+// The profile that the environment defines (CI, §5).
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that are a credential or a part of one. */
+/** Variables that contain a credential or a part of one. */
 const credentialVariables = [
   "INTEG_API_KEY",
   "INTEG_CLIENT_ID",
@@ -203,12 +202,12 @@ const credentialVariables = [
   "INTEG_ACCESS_TOKEN",
 ] as const;
 
-/** Variables that only mean something beside `INTEG_BASE_URL`. */
+/** Variables that require `INTEG_BASE_URL`. */
 const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE", "INTEG_TOKEN_SCOPE"] as const;
 
 /**
- * The value of a variable; an empty one counts as not set (a CI secret that does not exist is delivered as empty).
- * @throws Failure `usage` if it holds a line break or another control character; the value is never quoted
+ * The value of a variable. An empty one counts as unset, because CI passes missing secrets as empty.
+ * @throws Failure `usage` for a line break or another control character; the message omits the value
  */
 export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
@@ -221,19 +220,18 @@ export function variable(env: Environment, name: string): string | undefined {
   return value;
 }
 
-/** Names of the credential variables that are set. */
 export function credentialVariablesIn(env: Environment): string[] {
   return credentialVariables.filter((name) => variable(env, name) !== undefined);
 }
 
-/** Names of the address and credential variables that are set: what `-p` leaves unused. */
+/** The set address and credential variables, which `-p` overrides. */
 export function profileVariablesIn(env: Environment): string[] {
   return ["INTEG_BASE_URL", ...credentialVariables, ...companionVariables].filter(
     (name) => variable(env, name) !== undefined,
   );
 }
 
-/** The profile `env`, without its secrets. */
+/** The profile `env` without its secrets. */
 export interface EnvironmentProfile {
   readonly baseUrl: string;
   readonly region: Region;
@@ -241,7 +239,7 @@ export interface EnvironmentProfile {
   readonly oauth?: OAuthSettings;
 }
 
-/** `INTEG_ORGANIZATION_ID`, checked (§4.4: a UUID, whose letters may be of either case: RFC 9562 §4). */
+/** `INTEG_ORGANIZATION_ID`, checked (§4.4: a UUID in either case, RFC 9562 §4). */
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
@@ -301,7 +299,7 @@ function regionFrom(env: Environment): Region {
     : invalidValue("INTEG_REGION", undefined, { why: "it is neither us nor eu", ...details });
 }
 
-/** @throws Failure `usage` for what is not a list of scopes (RFC 6749 §3.3) */
+/** @throws Failure `usage` for an invalid list of scopes (RFC 6749 §3.3) */
 export function checkTokenScope(scope: string | undefined, what: string): string | undefined {
   if (scope === undefined || /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(scope)) return scope;
   throw invalidValue(what, undefined, {
@@ -323,7 +321,7 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
 
 /**
  * The profile `env`, if `INTEG_BASE_URL` is set.
- * @throws Failure `usage` if the credential is missing, double or incomplete, or the region or an address is wrong
+ * @throws Failure `usage` for a missing, ambiguous or incomplete credential, or an invalid region or address
  */
 export function environmentProfile(env: Environment): EnvironmentProfile | undefined {
   const address = variable(env, "INTEG_BASE_URL");
@@ -335,7 +333,7 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   return { baseUrl, region: regionFrom(env), organizationId, oauth };
 }
 
-/** The id under which the journal keeps work of the environment's profile: the same for the same origin. */
+/** The journal's profile id of the environment's profile: the same for the same origin. */
 export function environmentProfileId(baseUrl: string): string {
   return `env:${originOf(baseUrl)}`;
 }

@@ -1,5 +1,4 @@
-// Runs a command that a person wrote, through the shell. No secret ever is in an argument or in the child's
-// environment.
+// Runs a user's command through the shell. Secrets are never in arguments or in the child's environment.
 import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
@@ -11,47 +10,47 @@ import { type Advice, shell } from "../next-step.ts";
 /** Longest output that is read; more is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
-/** How long its output is waited for after it ended, if a process it left behind keeps the pipe open. */
+/** How long to wait for output after the command ended, if a process that it left keeps the pipe open. */
 const lingerMs = 500;
 
 export interface ShellRun {
-  /** Exit status; null if a signal ended it. */
+  /** Null if a signal ended the command. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: Buffer;
-  /** Bytes of the input that the command never read. */
+  /** Bytes of the input that the command did not read. */
   readonly unread: number;
 }
 
 export interface ShellOptions {
-  /** The command gets those of these variables that it may have. */
+  /** The command gets the allowed variables among these. */
   readonly env: Environment;
-  /** Variables that the command gets as they are. */
+  /** Variables that the command gets unchanged. */
   readonly facts?: Environment;
-  /** Given on standard input; without it the input is empty. */
+  /** Standard input; empty by default. */
   readonly input?: string;
   readonly timeLimitMs: number;
-  /** Gets what the command writes to its standard error, and with `echo` its output too. Never a secret of ours. */
+  /** Receives the command's standard error, and with `echo` its output. Never contains integ's secrets. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** Hands the output to `onStderr` instead of keeping it. */
+  /** Passes the output to `onStderr` instead of keeping it. */
   readonly echo?: boolean;
-  /** Ends the command when it is aborted, its reason the Failure to end with. */
+  /** Ends the command on abort; its reason is thrown. */
   readonly signal?: AbortSignal;
 }
 
-/** The programs that bring a command its input. Without them it would read nothing, and take that for the secret. */
+/** Programs that pass the input. Without them the command would take empty input for the secret. */
 export const inputTools = ["cat", "wc"] as const;
 
-// A child's standard input made by Node is a socket: `/dev/stdin` cannot be opened there, which kubectl, vault and gh
-// users rely on. `cat` turns it into a real pipe; what is left in that pipe when the command has ended was never read,
-// and is counted on descriptor 3. There it also gets the sign to start, once its whole input is in the pipe: if this
-// process is killed before, the command never starts, and takes no empty input for the secret.
+// Node gives a child a socket as standard input, where `/dev/stdin` cannot be opened, as kubectl, vault and gh users
+// do. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after a
+// signal on that descriptor that its whole input is in the pipe, so that if integ is killed it never takes empty input
+// for the secret.
 const withInput = `for tool in ${inputTools.join(" ")}; do
   command -v "$tool" > /dev/null || { echo "$tool: not found" >&2; exit 127; }
 done
 cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
 
-/** What fits in the pipe before the command reads; the start of one with more input cannot wait for all of it. */
+/** Bytes that fit into the pipe. A command with more input starts before all of it is written. */
 const pipeBytes = 32 * 1024;
 
 function startOf(command: string, hasInput: boolean): { file: string; args: string[]; shell: boolean } {
@@ -69,7 +68,7 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
   });
 }
 
-/** A longer timer of Node fires immediately. */
+/** Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 interface Patience {
@@ -80,8 +79,8 @@ interface Patience {
 }
 
 /**
- * Waits for the end of the child and of its streams; past the limit, or when it is cancelled, the child is killed with all its
- * descendants, and waited for: afterwards no process of the command reads the secret.
+ * Waits for the child and its streams to end. At the time limit or on abort, kills the child and all descendants and
+ * waits for them, so that no process of the command still reads the secret.
  */
 function endOf(
   child: ChildProcess,
@@ -131,8 +130,8 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
 
 /**
  * Runs a command through the shell.
- * @throws Failure `failed` if it cannot be started, takes too long or prints far too much; `usage` if the variables that it
- * gets are not well named; the signal's reason
+ * @throws Failure `failed` if it cannot be started, exceeds the time limit or prints too much; `usage` for invalid
+ * variable names; the signal's reason
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const env = childEnvironment(options.env, options.facts);
@@ -153,7 +152,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) options.onStderr?.(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
-    // A program that continues writing notices its broken pipe.
+    // A program that keeps writing gets a broken pipe.
     else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
@@ -162,7 +161,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     collect(stderr, (chunk) => options.onStderr?.(chunk)),
     collect(report, (chunk) => left.push(chunk)),
   ]);
-  // A command that ends without reading breaks the pipe: said by `unread` and by its status, not by this stream.
+  // `unread` and the status report a command that did not read its input, so ignore the broken pipe.
   child.stdin?.on("error", () => {});
   if (options.input !== undefined) giveInput(child, options.input);
   const ended = await endOf(child, streams, { ...options, leadsGroup, env }).catch((error: unknown) => {
@@ -184,17 +183,17 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   };
 }
 
-/** How a command ended, in words: `exit status 1`, `signal SIGTERM`. */
+/** How a command ended: `exit status 1`, `signal SIGTERM`. */
 export function endWords(run: ShellRun): string {
   return run.signal === null ? `exit status ${run.status}` : `signal ${run.signal}`;
 }
 
 /**
- * Runs a command that prints a secret and gives the first line of its output. The output is never logged
- * and never quoted in a message.
- * @param options.alone nothing may follow the first line: there a guess would be sent to the service
- * @param options.flag the flag that gave `options.profile` the command: a message names both, and how to fix them
- * @throws Failure `auth`: it cannot be run, fails, hangs, or its first line is empty or holds control characters
+ * Runs a command that prints a secret, and returns its first line. The output is never logged or quoted.
+ * @param options.alone require a single line, because a wrong guess would be sent to the service
+ * @param options.flag the flag that set the command of `options.profile`; messages name both
+ * @throws Failure `auth` if the command cannot run, fails or hangs, or its first line is empty or contains control
+ * characters
  */
 export async function secretFromCommand(
   command: string,

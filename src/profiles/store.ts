@@ -1,4 +1,4 @@
-// The stored profiles: conf reads and writes profiles.json, zod checks it, and one process at a time changes it.
+// Stored profiles: conf reads and writes profiles.json, zod checks it, and a lock serializes changes.
 import { basename, dirname, join } from "node:path";
 import type Conf from "conf";
 import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
@@ -13,7 +13,6 @@ import type { Profile, StoredProfiles } from "./profile.ts";
 import { formatOf, noProfiles, ProfileFile } from "./profile-file.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** Takes the lock that every change is made under. */
 async function lock(path: string, waitMs: number | undefined): Promise<HeldLock> {
   try {
     return await waitForLock(path, { waitMs, whenHeld: (owner) => heldFailure(path, owner) });
@@ -52,9 +51,9 @@ function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   return { ...file, profiles: [...file.profiles, profile], default: use || isFirst ? profile.name : file.default };
 }
 
-/** Reading looks at the file each time; changes of several processes are made one after another. */
+/** Every read reads the file; concurrent changes wait for each other. */
 class FileProfileStore implements StoredProfiles {
-  /** Where they are, for messages. */
+  /** Path of the file, for messages. */
   readonly path: string;
   readonly #folder: string;
   readonly #waitMs: number | undefined;
@@ -80,19 +79,19 @@ class FileProfileStore implements StoredProfiles {
     return this.list().find((profile) => profile.name === name);
   }
 
-  /** @throws Failure `usage` if there is none of that name */
+  /** @throws Failure `usage` if the profile does not exist */
   named(name: string): Profile {
     return placeIn(this.#read(), name).profile;
   }
 
-  /** Adds a profile; the first one becomes the default, as does one added with `use`. `usage` if the name is taken. */
+  /** Adds a profile; it becomes the default if it is the first or with `use`. `usage` if the name exists. */
   async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
     checkProfileName(profile.name);
     await this.#change((file) => added(file, profile, options.use === true));
     return profile;
   }
 
-  /** Changes a profile under the lock; `change` gets the newest state and may throw to change nothing. */
+  /** Changes a profile under the lock. `change` gets the current profile and may throw to cancel. */
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
@@ -103,7 +102,7 @@ class FileProfileStore implements StoredProfiles {
     return result!;
   }
 
-  /** Removes a profile; if it was the default there is none afterwards. */
+  /** Removes a profile; removing the default leaves none. */
   async remove(name: string): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
@@ -118,7 +117,7 @@ class FileProfileStore implements StoredProfiles {
     return removed!;
   }
 
-  /** Makes a profile the default: a stored one, `sandbox` or `sandbox-eu`. */
+  /** Sets the default profile: a stored one, `sandbox` or `sandbox-eu`. */
   async use(name: string): Promise<void> {
     await this.#change((file) => {
       if (name !== "sandbox" && name !== "sandbox-eu") placeIn(file, name);
@@ -139,9 +138,9 @@ class FileProfileStore implements StoredProfiles {
     }
   }
 
-  /** @throws Failure `usage` with the place if the file is broken, or if others could have written a command into it */
+  /** @throws Failure `usage` with the position if the file is damaged, or if other users may write commands into it */
   #read(): ProfileFile {
-    // conf would make the folder to look for the file.
+    // Check first, because conf would create the folder.
     if (!isThereUnchangedByOthers(this.path)) return noProfiles;
     try {
       this.#conf ??= this.#confAt(this.path);
@@ -152,8 +151,8 @@ class FileProfileStore implements StoredProfiles {
   }
 
   /**
-   * conf takes a short write on a full disk for success, so it writes a new file beside the old one, which gets the name once it
-   * is proven whole. A symbolic link to the file (dotfiles) stays, and what it names is replaced.
+   * conf ignores short writes on a full disk, so it writes a candidate that is checked before it gets the name. A
+   * symbolic link (dotfiles) stays, and its target is replaced.
    */
   #write(file: ProfileFile): void {
     const { serialize } = formatOf(this.path);
@@ -173,7 +172,6 @@ class FileProfileStore implements StoredProfiles {
   }
 }
 
-/** The stored profiles. */
 export type ProfileStore = Pick<FileProfileStore, keyof FileProfileStore>;
 
 /** The flag of a setting, for messages. */
@@ -190,9 +188,9 @@ function invalid(issue: { readonly path: readonly PropertyKey[]; readonly messag
 }
 
 /**
- * The profiles of a configuration folder. Nothing is read or made before it is needed.
- * @param options.configDir the folder; made 0700 at the first change
- * @param options.lockWaitMs how long another process' change is waited for (default 10 s)
+ * Opens the profiles of a configuration folder. Nothing is read or created before its first use.
+ * @param options.configDir created with mode 0700 at the first change
+ * @param options.lockWaitMs how long to wait for another process's change (default 10 s)
  */
 export async function openProfileStore(options: {
   readonly configDir: string;
@@ -202,8 +200,8 @@ export async function openProfileStore(options: {
 }
 
 /**
- * Loads conf without the listeners for signals that its package for atomic writes leaves: they send every signal a second time,
- * and the second Ctrl-C gives up a request whose response is waited for.
+ * Loads conf without the signal listeners of its atomic-write package: they send every signal again, and a second
+ * Ctrl-C abandons a request whose response is needed.
  */
 async function loadConf(): Promise<typeof Conf> {
   const before = new Set(signalListeners().map(({ listener }) => listener));
