@@ -21,7 +21,8 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
 
 /**
- * The organization is named, and the key may do everything: one for push data ingestion may do nothing else (§5.3 rule 3).
+ * Requires the organization header and a key with full access: a key for push data ingestion may do nothing else (§5.3
+ * rule 3).
  * @assumed §4.4 names the header for creation only: every other legacy operation wants it too
  */
 export function requireAccess(call: Call, caller: LegacyCaller): void {
@@ -83,7 +84,7 @@ export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(201, { ...resourceOf(key), secret }, noStore);
 }
 
-/** GET /api/v1/access-keys: all of them, revoked ones too, the newest first. */
+/** GET /api/v1/access-keys: all keys, including revoked ones, newest first. */
 export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);
@@ -120,7 +121,7 @@ export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(200, resourceOf(key));
 }
 
-/** POST /api/v1/access-tokens: a key's secret for a short-lived bearer token; it counts as a use of the key. */
+/** POST /api/v1/access-tokens: exchanges a key's secret for a short-lived bearer token; counts as a use of the key. */
 export function exchangeSecret(call: Call): Answer {
   const hash = hashOf(readBody(call, SecretExchange).secret);
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);

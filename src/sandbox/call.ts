@@ -1,20 +1,20 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Effects of a fault within the service; its other effects happen on the wire. */
+/** Effects of a fault inside the service; the others apply to the connection. */
 export interface Wishes {
-  /** The creation stays pending for so many inspections. */
+  /** The creation stays pending for this many inspections. */
   readonly pending?: number;
-  /** `withheld`: the response that completes carries no secret; `replay`: only a replay completes a pending creation. */
+  /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** The result of a creation that fails: an abandoned reservation, or work with an unknown outcome. */
+  /** How a failed creation ends: an abandoned reservation, or work with an unknown outcome. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
-  /** A pending client has its client_id already. */
+  /** A pending client already has its client_id. */
   readonly clientId?: "early";
-  /** How long an issued token is valid, in ms. */
+  /** Lifetime of an issued token, in ms. */
   readonly lifetime?: number;
-  /** What happens to rows between two pages of a walk. */
+  /** How rows change between two pages. */
   readonly rows?: "repeated" | "changed";
-  /** When remote cleanup after a revocation is confirmed: so many ms later, or only on request. */
+  /** When remote cleanup after a revocation is confirmed: after this many ms, or only on request. */
   readonly cleanup?: number | "open";
 }
 
@@ -28,7 +28,7 @@ export interface Call {
   readonly body: Buffer;
   readonly region: Region;
   readonly baseUrl: string;
-  /** Every supported value of `Service-Version`. */
+  /** Supported values of `Service-Version`. */
   readonly contractVersions: readonly string[];
   readonly settings: { readonly entities: number; readonly seed: number };
   readonly here: RegionState;
@@ -36,28 +36,28 @@ export interface Call {
   readonly wishes: Wishes;
 }
 
-/** Who sent a `/v1` request, with the permissions that count now (§5.1 rule 5, §5.2 rule 4). */
+/** The caller of a `/v1` request with its current permissions (§5.1 rule 5, §5.2 rule 4). */
 export interface V1Caller {
   readonly account: ServiceAccount;
   readonly permissions: ReadonlySet<string>;
   readonly version: string;
 }
 
-/** Whether a service account belongs to the organization of the caller: what does not is 404 (§7). */
+/** True if the service account belongs to the caller's organization; others are 404 (§7). */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
   const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
 }
 
-/** Who sent a legacy request: the access key that the bearer token was issued for. */
+/** The caller of a legacy request: the access key of its bearer token. */
 export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
 
-/** A thrown refusal undoes the changes of the operation; a returned one keeps them. */
+/** A thrown refusal rolls back the operation's changes; a returned one keeps them. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
-/** A header's only value. */
+/** The value of a header that occurs once. */
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {
   const value = call.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
@@ -72,14 +72,13 @@ export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** What goes back over the wire. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-/** Address of the documentation, `{docs_url}` of §7. It leads nowhere: the sandbox has no such site. */
+/** Address of the documentation, `{docs_url}` of §7. It does not exist. */
 const docsUrl = "https://docs.sandbox.invalid";
 
 /**
@@ -108,7 +107,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that is refused: thrown where the reason is found. */
+/** A refused request, thrown where the reason is found. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
@@ -144,12 +143,12 @@ const codeByStatus: Readonly<Record<number, ProblemCode>> = {
   503: "service_unavailable",
 };
 
-/** The problem that a bare status stands for (faults, and what fails inside). */
+/** The problem for a bare status (faults and internal errors). */
 export function problemOfStatus(status: number, detail: string): Problem {
   return new Problem(status, codeByStatus[status] ?? (status < 500 ? "invalid_request" : "internal_error"), detail);
 }
 
-/** The error object (§7); `param` is there only if one applies. */
+/** The error object (§7); `param` only if it applies. */
 export function problemAnswer(problem: Problem, requestId: string): Answer {
   const address = `${docsUrl}/developers/v1/errors/${problem.code}`;
   const body = {

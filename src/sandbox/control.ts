@@ -7,7 +7,7 @@ import { byId, type OAuthClientRecord, type RegionState, type State, clientStatu
 
 const time = z.optional(z.nullable(z.int()));
 
-/** Times are epoch milliseconds. A field that is left out keeps its value. */
+/** Times are epoch milliseconds. An omitted field keeps its value. */
 export const controlBodies = {
   fault: z.strictObject({ fault: z.string() }),
   oauthClient: z.strictObject({
@@ -54,7 +54,7 @@ interface Order {
 
 const json = (body: unknown, status = 200): Answer => jsonAnswer(status, body);
 
-/** Responds to one request to the control address. Never throws. */
+/** Handles one request to the control address. Never throws. */
 export async function control(host: Host, request: ControlRequest): Promise<Answer> {
   try {
     const path = request.url.split("?")[0]!.slice(controlPrefix.length);

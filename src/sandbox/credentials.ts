@@ -2,7 +2,7 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Random bytes that no name has used: filling many costs hardly more than filling sixteen. */
+/** Unused random bytes: filling many takes hardly longer than filling sixteen. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
@@ -17,7 +17,7 @@ export function randomName(prefix: string): string {
   return prefix + digits;
 }
 
-/** A secret is kept as this hash only. */
+/** Secrets are stored only as this hash. */
 export function hashOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
@@ -27,7 +27,7 @@ function signature(key: string, text: string): Buffer {
 }
 
 /**
- * `text` and its signature as one opaque token. `binding` is signed and not carried: the checker must know it.
+ * Signs `text` as an opaque token. `binding` is signed but not included, so `unseal` needs it.
  * @returns base64url text of two parts
  */
 export function seal(key: string, sealed: { text: string; binding: string }): string {
@@ -35,7 +35,7 @@ export function seal(key: string, sealed: { text: string; binding: string }): st
   return `${Buffer.from(sealed.text).toString("base64url")}.${mac.toString("base64url")}`;
 }
 
-/** The text of a token made by `seal` with the same key and binding, else undefined. */
+/** The text of a token from `seal` with the same key and binding; undefined for any other. */
 export function unseal(key: string, sealed: { token: string; binding: string }): string | undefined {
   const parts = sealed.token.split(".");
   if (parts.length !== 2) return undefined;
@@ -43,14 +43,14 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   const given = Buffer.from(parts[1]!, "base64url");
   const expected = signature(key, `${sealed.binding}\n${text}`);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  // base64 has many spellings of the same bytes: only the one that was given out is accepted.
+  // base64 has several forms of the same bytes; accept only the issued one.
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token ("short-lived", §5.3) */
 const accessTokenSeconds = 900;
 
-/** How long a token that this call issues is valid: whole seconds. */
+/** Lifetime of a token that this call issues, in seconds. */
 export function lifetimeOf(call: Pick<Call, "wishes">): number {
   const { lifetime } = call.wishes;
   return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
@@ -62,7 +62,7 @@ function unauthenticated(detail: string, challenge = challenges): Problem {
   return new Problem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": challenge } });
 }
 
-/** User name and password of a Basic header (RFC 7617), undefined if it is invalid. */
+/** User name and password of a Basic header (RFC 7617); undefined if it is invalid. */
 export function basicPair(header: string): { user: string; password: string } | undefined {
   const match = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header);
   if (!match) return undefined;
@@ -86,7 +86,7 @@ function meet(held: readonly string[], scopes: readonly string[] | null): Set<st
   return new Set(scopes === null ? held : held.filter((permission) => scopes.includes(permission)));
 }
 
-/** Who calls `/v1`. @throws Problem 401, 403, and 400 for an unknown `Service-Version` */
+/** Authenticates a `/v1` request. @throws Problem 401, 403, and 400 for an unknown `Service-Version` */
 export function v1Caller(call: Call): V1Caller {
   const header = headerOf(call, "authorization");
   if (header === undefined) throw unauthenticated("The request carries no Authorization header.");
@@ -109,8 +109,9 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Known {
 }
 
 /**
- * An access key as an API key of `/v1`: one credential serves both contracts.
- * @assumed §5.1 does not say what an API key is: the secret of an access key is one, of the account that makes keys here
+ * Accepts an access key as an API key of `/v1`.
+ * @assumed §5.1 does not say what an API key is: the secret of an access key is one, of the account that makes keys
+ * here
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
@@ -126,7 +127,7 @@ interface OAuthTokenFacts {
   readonly expires: number;
 }
 
-/** An access token for `scopes` of an OAuth client: self-contained, checked against the client at every request. */
+/** A self-contained access token of an OAuth client, checked against the client at every request. */
 export function oauthToken(
   here: RegionState,
   issued: { client: OAuthClientRecord; scopes: string[]; now: number; seconds: number },
@@ -188,7 +189,7 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** A bearer token of the legacy contract for an access key; it ends with the key's secret. */
+/** A legacy bearer token for an access key, valid as long as the key's secret. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },
@@ -201,7 +202,7 @@ export function legacyToken(
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "legacy" });
 }
 
-/** Who calls `/api/v1`. @throws Problem 401 */
+/** Authenticates a `/api/v1` request. @throws Problem 401 */
 export function legacyCaller(call: Call): LegacyCaller {
   const refused = (detail: string) => unauthenticated(detail, 'Bearer realm="api"');
   const header = headerOf(call, "authorization");

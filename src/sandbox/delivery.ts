@@ -4,7 +4,7 @@ import type { Answer } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
 
-/** A slow response goes out in pieces, one each so often. */
+/** Interval between the pieces of a slow response. */
 const beatMs = 100;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -14,7 +14,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
   return `HTTP/1.1 ${sent.status} ${response.statusMessage || "Fault"}\r\n${lines.join("")}Connection: close\r\n\r\n`;
 }
 
-/** Sends the beginning of a response whose head promises all of it, then closes the connection. */
+/** Sends the start of a response whose head announces all of it, then closes the connection. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
   const body = Buffer.from(answer.body ?? "");
@@ -43,7 +43,7 @@ async function deliverSlowly(response: ServerResponse, given: { body: Buffer; by
   response.end();
 }
 
-/** Waits until the response takes more, or its connection is closed. */
+/** Waits until the response accepts more data or its connection closes. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -69,7 +69,7 @@ async function deliverStrange(
   response.end();
 }
 
-/** Sends `answer` as `effects` want it. */
+/** Sends `answer` with the effects of faults. */
 export async function deliver(
   response: ServerResponse,
   given: { answer: Answer; effects: FaultEffects },
@@ -91,7 +91,7 @@ export async function deliver(
   response.end(body);
 }
 
-/** Text with effects in a terminal, a spreadsheet or a log. */
+/** Text that acts on a terminal, a spreadsheet or a log. */
 export const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
@@ -145,13 +145,13 @@ function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): 
   if (how === "no-data") delete list.data;
 }
 
-/** Sets `retryable` of an error object (§7); any other body stays unchanged. */
+/** Sets `retryable` of an error object (§7); other bodies stay unchanged. */
 function withRetryable(body: string, retryable: boolean): string {
   if (!body.includes('"retryable"')) return body;
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
 }
 
-/** The response as the content faults leave it: hostile text, broken envelope, repeated token. */
+/** Applies the content faults: hostile text, broken envelope, repeated token. */
 export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;
@@ -169,7 +169,7 @@ export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToke
   return body === good ? answer : { ...answer, body };
 }
 
-/** A body as bytes, in pieces, with the headers that it comes with. */
+/** A body in pieces, with its headers. */
 export interface StrangeBody {
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Buffer | string>;
@@ -190,13 +190,13 @@ function* enormous(): Generator<Buffer | string> {
   yield '"]}';
 }
 
-/** A gzip stream of about a megabyte that unpacks to more than a gigabyte of spaces: one member again and again. */
+/** A gzip stream of about a megabyte that expands to more than a gigabyte of spaces, by repeating one member. */
 function gzipBomb(): Buffer[] {
   const member = gzipSync(Buffer.alloc(16 * mebibyte, " "));
   return Array.from({ length: 80 }, () => member);
 }
 
-/** The body that replaces a good one. `truncated` ends in the middle; its Content-Length fits. */
+/** A body that replaces a valid one. `truncated` ends in the middle, with a matching Content-Length. */
 export function strangeBody(kind: NonNullable<FaultEffects["body"]>, good: string): StrangeBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => StrangeBody> = {

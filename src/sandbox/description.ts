@@ -10,7 +10,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** A legacy token of the seeded access key; if that key is revoked, of another one with full access. */
+/** A legacy token of the seeded access key, or of another key with full access if that one is revoked. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
@@ -19,7 +19,7 @@ function accessToken(here: RegionState, now: number): string {
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
-/** One region. Addresses are null while nothing listens. */
+/** Describes one region. Addresses are null while the sandbox is not running. */
 function describeRegion(region: Region, given: { here: RegionState; address: string | null; now: number }) {
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
@@ -34,16 +34,16 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     access_token_endpoint: at(accessTokenPath),
     /** May be granted every permission. */
     service_account_id: `sa_${region}_automation`,
-    /** Whose API keys these are. */
+    /** The owner of these API keys. */
     caller_service_account_id: `sa_${region}_admin`,
-    /** Holds too few permissions. */
+    /** Lacks permissions. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
-    /** Of the same service account, as after rotating the management credential. */
+    /** The same service account's second key, as after rotating the management credential. */
     second_api_key: seeded.secondApiKey,
-    /** Of `service_account_id`: another management principal. */
+    /** A key of `service_account_id`: another management principal. */
     other_account_api_key: seeded.otherAccountApiKey,
-    /** A second organization of the region; what belongs to one is 404 for the other. */
+    /** A second organization of the region; each gets 404 for the other's resources. */
     other_organization_id: elsewhere.organizationId!,
     other_organization_service_account_id: elsewhere.id,
     other_organization_api_key: seeded.otherOrganizationApiKey,
@@ -51,7 +51,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,
     expired_api_key: seeded.expiredApiKey,
-    /** Legacy bearer token, issued now. */
+    /** A new legacy bearer token. */
     access_token: accessToken(here, now),
     access_key_id: seeded.accessKeyId,
     access_key_secret: seeded.accessKeySecret,

@@ -3,17 +3,17 @@ import { requirePermission, seal, unseal } from "./credentials.ts";
 import { type Population, countOf, entityText, nthOf } from "./population.ts";
 import { organizationOf, type Region } from "./state.ts";
 
-/** At most this many rows per page, even if a larger `limit` is requested (§8). */
+/** Maximum rows per page, even for a larger `limit` (§8). */
 const membersCap = 50;
 
-/** Cohorts by the end of their id, and how many members each has, as far as there are people. */
+/** Cohorts by the end of their id, with their number of members, as far as there are people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
   return [...cohortSizes.keys()].map((name) => `cohort_${region}_${name}`);
 }
 
-/** The second organization has other people, and fewer. */
+/** The second organization has other, fewer people. */
 export function populationOf(call: Pick<Call, "region" | "settings">, caller?: V1Caller): Population {
   const { entities, seed } = call.settings;
   if (caller?.account.organizationId === undefined) return { region: call.region, size: entities, seed };
@@ -71,12 +71,12 @@ const defaultLimit = 25;
 const greatestLimit = 500;
 
 export interface Rows {
-  /** The list and its filters, spelled so that equal filters have equal text: what a token is bound to. */
+  /** The list and its filters in a canonical form, which page tokens are bound to. */
   readonly filters: string;
   readonly total: number;
-  /** Rows from `start` up to, not including, `end`, each as JSON text. */
+  /** Rows from `start` to before `end`, as JSON text. */
   readonly slice: (start: number, end: number) => string[];
-  /** The most rows a page may have, whatever `limit` says (cohort members: 50). */
+  /** Maximum rows per page, whatever `limit` says (cohort members: 50). */
   readonly cap?: number;
 }
 
@@ -113,21 +113,21 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
-/** A row that was changed between two pages. */
+/** A row that changed between two pages. */
 function updated(row: string, now: number): string {
   const entity = JSON.parse(row) as { status: string };
   const status = entity.status === "active" ? "inactive" : "active";
   return JSON.stringify({ ...entity, status, updated_at: timestamp(now) });
 }
 
-/** One page of `rows` as the list envelope of §2.1. @throws Problem 400 for `limit` and `page_token` */
+/** One page of `rows` in the list envelope of §2.1. @throws Problem 400 for `limit` and `page_token` */
 export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);
   const binding = bindingOf(call, given);
   const asked = Math.min(startOf(call, binding), rows.total);
   const isLater = asked > 0;
-  // As if a row had been created meanwhile (§4.3 rule 4): the page begins with the last row of the page before.
+  // As if a row had been created meanwhile (§4.3 rule 4): the page repeats the previous page's last row.
   const start = isLater && call.wishes.rows === "repeated" ? asked - 1 : asked;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;

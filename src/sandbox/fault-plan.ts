@@ -10,7 +10,7 @@ interface Standing {
 
 export interface PlanSettings {
   readonly specs: readonly string[];
-  /** Decides `probability`: numbers from 0 to 1. */
+  /** Random numbers from 0 to 1, for `probability`. */
   readonly random: () => number;
 }
 
@@ -22,7 +22,7 @@ export interface Meeting {
   readonly now: number;
 }
 
-/** The faults of one region's host. If several meet a request their keys add up, the first given wins. */
+/** The faults of one region's host. Several faults of a request are combined; the first wins a conflict. */
 export class FaultPlan {
   readonly #random: () => number;
   #standing: Standing[];
@@ -40,12 +40,12 @@ export class FaultPlan {
     this.#standing = [];
   }
 
-  /** Every fault with how often it matched and how often it met a request. */
+  /** Every fault with its numbers of matches and of affected requests. */
   list(): { fault: string; seen: number; met: number }[] {
     return this.#standing.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
   }
 
-  /** Effects on this request, after counting it. */
+  /** Counts this request and returns the effects on it. */
   meet(meeting: Meeting): FaultEffects {
     const effects: FaultEffects = {};
     for (const one of this.#standing) {
@@ -81,7 +81,7 @@ function rateEffects(one: Standing, meeting: Meeting): FaultEffects | undefined 
   return { status: 429, "retry-after": asDate ? `date+${seconds}` : String(seconds) };
 }
 
-/** The same numbers from the same seed (mulberry32). */
+/** A generator with a fixed sequence per seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let a = seed >>> 0;
   return () => {

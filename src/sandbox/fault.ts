@@ -25,18 +25,18 @@ function probability(text: string): number | undefined {
   return value >= 0 && value <= 1 ? value : undefined;
 }
 
-/** Printable text that may be in a header. */
+/** Printable text that a header can contain. */
 function headerText(text: string): string | undefined {
   return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
 }
 
-/** `cut=100`: after so many bytes of the body; `cut=wire:100`: of the full response, its head included. */
+/** `cut=100`: after 100 bytes of the body; `cut=wire:100`: of the full response with its head. */
 function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
   const match = /^(wire:)?([0-9]{1,9})$/.exec(text);
   return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
 }
 
-/** `5/1s`: a bucket of five that is full again after a second. */
+/** `5/1s`: a bucket of five that refills in a second. */
 function rate(text: string): { capacity: number; perSecond: number } | undefined {
   const [count, per] = text.split("/");
   const capacity = whole(1, 1_000_000)(count!);
@@ -48,7 +48,7 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Additions are not drift (§9 rule 3); every `no-` and `other-` is. */
+/** Additions are not drift (§9 rule 3); `no-` and `other-` are. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",
@@ -60,7 +60,7 @@ export const documentChanges = [
   "other-version",
 ] as const;
 
-/** Every key: how its value is read, how it is written, and what it does. The order is that of the documentation. */
+/** Every key: its parser, grammar and meaning, in the order of the documentation. */
 export const faultKeys = {
   times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "affects only the first n requests" },
   after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
@@ -152,7 +152,7 @@ export const faultKeys = {
 } as const;
 
 type Keys = typeof faultKeys;
-/** What a fault does, by key; absent keys do nothing. */
+/** The effects of a fault by key; absent keys have none. */
 export type FaultEffects = { -readonly [Key in keyof Keys]?: NonNullable<ReturnType<Keys[Key]["read"]>> };
 
 export interface Fault {
@@ -167,7 +167,7 @@ function badFault(sentence: string): Error {
 
 const knownMethods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
 
-/** Words of a spec; a value may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
+/** Splits a spec into words; values may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
 function splitSpec(spec: string): string[] {
   return (spec.match(/(?:[^\s"]+|"[^"]*")+/g) ?? []).map((word) => word.replaceAll('"', ""));
 }
@@ -193,7 +193,7 @@ function escaped(text: string): string {
   return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** @returns whether a path pattern, in which `*` stands for any text, can match a path of this service */
+/** @returns true if a path pattern with `*` for any text can match a path of this service */
 function isServed(pattern: string): boolean {
   const parts = pattern.split(/(\*+|\/)/).map((part) => {
     if (part === "" || part === "/") return part;
@@ -223,7 +223,7 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
 
 const whenKeys = new Set<string>(["times", "after", "probability"]);
 
-/** Reads a spec. @throws Error with code `bad_fault` and a sentence that names what is wrong and what is known */
+/** Parses a spec. @throws Error with code `bad_fault` that names the error and the valid values */
 export function parseFault(spec: string): Fault {
   const [method, glob, ...rest] = splitSpec(spec);
   const methods = methodsOf(method, spec);

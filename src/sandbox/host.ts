@@ -11,35 +11,34 @@ import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
 import { tokenPath } from "./token-endpoint.ts";
 
-/** The greatest body that a request may have, in bytes. */
+/** Maximum size of a request's body, in bytes. */
 const mostBodyBytes = 1_048_576;
-/** A longer one is not even read to its end. */
+/** Longer bodies are not read to their end. */
 const mostReadBytes = 64 * mostBodyBytes;
 const mostLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Informs the subscribers in this process, just before a response goes out: `{ request, response, faults }`. */
+/** Notifies subscribers in this process before each response: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
-/** A request as the control address shows it. */
+/** A request in the log of the control address. */
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
-  /** Without the value of Authorization, whose SHA-256 is in `authorization_sha256`. */
+  /** Without the value of Authorization; its SHA-256 is in `authorization_sha256`. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
-  /** As sent; null if it carries a secret. */
+  /** As sent; null if it contains a secret. */
   readonly body: string | null;
   readonly body_sha256: string;
   readonly idempotency_key: string | null;
   readonly at: string;
-  /** Of the response; null if none was sent whole. */
+  /** The response's status; null if no complete response was sent. */
   status: number | null;
   request_id: string;
 }
 
-/** A request to the control address. */
 export interface ControlRequest {
   readonly method: string;
   readonly url: string;
@@ -58,7 +57,7 @@ export class Host {
   readonly plan: FaultPlan;
   readonly now: () => number;
   requests: LoggedRequest[] = [];
-  /** Set once the server listens. */
+  /** Set when the server listens. */
   baseUrl = "";
   readonly #service: Service;
   readonly #control: HostSettings["control"];
@@ -74,7 +73,7 @@ export class Host {
     this.#service = new Service(settings);
   }
 
-  /** Serves one request to its end. Never throws. */
+  /** Handles one request completely. Never throws. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;
@@ -166,7 +165,7 @@ export class Host {
   }
 
   #logLine(logged: LoggedRequest, note: string): void {
-    // The line goes to a terminal: control characters of the request are escaped.
+    // The line may reach a terminal, so the request's control characters are escaped.
     const path = JSON.stringify(logged.path).slice(1, -1);
     this.#log?.(
       `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,
@@ -178,7 +177,7 @@ function withRequestId(answer: Answer, requestId: string): Answer {
   return { ...answer, headers: { ...answer.headers, "Request-Id": requestId } };
 }
 
-/** The status that a fault means without naming it: 429 with Retry-After, 503 for a creation that went wrong inside. */
+/** The default status of a fault: 429 with Retry-After, 503 for a failed creation. */
 function settled(effects: FaultEffects): FaultEffects {
   if (effects.status !== undefined || effects.redirect !== undefined) return effects;
   if (effects["retry-after"] !== undefined) return { ...effects, status: 429 };
@@ -207,7 +206,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** The whole body; a problem if it is too large (the rest is read and thrown away, so that the response arrives). */
+/** The complete body; a problem if it is too large. The rest is read and discarded, so that the response arrives. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length === undefined && encoding === undefined) return Buffer.alloc(0);

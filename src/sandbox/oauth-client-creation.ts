@@ -4,7 +4,7 @@ import { clientAnswer, complete, inspect, management, requireOAuth } from "./oau
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
 import { byId, type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
 
-/** Clients per service account (§8). */
+/** Maximum number of clients per service account (§8). */
 const mostClients = 20;
 
 type Identity = Omit<Receipt, "oauthClientId">;
@@ -116,7 +116,8 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
   if (call.wishes.effect === "abandoned") {
-    // The reservation is given up before provider work began: its slot is free, the key still belongs to it (§3.1).
+    // The reservation was abandoned before provider work began: its slot is free, and the key still belongs to it
+    // (§3.1).
     return { status: 503 };
   }
   const made = make(call, identity);

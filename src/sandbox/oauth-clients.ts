@@ -5,12 +5,12 @@ import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** OAuth that is off: the response is 404 to every operation here (§4.2 rule 5, §7). */
+/** Without OAuth access, every operation here is 404 (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
 
-/** The resource of §2.3. `secret` undefined: a response that never carries one (retrieval, revocation). */
+/** The resource of §2.3. `secret` is undefined in responses that never have one (retrieval, revocation). */
 export function clientAnswer(status: number, client: OAuthClientRecord, secret?: string | null): Answer {
   const resource = {
     object: "oauth_client",
@@ -25,7 +25,7 @@ export function clientAnswer(status: number, client: OAuthClientRecord, secret?:
   return jsonAnswer(status, resource, noStore);
 }
 
-/** Makes a client active. @returns its secret, which is kept as a hash only */
+/** Makes a client active. @returns its secret, which is stored only as a hash */
 export function complete(client: OAuthClientRecord, region: Region): string {
   const secret = randomName(`sbx_${region}_cs_`);
   client.status = "active";
@@ -36,9 +36,10 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 }
 
 /**
- * One look at a client from outside. A pending one counts it, and is completed by the look after the last.
- * @returns the secret if this look, a replayed creation, is the request that completes (§2.3), else null
- * @assumed what completes a pending creation (§3.1 "not shown"), and that no one gets the secret of one that completes by itself
+ * Inspects a client. A pending one counts inspections and completes at the one after the last.
+ * @returns the secret if this inspection, a replayed creation, completes the client (§2.3), else null
+ * @assumed what completes a pending creation (§3.1 "not shown"), and that no one gets the secret of one that completes
+ * by itself
  */
 export function inspect(
   client: OAuthClientRecord,
@@ -64,7 +65,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   return client;
 }
 
-/** Retrieval changes something only if a pending client counts the look. */
+/** True if a retrieval changes the state: a pending client counts it. */
 export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }

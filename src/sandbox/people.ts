@@ -14,9 +14,9 @@ import {
 
 // @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 "not shown")
 
-/** At most this many people are found by one search. */
+/** Maximum number of people in a search result. */
 const mostFound = 50;
-/** So many are looked at between two turns of the event loop. */
+/** Number of people to check per turn of the event loop. */
 const stride = 20_000;
 
 function personAt(population: Population, index: number): Record<string, string> {
@@ -36,7 +36,7 @@ function isFound(population: Population, looked: { index: number; text: string }
   );
 }
 
-/** GET /api/v1/people/search?query=… : people whose name or e-mail address contains the text. */
+/** GET /api/v1/people/search?query=…: people whose name or email address contains the text. */
 export async function searchPeople(call: Call, caller: LegacyCaller): Promise<Answer> {
   requireAccess(call, caller);
   const text = call.query.get("query")?.trim().toLowerCase() ?? "";

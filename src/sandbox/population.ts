@@ -25,16 +25,16 @@ const familyNames = (
 
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
-/** Entities are made one after the other, so far apart, or nearer if more than two years would pass. */
+/** Interval between the creation times of entities, shortened so that they span at most two years. */
 const usualApartMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
-/** The regions' organizations have different people. */
+/** Each region's organization has different people. */
 function seedOf(population: Population, use: number): number {
   return population.seed + use + (population.region === "eu" ? 1_000 : 0);
 }
 
-/** A well spread 32-bit number from two (the finishing steps of MurmurHash3). */
+/** Mixes two numbers into a well-distributed 32-bit number (MurmurHash3's finalizer). */
 function mix(seed: number, index: number): number {
   let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(index, 0x85ebca6b)) | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -46,7 +46,7 @@ export function entityId(region: Region, index: number): string {
   return `ent_${region}_${String(index + 1).padStart(7, "0")}`;
 }
 
-/** Index of an entity from its id, undefined if the population has no such one. */
+/** Index of an entity by its id; undefined if it does not exist. */
 export function indexOf(population: Population, id: string): number | undefined {
   const match = new RegExp(`^ent_${population.region}_([0-9]{7,})$`).exec(id);
   const index = match ? Number(match[1]) - 1 : -1;
@@ -63,7 +63,7 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** A name in the letters of an e-mail address. */
+/** A name in the characters of an email address. */
 function plain(name: string): string {
   return name
     .toLowerCase()
@@ -91,7 +91,10 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * apartMs + (mix(seedOf(population, 1), index) % apartMs);
 }
 
-/** An entity as JSON text, exactly the fields of §2.2 in its order. Names need no escaping: they are this file's own. */
+/**
+ * An entity as JSON text with exactly the fields of §2.2 in order. Names need no escaping, because they come from this
+ * file.
+ */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));
@@ -103,14 +106,14 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** The number of entities of a type; null counts all types. */
+/** The number of entities of a type; null counts all. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;
   return type === "organization" ? organizations : type === "person" ? population.size - organizations : 0;
 }
 
-/** Index in the whole population of the `nth` (from 0) entity of a type. */
+/** Index in the population of the `nth` entity (from 0) of a type. */
 export function nthOf(type: string | null, nth: number): number {
   if (type === null) return nth;
   return type === "person" ? nth + Math.floor(nth / (every - 1)) : nth * every + every - 1;

@@ -44,7 +44,7 @@ function mediaTypeOf(call: Call): string {
   return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-/** @throws Problem 415 if the body is announced as something else than `mediaType`, or encoded */
+/** @throws Problem 415 if the body has another media type than `mediaType`, or an encoding */
 export function requireMediaType(call: Call, mediaType: string): void {
   const encoding = headerOf(call, "content-encoding");
   if (mediaTypeOf(call) === mediaType && (encoding === undefined || encoding === "identity")) return;
@@ -68,7 +68,7 @@ function parseJson(call: Call): unknown {
   }
 }
 
-/** The body as `schema` wants it. @throws Problem 415, and 400 naming the first field that is wrong */
+/** Parses the body by `schema`. @throws Problem 415, and 400 that names the first invalid field */
 export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schema): z.output<Schema> {
   requireMediaType(call, "application/json");
   const read = schema.safeParse(parseJson(call), { reportInput: true });
@@ -82,7 +82,7 @@ export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schem
   );
 }
 
-/** The rule that a field breaks, in words: zod/mini has no messages. */
+/** Describes the rule that a field violates: zod/mini has no messages. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -105,7 +105,7 @@ function counted(count: number | bigint, origin: string): string {
   return `${count} ${unit}${Number(count) === 1 ? "" : "s"}`;
 }
 
-/** True if no body was sent at all. */
+/** True if the request has no body. */
 export function isEmptyBody(call: Call): boolean {
   return call.body.length === 0;
 }

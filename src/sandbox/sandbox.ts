@@ -10,27 +10,27 @@ import { type Region, type State, regions } from "./state.ts";
 import { Store } from "./store.ts";
 
 export interface SandboxSettings {
-  /** Folder of the state file; made 0700 if it is missing. */
+  /** Folder of the state file, created with mode 0700. */
   stateDir: string;
-  /** Entities of each organization, 0 to 100,000,000; absent: what is kept, else 120. */
+  /** Entities of each organization, 0 to 100,000,000; default: the stored number, else 120. */
   entities?: number;
-  /** Seed of the population and of the chance in faults; absent: what is kept, else 1. */
+  /** Seed of the population and of random faults; default: the stored seed, else 1. */
   seed?: number;
   /** Faults of both hosts, see `parseFault`. */
   faults?: string[];
-  /** Loopback ports; absent or 0: any free one. */
+  /** Loopback ports; absent or 0: any free port. */
   portUs?: number;
   portEu?: number;
-  /** A line for each request. */
+  /** Receives a line per request. */
   log?: (line: string) => void;
-  /** Its clock, epoch milliseconds; absent: the machine's. Each sandbox of a process can have its own. */
+  /** The sandbox's clock in epoch milliseconds; default: the machine's. */
   now?: () => number;
 }
 
 const mostEntities = 100_000_000;
 const mostSeed = 4_294_967_295;
 
-/** @throws Error with a sentence, if a number is out of its range */
+/** @throws Error for a number out of range */
 function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
     const { value, most } = given;
@@ -44,7 +44,7 @@ function checkSettings(settings: SandboxSettings): void {
   inRange("portEu", { value: settings.portEu, most: 65_535 });
 }
 
-/** @throws Error with code `settings_differ` if a setting is given that the kept state was not made with */
+/** @throws Error with code `settings_differ` if a setting differs from the stored state's */
 function checkKept(settings: SandboxSettings, state: State): void {
   for (const name of ["entities", "seed"] as const) {
     const wanted = settings[name];
@@ -58,9 +58,9 @@ function checkKept(settings: SandboxSettings, state: State): void {
 }
 
 export interface RunningSandbox {
-  /** The object of `sandbox start -o json`, with a legacy bearer token issued now. */
+  /** The object of `sandbox start -o json`, with a new legacy bearer token. */
   describe(): SandboxDescription;
-  /** Ends immediately: open connections are dropped. */
+  /** Ends immediately and drops open connections. */
   close(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The response to bytes that are not HTTP, in the form that is written to the socket. */
+/** The raw response to bytes that are not HTTP. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);
@@ -104,7 +104,7 @@ function portError(error: unknown, port: number): Error {
   return Object.assign(new Error(message, { cause: error }), { code });
 }
 
-/** Loaded when a request to the control address comes. */
+/** Loaded on the first request to the control address. */
 const controlled: HostSettings["control"] = async (host, request) =>
   (await import("./control.ts")).control(host, request);
 
@@ -116,8 +116,8 @@ function hostOf(region: Region, given: { settings: SandboxSettings; store: Store
 }
 
 /**
- * Starts both hosts on 127.0.0.1; ready when it resolves.
- * @throws Error with code `settings_differ`, `state_damaged`, `EADDRINUSE`, or a sentence on a bad setting or fault
+ * Starts both hosts on 127.0.0.1; resolves when they are ready.
+ * @throws Error with code `settings_differ`, `state_damaged` or `EADDRINUSE`, or for an invalid setting or fault
  */
 export async function startSandbox(settings: SandboxSettings): Promise<RunningSandbox> {
   checkSettings(settings);
@@ -146,7 +146,7 @@ function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
   return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
 }
 
-/** The sandbox over `stateDir` while nothing listens, for `sandbox status`; makes the state if it is missing. */
+/** Describes the stopped sandbox in `stateDir`, for `sandbox status`; creates a missing state. */
 export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
   const store = new Store(stateDir, () => newState({ now: Date.now() }));
   return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });

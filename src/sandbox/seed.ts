@@ -33,7 +33,7 @@ export interface NewWorld {
   readonly seed?: number;
 }
 
-/** A new state. Identifiers that a person types are readable and the same every time; secrets are random. */
+/** A new state. Identifiers that users type are readable and constant; secrets are random. */
 export function newState(world: NewWorld): State {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
@@ -103,7 +103,7 @@ function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number
   ];
 }
 
-/** One key to work with, and one of every kind that an audit of keys should find. */
+/** A usable key, and one of every kind that an audit of keys should find. */
 function accessKeys(region: Region, given: { secret: string; now: number }): AccessKeyRecord[] {
   const { now } = given;
   const key = (name: string, changes: Partial<AccessKeyRecord>): AccessKeyRecord => ({
@@ -132,7 +132,7 @@ function accessKeys(region: Region, given: { secret: string; now: number }): Acc
   ];
 }
 
-/** `boundEmail` is required of every key (§2.4); a key without a user has this address. */
+/** §2.4 requires `boundEmail`; this is the address of keys without a user. */
 export function serviceEmail(region: Region): string {
   return `integrations@${region}.sandbox.example`;
 }

@@ -23,7 +23,7 @@ export interface ServiceSettings {
 }
 
 /**
- * An unknown or repeated query parameter is refused by its name (§4.3 rule 3).
+ * Refuses unknown and repeated query parameters by name (§4.3 rule 3).
  * @assumed parameters of single resources too (§4.3 names list endpoints), and one that is given twice (§7 "not shown")
  */
 function checkQuery(call: Call, route: Route): void {
@@ -43,7 +43,7 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** The service's response. Never throws: a refusal and a bug are error objects too. */
+  /** The service's response. Never throws: refusals and bugs become error objects. */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);
@@ -68,7 +68,7 @@ export class Service {
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
-  /** The operation with everything before it that must see the same state: credential, rate, query. */
+  /** The operation and the checks that must see the same state: credential, rate, query. */
   async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {
@@ -130,7 +130,7 @@ export class Throttle {
     this.#rate = rate;
   }
 
-  /** Takes one token of `credential`'s bucket. @returns 0, or whole seconds until one is there again */
+  /** Takes one token from the credential's bucket. @returns 0, or whole seconds until the next token */
   take(credential: string, now: number): number {
     const { capacity, perSecond } = this.#rate;
     const bucket = this.#buckets.get(credential) ?? { level: capacity, at: now };

@@ -7,15 +7,15 @@ export type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;
-  /** Absent: the region's own organization. */
+  /** Default: the region's own organization. */
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
-  /** Contract version used if a request pins none (§9 rule 1). */
+  /** Contract version of requests that pin none (§9 rule 1). */
   assignedVersion: string;
 }
 
-/** A management credential for Basic (§5.1). `scopes` null: everything its service account may do. */
+/** A management credential for Basic (§5.1). `scopes` null: all permissions of its service account. */
 export interface ApiKey {
   readonly id: string;
   readonly keyHash: string;
@@ -33,13 +33,16 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation continues; null if nothing completes it by itself. */
+  /** How a pending creation proceeds; null if it never completes by itself. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until a request confirms it; null before revocation. */
+  /**
+   * When remote cleanup after revocation is confirmed, in epoch ms; `open` until a request confirms it; null before
+   * revocation.
+   */
   cleanup: number | "open" | null;
 }
 
-/** What an idempotency key stands for: the retry identity of §4.2 rule 2 (the region is the file's section). */
+/** The retry identity of an idempotency key (§4.2 rule 2); the region is the section of the file. */
 export interface Receipt {
   readonly idempotencyKey: string;
   readonly serviceAccountId: string;
@@ -50,7 +53,7 @@ export interface Receipt {
   oauthClientId: string | null;
 }
 
-/** §2.4, without its secret. `generation` counts rotations, so that tokens of an older secret die with it. */
+/** §2.4, without its secret. `generation` counts rotations, which invalidate tokens of older secrets. */
 export interface AccessKeyRecord {
   readonly id: string;
   readonly name: string;
@@ -66,7 +69,7 @@ export interface AccessKeyRecord {
   generation: number;
 }
 
-/** Credentials made with the state; stored in clear text, since `sandbox status` prints them. */
+/** Credentials created with the state, in plain text because `sandbox status` prints them. */
 export interface SeededCredentials {
   readonly apiKey: string;
   readonly secondApiKey: string;
@@ -75,15 +78,15 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
-  /** Of the service account that may be granted everything: another management principal. */
+  /** Key of the service account that may be granted everything: another management principal. */
   readonly otherAccountApiKey: string;
-  /** Of the second organization's service account. */
+  /** Key of the second organization's service account. */
   readonly otherOrganizationApiKey: string;
 }
 
 export interface RegionState {
   readonly organizationId: string;
-  /** Key of every signature made here: page tokens and access tokens of one region mean nothing in the other. */
+  /** Signs page tokens and access tokens, so that they are invalid in the other region. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
@@ -97,7 +100,7 @@ export interface RegionState {
 
 export interface State {
   readonly settings: { readonly entities: number; readonly seed: number };
-  /** Supported values of `Service-Version`; the first is the published one. */
+  /** Supported values of `Service-Version`, the published one first. */
   readonly contractVersions: string[];
   readonly us: RegionState;
   readonly eu: RegionState;
@@ -110,12 +113,11 @@ export function byId<Thing extends { readonly id: string }>(
   return things.find((thing) => thing.id === id);
 }
 
-/** The organization of a service account. */
 export function organizationOf(here: RegionState, account: ServiceAccount): string {
   return account.organizationId ?? here.organizationId;
 }
 
-/** Clients of a service account that hold a slot at `now` (§3.1 "Slot accounting"). */
+/** Clients of a service account that occupy a slot at `now` (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = held;
   return here.oauthClients.filter(

@@ -1,5 +1,4 @@
-// The state file: one JSON document with its checksum, replaced as a whole by each change. A change holds the lock; a reader
-// needs none.
+// The state file: one JSON document with a checksum, replaced by each change under a lock. Readers need no lock.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
@@ -9,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** A process that is killed during a change leaves this file. */
+/** Left by a process that is killed during a change. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 
@@ -51,8 +50,8 @@ function refuseFolder(path: string): void {
 }
 
 /**
- * Runs `work` while no other process changes the state. `work` is synchronous: the lock is held for its time only.
- * @throws Error naming a running process that keeps the lock for longer than ten seconds
+ * Runs synchronous `work` under the lock.
+ * @throws Error that names a running process with the lock, after ten seconds
  */
 async function whileLocked<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
@@ -69,7 +68,7 @@ async function whileLocked<T>(path: string, work: () => T): Promise<T> {
   }
 }
 
-/** One consistent state for every server of every process over one folder (0600 in a folder that is made 0700). */
+/** A consistent state (mode 0600 in a folder of mode 0700) for all servers and processes of a folder. */
 export class Store {
   readonly #path: string;
   readonly #fresh: () => State;
@@ -77,24 +76,24 @@ export class Store {
   #known: { readonly text: string; readonly state: State } | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  /** @param fresh makes the state if there is none */
+  /** @param fresh creates a missing state */
   constructor(stateDir: string, fresh: () => State) {
     makeFolders(stateDir, { synced: false });
     this.#path = `${stateDir}/${fileName}`;
     this.#fresh = fresh;
   }
 
-  /** The newest state. Read it before the next `await`; never change it. */
+  /** The current state. Read it before the next `await`, and never change it. */
   async current(): Promise<State> {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** The newest state, or the last one before a reset; after `current()` only. */
+  /** The current state, or the last one before a reset. Requires an earlier `current()`. */
   latest(): State {
     return this.#read() ?? this.#known!.state;
   }
 
-  /** Runs `work` alone on the newest state and keeps what it changed; if it throws nothing is kept. */
+  /** Runs `work` on the current state and stores its changes; if it throws, nothing is stored. */
   change<T>(work: (state: State) => T): Promise<T> {
     const change = this.#lastChange.then(() => whileLocked(this.#path, () => this.#changeLocked(work)));
     this.#lastChange = change.catch(() => {});
@@ -106,14 +105,14 @@ export class Store {
     const state = before === undefined ? this.#fresh() : stateIn(before, this.#path);
     const result = work(state);
     const text = fileTextOf(state);
-    // A sandbox may lose its last changes to a power cut: nothing is synced.
+    // The sandbox may lose its last changes in a power cut, so nothing is synced.
     if (text !== before)
       replaceFile(this.#path, text, { durable: "none", temporary: this.#path.replace(fileName, temporaryName) });
     this.#known = { text, state };
     return result;
   }
 
-  /** @returns undefined if there is no file */
+  /** @returns undefined if the file is missing */
   #read(): State | undefined {
     let text: string;
     try {
@@ -128,7 +127,7 @@ export class Store {
   }
 }
 
-/** Removes the state. A server that is running over it makes a new one at its next request. */
+/** Removes the state. A running server creates a new one at its next request. */
 export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = `${stateDir}/${fileName}`;

@@ -38,7 +38,7 @@ function formOf(call: Call): URLSearchParams {
   return form;
 }
 
-/** RFC 6749 §2.3.1: both parts of Basic are form-encoded first. */
+/** RFC 6749 §2.3.1: both parts of Basic are form-encoded. */
 function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -69,7 +69,10 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
   return client;
 }
 
-/** Scopes of the new token: those asked for, else all that client and service account hold now (§5.2 rule 4). */
+/**
+ * Scopes of the new token: the requested ones, else all current permissions of client and service account (§5.2 rule
+ * 4).
+ */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
   const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
   const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
@@ -110,7 +113,7 @@ export function publishIssuer(call: Call): Answer {
   });
 }
 
-/** POST /oauth/token. Errors are those of RFC 6749 §5.2. @throws Problem 404 if OAuth is not enabled */
+/** POST /oauth/token with the errors of RFC 6749 §5.2. @throws Problem 404 if OAuth is not enabled */
 export function issueToken(call: Call): Answer {
   requireOAuth(call);
   try {

@@ -1,7 +1,7 @@
 import type { documentChanges } from "../fault.ts";
 import type { Json, JsonObject } from "./schemas.ts";
 
-/** What a later specification could look like: additions inside the version, and changes that need a new one (§9 rule 3). */
+/** Changes of a later specification: additions within the version, and changes that need a new one (§9 rule 3). */
 type Change = (typeof documentChanges)[number];
 
 type Tree = { [key: string]: Tree } & Record<string, Json>;
@@ -9,7 +9,7 @@ type Tree = { [key: string]: Tree } & Record<string, Json>;
 const at = (tree: Tree, ...keys: readonly string[]): Tree => keys.reduce((part, key) => part[key] ?? {}, tree);
 const firstOf = (tree: Tree): string => Object.keys(tree)[0] ?? "";
 
-/** @returns the schema that the changes are made to: an entity's, or a key's if the contract has no entities */
+/** @returns the schema to change: an entity's, or a key's if the contract has no entities */
 function resourceOf(document: Tree): Tree {
   const schemas = at(document, "components", "schemas");
   return schemas.Entity ?? schemas.AccessKey ?? at(schemas, firstOf(schemas));
@@ -50,7 +50,7 @@ const changes: Readonly<Record<Change, (document: Tree) => void>> = {
   "other-version": (document) => void Object.assign(at(document, "info"), { "x-contract-version": "2027-01-01" }),
 };
 
-/** @param body a published specification; anything else stays unchanged */
+/** @param body a published specification; other bodies stay unchanged */
 export function changedDocument(body: string, change: Change): string {
   if (!body.startsWith('{"openapi"')) return body;
   const document: Tree = JSON.parse(body);

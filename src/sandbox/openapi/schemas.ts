@@ -1,10 +1,9 @@
 import * as z from "zod/mini";
 
-/** A JSON value of a document. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
-/** Marks what the API document does not show: the sandbox chose it, and a client must not depend on it. */
+/** Marks a choice of the sandbox that the API document does not show, so clients must not depend on it. */
 export function choice(sentence: string): JsonObject {
   return { "x-sandbox-choice": sentence };
 }
@@ -21,7 +20,7 @@ const timestamp: JsonObject = {
 };
 const timestampOrNull: JsonObject = { ...timestamp, type: ["string", "null"] };
 
-/** An object with exactly these fields; those named in `optional` may be missing. */
+/** An object with exactly these fields; those in `optional` may be missing. */
 export function exactly(properties: Record<string, JsonObject>, optional: readonly string[] = []): JsonObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", properties, required, additionalProperties: false };
@@ -185,16 +184,16 @@ export interface Operation {
   readonly summary: string;
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
-  /** Status of success and the response's schema. */
+  /** Success status and the response's schema. */
   readonly success: readonly [status: number, schema: JsonObject];
-  /** Statuses of refusal, each with the error object of §7. */
+  /** Refusal statuses, each with the error object of §7. */
   readonly refusals: readonly number[];
-  /** Further responses, taking the place of those above. */
+  /** Further responses, which replace those above. */
   readonly responses?: JsonObject;
   readonly security?: Json;
-  /** Said if the document does not show the operation. */
+  /** Set if the document does not show the operation. */
   readonly choice?: string;
-  /** Headers of the successful response beside Request-Id. */
+  /** Headers of the successful response besides Request-Id. */
   readonly headers?: JsonObject;
 }
 
@@ -236,7 +235,7 @@ export function answer(status: number, schema: JsonObject, headers: JsonObject =
   };
 }
 
-/** Makes operation objects of OpenAPI 3.1, all under one tag. */
+/** Creates operation objects of OpenAPI 3.1 under one tag. */
 export function operationsOf(tag: string, stage: "compatibility" | "ga"): (of: Operation) => JsonObject {
   return (of) => operation(of, { tag, stage });
 }
@@ -263,12 +262,12 @@ export function pathParameter(name: string, description: string): JsonObject {
   return { name, in: "path", required: true, description, schema: { type: "string" } };
 }
 
-/** A JSON body; `schema` comes from the same source that checks requests. */
+/** A JSON body; `schema` comes from the schema that checks requests. */
 export function jsonBody(schema: JsonObject, isRequired = true): JsonObject {
   return { required: isRequired, content: { "application/json": { schema } } };
 }
 
-/** What every document begins with. `facts` are further keys of `info`. */
+/** The start of every document. `facts` are further keys of `info`. */
 export function opening(given: {
   title: string;
   version: string;
@@ -289,7 +288,6 @@ export function opening(given: {
   };
 }
 
-/** A request's schema from the one that checks it. */
 export function schemaOf(schema: z.ZodMiniType): JsonObject {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema);
   return JSON.parse(JSON.stringify(rest));

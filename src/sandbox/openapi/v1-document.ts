@@ -160,7 +160,7 @@ const components = (tokenUrl: string): JsonObject => ({
   },
 });
 
-/** The specification of one contract version; its `info["x-contract-version"]` is that version (§9 rule 2). */
+/** The specification of one contract version, which `info["x-contract-version"]` names (§9 rule 2). */
 export function v1Document(given: { version: string; baseUrl: string; tokenUrl: string }): JsonObject {
   return {
     ...opening({
