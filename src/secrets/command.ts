@@ -1,5 +1,5 @@
-// `--secret-command`: the secret on a command's standard input, never in its arguments or its environment; and
-// `--secret-check-command`, which shows that it arrived.
+// `--secret-command` passes the secret on a command's standard input, never in arguments or environment;
+// `--secret-check-command` verifies that it arrived.
 import { flags } from "../next-step.ts";
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
@@ -20,11 +20,11 @@ export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>
 
 export interface CommandTools {
   readonly env: Environment;
-  /** Gets all that the command prints: its output is not our result. */
+  /** Receives the command's output, which is not part of the result. */
   readonly onStderr: (chunk: Uint8Array) => void;
   /** Default 60 s. */
   readonly commandLimitMs?: number | undefined;
-  /** Ends the command when it is aborted: the secret was then not taken. */
+  /** Ends the command on abort; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ function notSeen(why: string, more = ""): Failure {
   return new Failure("undelivered", `The ${flags.secretCheckCommand} ${why}. ${more}`.trim());
 }
 
-/** A command as the place for a secret. */
+/** Delivers a secret to a command. */
 export function commandDestination(target: CommandTarget, tools: CommandTools): SingleDestinationPlace {
   const record: RecordOf<"command"> = {
     kind: "command",
@@ -71,12 +71,12 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
 }
 
-/** A word that a shell reads as it is, alone or before others. */
+/** A word without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
-/** The rest may do its work although the first command is missing. */
+/** The command continues even if its first program is missing. */
 const goesOn = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a command, or what brings it the secret, needs a program that does not exist: no one would take it */
+/** @throws Failure `usage` if a required program is missing: no one would read the secret */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = goesOn.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -100,7 +100,7 @@ async function checkTools(flag: string, command: string, { env, signal }: Comman
   });
 }
 
-/** The public facts of a secret, for the command's environment. */
+/** Public facts about the secret, for the command's environment. */
 function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery, "origin">): Environment {
   return {
     INTEG_RESOURCE_ID: id,
@@ -111,7 +111,7 @@ function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery,
   };
 }
 
-/** The tools of one delivery, with what the command may know of the secret. */
+/** The tools of a delivery, with the facts for the command. */
 type DeliveryTools = CommandTools & { readonly facts: Environment };
 
 async function give(command: string, text: string, tools: DeliveryTools): Promise<void> {
@@ -136,7 +136,7 @@ async function give(command: string, text: string, tools: DeliveryTools): Promis
   if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");
 }
 
-/** What the check prints is the secret itself, in whatever format it was delivered; it is compared and goes nowhere. */
+/** Compares the check's output, which is the raw secret whatever the delivery's format; the output is not printed. */
 async function seen(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },
@@ -151,7 +151,7 @@ async function seen(
   if (run.status !== 0) throw notSeen(`failed with ${endWords(run)}`);
   if (by === "exit") return;
   const expected = Buffer.from(secret);
-  // One trailing newline is forgiven.
+  // One trailing newline is ignored.
   if ([expected, Buffer.concat([expected, newline])].some((bytes) => isSameSecret(run.stdout, bytes))) return;
   throw notSeen(
     "printed something other than the secret",

@@ -1,6 +1,5 @@
-// The file of a secret: its space is really written before the secret exists, so that a disk that fills up later cannot lose
-// it; and how a delivered secret is recognised by what is there. All calls are made on the main thread, so that fault tests
-// meet them in one order.
+// Writes secret files: space is written before the secret exists, so that a full disk cannot lose it. Recognizes
+// delivered secrets. All calls run on the main thread, so that fault tests see a fixed order.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -21,10 +20,10 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
 
-/** Bytes of zeros written ahead: more than any secret with its receipt. */
+/** Zeros written in advance: more than any secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
-/** Which file it is, whatever its name: numbers as decimal text, since inodes exceed 2^53. */
+/** Identifies a file under any name. Decimal text, because inodes exceed 2^53. */
 export interface FileIdentity {
   readonly device: string;
   readonly inode: string;
@@ -32,8 +31,8 @@ export interface FileIdentity {
 }
 
 /**
- * Identity of an open file. The birth time counts only if it is one: some file systems give the time of the last
- * change instead.
+ * Identifies an open file. Birth times that equal the last change are ignored, because some file systems report that
+ * instead.
  */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
@@ -41,7 +40,7 @@ export function identityOf(fd: number): FileIdentity {
   return { device: String(stats.dev), inode: String(stats.ino), born: isBirth ? String(stats.birthtimeNs) : undefined };
 }
 
-/** True if the name is that very file: no link to it, no other file with a number that was used again. */
+/** True if the name is this file, not a link to it or a file that reuses its inode. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -49,25 +48,25 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** `.<name>.integ-<work>` in the same folder; cut if the name alone fills what a folder entry may hold. */
+/** `.<name>.integ-<work>` in the same folder; a long name is cut to the limit of folder entries. */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
 }
 
-/** Fills an open file with zeros, synced. */
+/** Fills an open file with zeros and syncs it. */
 function blank(fd: number): void {
   writeAll(fd, Buffer.alloc(reserveBytes), 0);
   ftruncateSync(fd, reserveBytes);
   fsyncSync(fd);
 }
 
-/** True if the file was cut to the length of what is in it: that is done after its text is on disk. */
+/** True if the file was truncated to its content, which happens after the content is synced. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
 
-/** What is in an open file, the zeros after it left out; empty for a reserve. */
+/** The content of an open file without trailing zeros; empty for a reserve. */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
@@ -75,7 +74,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** From where on all bytes are zeros. By halves: V8 would optimize a loop over a reserve's bytes twice, which takes 9 ms. */
+/** The index of the trailing zeros, by binary search: in a loop V8 would optimize twice, which takes 9 ms. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;
@@ -89,9 +88,8 @@ function zerosFrom(bytes: Buffer): number {
 }
 
 /**
- * Makes the reserve, or resumes the one that an earlier process of the same work left.
- * @param mayBlank decides, given what is in a file that is already there and whether it was cut to that, whether it may
- * be blanked; it throws else
+ * Creates the reserve, or reuses that of an earlier process with the same work.
+ * @param mayBlank gets an existing file's content and whether it was truncated; throws if the file must not be blanked
  * @returns an open descriptor, synced with its folder entry
  */
 export async function reserveFile(path: string, mayBlank: (content: string, isCut: boolean) => void): Promise<number> {
@@ -105,7 +103,7 @@ export async function reserveFile(path: string, mayBlank: (content: string, isCu
     isNew = false;
   }
   try {
-    // A second name would be the finished file.
+    // A second link would be the finished file.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     if (!isNew) mayBlank(contentOf(fd), isCut(fd));
     blank(fd);
@@ -119,8 +117,8 @@ export async function reserveFile(path: string, mayBlank: (content: string, isCu
 }
 
 /**
- * Writes over the reserve, synced, and cuts off the rest then, so that no half text ever looks whole. That cut may be lost with
- * the power: the text is there, with zeros behind it.
+ * Overwrites the reserve, syncs, then truncates, so that an incomplete text never looks complete. A power cut may undo
+ * the truncation, which leaves the text with zeros after it.
  */
 export function fillReserve(fd: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -129,16 +127,16 @@ export function fillReserve(fd: number, text: string): void {
   ftruncateSync(fd, bytes.length);
 }
 
-/** Zeros over what is in an open file, as far as it reaches, synced: then its name can be removed. */
+/** Overwrites an open file with zeros and syncs it, so that it can be removed. */
 export function wipe(fd: number): void {
   writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);
 }
 
 /**
- * Gives a reserved file its final name, synced: over what was found there, else only where nothing is, never through a link.
- * With the synced name the secret is in its place: that the reserved name could not be taken away then is not a failure.
- * @returns why it could not; it is left as a second name of the finished file, and `removeReserve` tries again
+ * Gives a reserved file its final name and syncs it: over the file that was found, else only if none exists, never
+ * through a link. The delivery succeeds even if the reserved name cannot be removed.
+ * @returns why not; `removeReserve` removes that second name later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
   const replace = found.is !== "absent";
@@ -158,15 +156,15 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-// Every destination is written in one way: what is there is looked at, may be replaced or not, and the write takes effect only
-// if it still is there.
+// Every destination is written in the same way: read what is there, check that it may be replaced, and write only if it
+// is unchanged.
 
-/** How often what changed between the look and the write is looked at again. */
+/** Attempts if the destination changes between reading and writing. */
 const looks = 5;
 
 /**
- * @param how.write returns false if something else is there than was found: nothing was written
- * @throws Failure of `may`, or `conflict` if it changes each time
+ * @param how.write returns false, without writing, if the destination has changed
+ * @throws Failure of `may`, or `conflict` if the destination keeps changing
  */
 export async function writeOver(
   name: string,
@@ -189,12 +187,12 @@ export async function writeOver(
 /** More than any secret in any format. */
 const longestBytes = 1024 * 1024;
 
-/** Compared in a time that does not depend on where they differ. */
+/** Compares in constant time. */
 export function isSameSecret(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** What is in the place of a file. */
+/** The current content of a file. */
 export function foundAt(path: string): Found {
   let fd: number;
   try {

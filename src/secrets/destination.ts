@@ -1,4 +1,4 @@
-// What a one-time secret's destination is, and what can be said of it by its journal record alone. Pure.
+// Destinations of one-time secrets, and what their journal records alone reveal.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {
@@ -10,20 +10,20 @@ import type {
 
 export type { DestinationProgress, SecretFormat };
 
-/** A one-time secret with the public facts that belong to it. */
+/** A one-time secret with its public facts. */
 export interface OneTimeSecret {
   readonly secret: string;
-  /** What the secret is for; names the variables of the `env` format and the keys of `json`. */
+  /** The kind of credential; determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
   /** Resource id of the client or key. */
   readonly id: string;
-  /** OAuth clients only: the id used in the token exchange. */
+  /** OAuth clients only: the id for the token exchange. */
   readonly clientId?: string;
-  /** The service's response that brought the secret, as it came: what standard output shows, and what `claim` shows later. */
+  /** The service's response with the secret, unchanged, for stdout and `claim`. */
   readonly receipt: string;
 }
 
-/** The piece of work that brought a secret, for formats and commands. */
+/** The work that produced a secret, for formats and commands. */
 export interface SecretOrigin {
   /** Id of the journal entry. */
   readonly entry: string;
@@ -33,14 +33,13 @@ export interface SecretOrigin {
   readonly serviceAccount?: string | undefined;
 }
 
-/** Where a secret was to go, as the journal remembers it. */
+/** A secret's destination in the journal. */
 export type DestinationRecord = EntryDestination;
 export type SingleRecord = SingleDestination;
 
-/** The record of one kind of destination. */
 export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationRecord, { kind: K }>;
 
-/** One destination as it was typed, or as the journal remembers it. */
+/** One destination, typed or from the journal. */
 export type DestinationOption =
   | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & Consented)
   | {
@@ -53,23 +52,23 @@ export type DestinationOption =
   | ({
       readonly kind: "profile";
       readonly name: string;
-      /** The profile that the journal remembers: another one of that name is not meant. */
+      /** The profile's id in the journal: another profile of the same name does not match. */
       readonly profileId?: string;
-      /** It is the profile that acts, and a person agreed that its credential is replaced. */
+      /** The acting profile itself; the user agreed to replace its credential. */
       readonly own?: true | undefined;
     } & Consented)
   | ({
       readonly kind: "store";
       readonly to: string;
-      /** What the journal remembers of it. */
+      /** Facts from the journal. */
       readonly facts?: RecordOf<"store">["facts"];
     } & Consented);
 
-/** What may be replaced at a destination, besides what integ itself delivered there. */
+/** What a destination may replace, besides integ's own deliveries. */
 export interface Consented {
-  /** What was there when a person consented: it was recorded. */
+  /** Recorded identity of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
-  /** The person consents now, to what is there now. */
+  /** The user agrees to replace the current content. */
   readonly force?: boolean | undefined;
 }
 
@@ -79,43 +78,43 @@ export interface SecretCheck {
   readonly by: "output" | "exit";
 }
 
-/** The secret options as they were typed. */
+/** The secret options as typed. */
 export interface SecretOptions {
-  /** In the order in which they were typed; none: standard output. */
+  /** In the typed order; empty means stdout. */
   readonly to: readonly DestinationOption[];
-  /** The destinations of an entry: what is typed is for those of them that are missing. */
+  /** An entry's destinations; typed options apply to those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** For a remembered file if none is typed. */
+  /** Format of a remembered file if no destination is typed. */
   readonly as?: SecretFormat | undefined;
-  /** Consents to the replacement of what is at the destinations now. */
+  /** The user agrees to replace the current contents. */
   readonly force?: boolean | undefined;
-  /** What is at a destination may be what integ delivered there for the same client or key: that is found out later. */
+  /** The content may be integ's delivery for the same client or key, which is checked later. */
   readonly mayBeOurs?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
-  /** Public keys that the secret is encrypted to, for the team's journal. */
+  /** Recipients of the encrypted secret in the team's journal. */
   readonly escrow?: readonly string[] | undefined;
-  /** What the command yields, if it is known before: a profile that is to take an OAuth client needs a token endpoint. */
+  /** The kind of credential, if known: a profile needs a token endpoint for an OAuth client. */
   readonly yields?: OneTimeSecret["kind"];
-  /** Whose service issues the secret; the chosen profile's, if it is not said. */
+  /** The issuing service; default: the chosen profile's. */
   readonly issuedBy?: Issuer;
 }
 
-/** Whose service issues the secret: it opens nothing anywhere else (§1, §5.1 rule 4). */
+/** The service that issues the secret, which is invalid elsewhere (§1, §5.1 rule 4). */
 export interface Issuer {
   readonly baseUrl: string;
   readonly organizationId?: string | undefined;
 }
 
 interface DestinationDescription {
-  /** Its name for a person. */
+  /** Name in messages. */
   readonly name: string;
-  /** Where a delivered secret is, as a sentence. */
+  /** The place of a delivered secret, as a sentence. */
   readonly delivered?: string;
-  /** What showed that it arrived. */
+  /** The evidence that it arrived. */
   readonly proof: string;
-  /** What opens it again, if the journal keeps enough of it. */
+  /** The option that selects it again, if the journal has enough facts. */
   readonly option?: DestinationOption;
-  /** A later process can see there, on this machine alone, whether the secret has arrived. */
+  /** True if a later process can see whether the secret arrived, but only on this machine. */
   readonly leavesTrace: boolean;
 }
 
@@ -129,7 +128,7 @@ function storeProof(to: string): string {
   return storeKindOf(to)?.proof ?? "written";
 }
 
-/** What can be said of a remembered destination. */
+/** Describes a recorded destination. */
 export function describeDestination(record: SingleRecord): DestinationDescription {
   switch (record.kind) {
     case "stdout":
@@ -174,25 +173,24 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
   }
 }
 
-/** The destinations that a record names. */
 export function placesOf(record: DestinationRecord): readonly SingleRecord[] {
   return record.kind === "several" ? record.places.map(({ at }) => at) : [record];
 }
 
-/** Their names for a person. */
+/** Names for messages. */
 export function namesOf(record: DestinationRecord): string {
   return placesOf(record)
     .map((place) => describeDestination(place).name)
     .join(", ");
 }
 
-/** Those of several that have not got the secret. */
+/** Destinations among several that lack the secret. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
 }
 
-/** Whether two records name one place: the second secret written there would replace the first. */
+/** True if both records are the same place, where a second secret would replace the first. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -202,56 +200,56 @@ export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
 }
 
 /**
- * Eight hexadecimal digits of a digest of a command and its format. A command may hold a credential, so that its text is
- * not kept: this distinguishes another one, and is far too short to show which it was.
+ * Eight hexadecimal digits of a digest of a command and its format. The text is not stored, because it may contain a
+ * credential; the digest distinguishes commands and is too short to reveal one.
  */
 export function commandMark({ command, as = "raw" }: { readonly command: string; readonly as?: SecretFormat }): string {
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);
 }
 
-/** What is at a destination now, as the field that a secret is stored in. */
+/** The current content of a destination's secret field. */
 export type Found =
   | { readonly is: "absent"; readonly version?: string | undefined }
   | (FoundThing & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
-  /** Something that cannot be read back: its version alone distinguishes it. */
+  /** Content that cannot be read back, so only its version distinguishes it. */
   | (FoundThing & { readonly is: "hidden"; readonly version: string });
 
 interface FoundThing {
-  /** The client or key that a profile's credential is of, as far as the profile says it. */
+  /** The client or key of a profile's credential, if known. */
   readonly of?: string | undefined;
 }
 
-/** Decides whether what was found may be replaced. @throws Failure if it may not */
+/** Checks that the content may be replaced. @throws Failure if not */
 export type MayReplace = (at: SingleRecord, found: Found) => Promise<void>;
 
-/** What a delivery works with. */
+/** Context of a delivery. */
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
-  /** Asked about what is there at the moment of the write. */
+  /** Called with the content at the moment of the write. */
   readonly may: MayReplace;
-  /** Puts what a later process must know into the journal, before and after each step that it could not see otherwise. */
+  /** Records in the journal, before and after a step, what a later process could not see otherwise. */
   readonly record: (record: R) => Promise<void>;
 }
 
 export interface Preparation {
-  /** How the journal remembers the destination. */
+  /** The destination's record in the journal. */
   readonly before?: DestinationRecord | null;
-  /** The secret exists and is safe: what cannot be made ready now is found out when it is delivered. */
+  /** The secret exists in a safe place, so preparation errors are reported at the delivery. */
   readonly isKept?: boolean;
-  /** Asked about what is there now: a refusal comes before the request. */
+  /** Called with the current content, so that a refusal precedes the request. */
   readonly may?: MayReplace;
-  /** All places that the same secret goes to. */
+  /** All destinations of the same secret. */
   readonly places?: readonly SingleRecord[];
 }
 
-/** True of files, profiles and keychains: another machine has others of the same name. */
+/** True for files, profiles and keychains, whose names mean other things on other machines. */
 export function isLocal(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
 }
 
 /**
- * Whether a list of destinations names this one: `file:<path>`, `profile:<name>`, the address of a store, `stdout`, or
- * `command:<text>`. A `*` at the end stands for any rest, except of a command.
+ * True if the list contains the destination: `file:<path>`, `profile:<name>`, a store's address, `stdout`, or
+ * `command:<text>`. A final `*` matches any rest, except for commands.
  */
 export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefined): boolean {
   if (allowed === undefined) return true;
@@ -266,18 +264,18 @@ export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefin
   return allowed.some((one) => one === name || (one.endsWith("*") && name.startsWith(one.slice(0, -1))));
 }
 
-/** The record of a command has a mark of its text and format alone. */
+/** Compares a command by its mark, because its record has no text. */
 function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   const formats = ["raw", "line", "json", "json-string", "env"] as const;
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** What is forgiven in a text that a person or an editor touched: one newline at its end. */
+/** Ignores a final newline, which users and editors add. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
 
-/** Whether what was found is what a digest or a version stands for. */
+/** True if the content matches a recorded digest or version. */
 export function isKnownAs(found: Found, known: string | undefined, digests: SecretDigests): boolean {
   if (known === undefined || known === "" || found.is === "absent") return false;
   return found.is === "text"
@@ -285,34 +283,32 @@ export function isKnownAs(found: Found, known: string | undefined, digests: Secr
     : known === `version ${found.version}`;
 }
 
-/** How what was found is recorded: nothing of what is not there. */
+/** The digest or version that identifies the content; undefined if absent. */
 export function knownAs(found: Found, digests: SecretDigests): string | undefined {
   if (found.is === "absent") return undefined;
   return found.is === "text" ? digests.of(withoutLastNewline(found.text)) : `version ${found.version}`;
 }
 
 /**
- * A destination for a one-time secret.
- * `check` costs nothing and is called before anything is written anywhere; `prepare` makes sure that the delivery will
- * succeed (space reserved and synced, standard output open, profile there) and is called before every request that may
- * bring a secret. `deliver` returns only when the secret is safe and was seen there. Each throws `Failure` with words for a
- * person.
+ * A destination for a one-time secret. `check` is cheap and runs before anything is written. `prepare` ensures that the
+ * delivery will succeed (space reserved and synced, stdout open, profile exists) and runs before every request that may
+ * return a secret. `deliver` returns when the secret is safe and verified. Each throws `Failure`.
  */
 export interface Destination {
-  /** True if the secret goes to standard output with the rest of the result. */
+  /** True if the secret is printed on stdout with the result. */
   readonly isStdout: boolean;
-  /** The place as far as it is known before anything is looked at. */
+  /** The destination as known without access to it. */
   readonly record: DestinationRecord;
-  /** @returns the place as far as it is known before anything is reserved: what an intent remembers from the start. */
+  /** @returns the destination as known before `prepare`, for the intent's record */
   check(preparation?: Preparation): Promise<DestinationRecord>;
-  /** @param work id of the piece of work (journal entry): names what is reserved, so that a later process finds it. */
+  /** @param work id of the journal entry; names the reserve, so that a later process finds it */
   prepare(work: string, preparation?: Preparation): Promise<DestinationRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
-  /** Gives back what `prepare` reserved, if no secret came. Safe to repeat. */
+  /** Releases the reserve of `prepare` if no secret came. Safe to repeat. */
   release(): Promise<void>;
 }
 
-/** A destination by itself, and not several of them. */
+/** A single destination. */
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
@@ -320,28 +316,27 @@ export interface SingleDestinationPlace extends Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
-/** A destination as a later process finds it by its record. */
+/** A destination that a later process restores from its record. */
 export interface RememberedDestination {
   /**
-   * Whether what was delivered is there: read and recognized. A file that was written whole and that a crash left without
-   * its name gets it now, if `may` allows that.
-   * @throws Failure if the secret is there and its name cannot be given: it is not lost, and must not be replaced
+   * Checks by reading that the secret arrived. Gives a complete file that a crash left unnamed its name, if `may`
+   * allows it.
+   * @throws Failure if the file has the secret but cannot be named: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
-   * Removes what was reserved by a process that has ended, if it holds no whole secret or is only a second name of the
-   * finished file. Safe to repeat.
-   * @param entry id of the journal entry that it was made for
-   * @param options.isKept the secret is safe elsewhere: a whole copy that has not got its name is wiped and removed too
+   * Removes the reserve of an ended process, unless it has a complete secret that has no other name. Safe to repeat.
+   * @param entry id of the journal entry that it belongs to
+   * @param options.isKept the secret is safe elsewhere, so a complete unnamed copy is removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
-  /** The secret, if it is still there as it was delivered: for a proof by token exchange after a crash. */
+  /** Reads the delivered secret if it is unchanged, for a proof by token exchange after a crash. */
   reread(): Promise<string | undefined>;
 }
 
-// The stores of `--secret-to`, as help, completion and questions name them. Pure: registry.ts opens them.
+// Names and addresses of the `--secret-to` stores, for help, completion and questions. registry.ts opens them.
 
-/** One line for each store: how its address is written, what it is, and what proves a delivery. */
+/** One row per store: its address, description and proof of delivery. */
 export const storeKinds = {
   vault: {
     form: "vault:<mount>/<path>#<field>",
@@ -372,18 +367,18 @@ export const storeKinds = {
 
 export interface StoreKind {
   readonly form: string;
-  /** What every address of it has; the store itself checks more. */
+  /** Matches every address; the store checks further. */
   readonly pattern: RegExp;
-  /** The same place in upper and lower case. */
+  /** Upper and lower case mean the same address. */
   readonly isAnyCase?: boolean;
   readonly what: string;
-  /** What shows that a secret arrived. */
+  /** The evidence that a secret arrived. */
   readonly proof: string;
 }
 
 export type StoreScheme = keyof typeof storeKinds;
 
-/** The kind of store that an address begins with. */
+/** The store of an address. */
 export function storeKindOf(to: string): StoreKind | undefined {
   return Object.entries<StoreKind>(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1];
 }

@@ -1,5 +1,5 @@
-// Secrets encrypted to public keys (age), so that they can be kept where others read: anyone who has an identity of one of them
-// can claim them, from anywhere.
+// Encrypts secrets to age recipients, so that they can be stored in a shared journal. Anyone with a matching identity
+// can claim them anywhere.
 import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
@@ -16,7 +16,7 @@ const Escrowed = z.object({
   receipt: z.string(),
 });
 
-/** @throws Failure `usage` if a recipient is not a public key of age; an identity among them is not shown */
+/** @throws Failure `usage` for an invalid age recipient; the message does not show identities */
 export function checkRecipients(recipients: readonly string[]): void {
   encrypterFor(recipients);
 }
@@ -45,8 +45,8 @@ export async function encryptSecret(secret: OneTimeSecret, recipients: readonly 
 }
 
 /**
- * @param path of the file with identities, a line each, as age-keygen writes it
- * @throws Failure `usage` if it cannot be read or holds none; `undelivered` if none of them opens the secret
+ * @param path of a file with identities, one per line, as age-keygen writes it
+ * @throws Failure `usage` if it is unreadable or empty; `undelivered` if no identity opens the secret
  */
 export async function decryptSecret(text: string, path: string | undefined): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();

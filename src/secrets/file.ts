@@ -1,4 +1,4 @@
-// `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
+// `--secret-file`: a new private file that gets its name only when it is complete and synced.
 import {
   accessSync,
   closeSync,
@@ -49,9 +49,9 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** `path` is absolute once it is a destination. */
+/** As a destination, `path` is absolute. */
 export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
-  /** What is there may be what integ delivered: that is found out when its entry is known. */
+  /** The file may be integ's own delivery, which is checked once its entry is known. */
   readonly mayBeOurs?: boolean | undefined;
 }
 
@@ -76,13 +76,13 @@ function checkFolder(path: string): Stats {
   return stats;
 }
 
-/** In a folder with the sticky bit (/tmp) only its owner may replace a file. */
+/** In a folder with the sticky bit (/tmp), only a file's owner may replace it. */
 function mayReplace(file: Stats, folder: Stats): boolean {
   const me = process.getuid?.() ?? 0;
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** What cannot be checked cannot be written either. */
+/** A path that cannot be checked cannot be written either. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     lookAtTarget(target, own);
@@ -105,7 +105,7 @@ function lookAtTarget({ path, force, consent, mayBeOurs }: FileTarget, own: read
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
 
-/** The failure of a file that is there and that nothing says may be replaced. */
+/** The failure for an existing file that may not be replaced. */
 export function fileInTheWay(path: string): Failure {
   return refuse(path, "the file already exists", {
     hint: `Name another file, or add ${flags.force} to replace this one.`,
@@ -114,9 +114,9 @@ export function fileInTheWay(path: string): Failure {
 }
 
 export interface FileTools {
-  /** Files and folders of the program itself, which a secret must never replace. */
+  /** integ's own files and folders, which a secret must never replace. */
   readonly own?: readonly string[];
-  /** By which a later process recognizes the delivered file. */
+  /** Digests by which a later process recognizes the delivered file. */
   readonly digests: SecretDigests;
   /** The id of this machine's state folder. */
   readonly machine: MachineId;
@@ -134,7 +134,7 @@ class FileDestination implements SingleDestinationPlace {
   readonly #tools: FileTools;
   #reserve: Reserve | undefined;
   record: RecordOf<"file">;
-  /** What a finished delivery left undone behind it. */
+  /** Cleanup that failed after a finished delivery. */
   #untidy: Error | undefined;
   #isConsented = false;
 
@@ -149,7 +149,7 @@ class FileDestination implements SingleDestinationPlace {
     checkTarget(this.#target, this.#tools.own ?? []);
     const { digests, machine } = this.#tools;
     const { path, force } = this.#target;
-    // What is there at the first look is what the person saw who typed it.
+    // The user agreed to replace the content at the first look.
     if (force === true && !this.#isConsented)
       this.record = { ...this.record, consent: knownAs(foundAt(path), digests) ?? this.record.consent };
     this.#isConsented = true;
@@ -193,7 +193,7 @@ class FileDestination implements SingleDestinationPlace {
     await record(this.record);
     try {
       fillReserve(fd, text);
-      // With its name it has its length, too.
+      // Syncs the length before the file gets its name.
       fsyncSync(fd);
       if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
       await writeOver(path, {
@@ -232,8 +232,8 @@ class FileDestination implements SingleDestinationPlace {
 }
 
 /**
- * Blanks a reserve and takes its name away. One of the two puts a secret out of reach, so both are tried; that either
- * failed is reported anyway: the disk is not what it was.
+ * Blanks a reserve and removes its name. Either step makes a secret unreadable, so both are tried, and any failure is
+ * reported, because it means a disk fault.
  */
 function clearAway(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
@@ -244,7 +244,7 @@ function clearAway(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
+  // If a delivery failed at the final sync of the folder, this is the finished file and must not be blanked.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;
@@ -254,7 +254,10 @@ function clearAway(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Space is made before each request: if there is none, that request stays here. What says its own way out has no space in mind. */
+/**
+ * Adds that the request was not sent, because space is reserved before each request. Failures with their own advice
+ * keep it.
+ */
 function withoutSpace({ kind, message, details }: Failure): Failure {
   const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
@@ -265,14 +268,14 @@ function withoutSpace({ kind, message, details }: Failure): Failure {
 }
 
 /**
- * A file as the place for a secret.
- * @param cwd makes a relative path mean the same to a later process
+ * A file as destination.
+ * @param cwd makes relative paths absolute for later processes
  */
 export function fileDestination(target: FileTarget, cwd: string, tools: FileTools): SingleDestinationPlace {
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** @returns false if another file got that name since nothing was found there */
+/** @returns false if another file has got the name meanwhile */
 async function named(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
@@ -291,12 +294,15 @@ function holdsDelivered(path: string, { record, digests }: Remembered): boolean 
   return record.proof !== undefined && isKnownAs(foundAt(path), record.proof, digests);
 }
 
-/** Whether the file has its name: synced now, and the reserved name taken away. */
+/**
+ * Completes a delivery whose file has its name: syncs it and removes the reserved name. @returns false if it has no
+ * name
+ */
 function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!holdsDelivered(path, remembered)) return false;
   try {
-    // The crash may have come between the name and its sync.
+    // The crash may have preceded the sync of the name.
     syncFolder(dirname(path));
     if (reserved !== undefined && holdsDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {
@@ -305,7 +311,7 @@ function completeName(remembered: Remembered): boolean {
   return true;
 }
 
-/** The reserved file, opened, if it is still the remembered one: by its identity, or by what it holds. */
+/** Opens the reserved file if its identity or content matches the record. */
 function openReserved(remembered: Remembered): number | undefined {
   const { reserved, inode } = remembered.record;
   if (reserved === undefined || inode === undefined) return undefined;
@@ -313,7 +319,7 @@ function openReserved(remembered: Remembered): number | undefined {
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
-/** Puts a secret that was written whole under its name. False if the reserve is missing, empty or cut. */
+/** Gives a complete secret file its name. False if the reserve is missing, empty or incomplete. */
 async function completeFile(remembered: Remembered, may: MayReplace): Promise<boolean> {
   const { record } = remembered;
   const { path, reserved } = record;
@@ -345,7 +351,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record } = remembered;
   const own = reservedName(record.path, entry);
-  // A replacement is admitted beside the reserve of what it replaces, and its record may name only that one.
+  // A replacement has its own reserve, while its record may name only the replaced one's.
   if (record.reserved !== own) removeUnnamed(own);
   if (record.reserved === undefined) return;
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
@@ -363,8 +369,8 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
 }
 
 /**
- * A reserve on a disk that was restored is another file under its entry's name. It is only tidied up: a place that cannot be
- * looked at any more is not a reason to stop.
+ * Opens a reserve by its entry's name: on a restored disk it has another identity. Cleanup only, so an unreadable place
+ * is ignored.
  */
 function openOwn(path: string): number | undefined {
   try {
@@ -384,7 +390,7 @@ function removeUnnamed(path: string): void {
   }
 }
 
-/** The secret, if the remembered file still holds what was delivered. */
+/** The secret, if the file still has the delivered content. */
 function reread({ record, digests }: Remembered): string | undefined {
   const found = foundAt(record.path);
   return found.is === "text" && isKnownAs(found, record.proof, digests)
@@ -393,8 +399,8 @@ function reread({ record, digests }: Remembered): string | undefined {
 }
 
 /**
- * A file that a journal entry remembers. A crash may have come after its reserve was made and before the journal named
- * it: then the reserve is found by its name, and is removed if it is empty.
+ * A file in a journal entry. If a crash preceded the record of its reserve, the reserve is found by name and removed if
+ * empty.
  */
 export function rememberedFile(record: RecordOf<"file">, digests: SecretDigests): RememberedDestination {
   const remembered = { record, digests };

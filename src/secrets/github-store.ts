@@ -1,6 +1,6 @@
-// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions secret of a
-// repository, of one of its environments or of an organization, encrypted for it before it is sent. No one can read it back: the
-// proof is GitHub's word and the time of change.
+// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions
+// secret of a repository, environment or organization. Encrypted before it is sent and not readable afterwards, so the
+// proof is GitHub's response and the time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
@@ -20,12 +20,12 @@ import {
 } from "./store-http.ts";
 
 interface Address {
-  /** `org` for a secret of the organization that is named in place of a repository. */
+  /** `org` for a secret of the organization, which replaces the repository. */
   readonly owner: string;
   readonly repository: string;
   readonly environment: string | undefined;
   readonly name: string;
-  /** Which repositories may use the secret of an organization; what it was if it is absent, `private` for a new secret. */
+  /** Repositories that may use an organization's secret; default: unchanged, `private` for a new secret. */
   readonly access?: Access | undefined;
 }
 
@@ -41,9 +41,9 @@ interface PublicKey {
   readonly key: Buffer;
 }
 
-/** Both clocks are GitHub's: what it calls changed may be that much older than its response. */
+/** Allowed difference between two of GitHub's clocks: the change and the response. */
 const clockToleranceMs = 10_000;
-/** A longer wait is reported without its end: a number of seconds may be one that no date has. */
+/** Longer waits are shown without an end, because their date may not exist. */
 const longestShownS = 366 * 86_400;
 
 export const open: OpenStore = (text, tools) => {
@@ -108,7 +108,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  /** @throws Failure if GitHub does not show the secret as changed now */
+  /** @throws Failure if GitHub does not report a recent change */
   async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<true> {
     const changedAt = await this.#changedAt(client);
     const writtenAt = Date.parse(headers.date ?? "");
@@ -116,7 +116,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw new Failure("undelivered", `${this.name}: GitHub took the secret, and does not show it as changed.`);
   }
 
-  /** @throws Failure if the repository or its environment does not exist, or takes no secret */
+  /** @throws Failure if the repository or environment does not exist or cannot have secrets */
   async #repository(client: StoreClient): Promise<void> {
     const { owner, repository, environment } = this.at;
     const response = await client.read({ method: "GET", path: this.#path() });
@@ -159,7 +159,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Which repositories may use the secret from now on: GitHub asks for it with each write. */
+  /** Repositories that may use the secret, which GitHub requires with each write. */
   async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
     if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
     if (visibility !== undefined) return { visibility };
@@ -192,15 +192,15 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * Whether the secret was written since, as its time of change shows. Within the second of the change before it that shows
-   * nothing, and the same secret sent twice is the same secret. One that was removed meanwhile was not written.
+   * True if the time of change shows that the secret was written. A change within the same second is invisible, and
+   * writing the same secret twice has no effect. A removed secret was not written.
    */
   async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
     const changedAt = await this.#changedAt(client);
     return changedAt !== undefined && changedAt !== before;
   }
 
-  /** When the secret was changed last; undefined if there is none. */
+  /** Time of the last change; undefined if the secret does not exist. */
   async #changedAt(client: StoreClient): Promise<string | undefined> {
     const response = await client.read({ method: "GET", path: `${this.#secrets()}/${this.at.name}` });
     if (response.status === 404) return undefined;
@@ -209,7 +209,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw this.#refusal(response, "be looked at");
   }
 
-  /** What a response means that is not a success. */
+  /** Maps a response other than success to a failure. */
   #refusal({ status, headers, body }: StoreResponse, what: string): Failure {
     const detail = fieldOf(body, "message");
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
@@ -242,7 +242,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
   }
 
-  /** The API's address: of the host that is named, else the one that a workflow gets, else github.com. */
+  /** The API's address: the named host's, else the workflow's, else github.com's. */
   #server(): string {
     const { env } = this.tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();
@@ -260,7 +260,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * The token for this server, chosen as gh does: a token of github.com never goes to an enterprise host.
+   * Chooses the token as gh does: a token of github.com is never sent to an enterprise host.
    * Source: `gh help environment`; cli/go-gh `pkg/auth`.
    */
   #token(server: string): string {
@@ -297,7 +297,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   }
 }
 
-/** The server may have done what it was asked for. */
+/** True if the server may have executed the request. */
 function isUnknown(response: StoreResponse | LostResponse): boolean {
   return response.kind === "lost" || response.status >= 500 || response.status === 408;
 }
@@ -305,7 +305,7 @@ function isUnknown(response: StoreResponse | LostResponse): boolean {
 const tokenHint =
   "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";
 
-/** GitHub's names are the same in any case: the address has one form. @throws Failure `usage` */
+/** Normalizes GitHub's case-insensitive names. @throws Failure `usage` */
 function addressIn(text: string): Address {
   const [, owner = "", repository = "", environment, name = "", options] =
     /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})(?:\?(.*))?$/u.exec(text) ?? [];
@@ -347,7 +347,7 @@ function accessIn(options: string): Access | undefined {
 const cloudTokens = ["GH_TOKEN", "GITHUB_TOKEN"] as const;
 const enterpriseTokens = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"] as const;
 
-/** The variables that may have the token of this host, the first that is set wins. */
+/** The variables for this host's token; the first that is set is used. */
 function tokenNames(hostname: string): typeof cloudTokens | typeof enterpriseTokens {
   const isCloud = hostname === "api.github.com" || hostname === "github.com" || hostname.endsWith(".ghe.com");
   return isCloud ? cloudTokens : enterpriseTokens;

@@ -1,4 +1,4 @@
-// Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
+// Undelivered secrets in private files for `journal claim`. Their space is reserved before the request.
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** Made for the few commands that read a kept secret: making it takes a change longer than its request does. */
+/** Created on demand: it takes longer than a request, and few commands read kept secrets. */
 const keptSchema = () =>
   z.object({
     secret: z.string(),
@@ -30,20 +30,20 @@ const keptSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** A text that a power cut tore, before it was cut to its length, is none: its secret had not been kept. */
+/** True if the text is complete. A text torn by a power cut does not count: its secret was not stored. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
 }
 
 /**
- * The undelivered secrets of a state folder; made 0700 when the first is reserved. All calls are made on the main thread,
- * as those of the journal. `entry` is the id of a journal entry.
+ * The undelivered secrets of a state folder, created with mode 0700 on first use. Like the journal, all calls run on
+ * the main thread. `entry` is the id of a journal entry.
  */
 export class Undelivered {
   /** For messages and `doctor`. */
   readonly folder: string;
-  /** The machine with it, as the journal remembers where a secret is kept. */
+  /** Machine and folder, as recorded in the journal. */
   readonly place: string;
   readonly #stateDir: string;
   #isChecked = false;
@@ -54,7 +54,7 @@ export class Undelivered {
     this.place = `${hostname()}:${this.folder}`;
   }
 
-  /** Makes space for a secret, written and synced. What is kept already stays. Safe to repeat. */
+  /** Reserves and syncs space for a secret; a kept secret stays. Safe to repeat. */
   async reserve(entry: string): Promise<void> {
     try {
       if (this.isKept(entry)) return;
@@ -69,7 +69,7 @@ export class Undelivered {
     }
   }
 
-  /** Keeps a secret, synced. It needs no more space if `reserve` came before. */
+  /** Stores and syncs a secret. Needs no more space after `reserve`. */
   async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
@@ -82,7 +82,7 @@ export class Undelivered {
     return fd !== undefined && this.#with(fd, { entry, doing: "read" }, () => holdsSecret(fd));
   }
 
-  /** @throws Failure `failed` if none is kept or what is kept is damaged */
+  /** @throws Failure `failed` if there is no secret, or it is damaged */
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
@@ -100,12 +100,12 @@ export class Undelivered {
     });
   }
 
-  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
+  /** Overwrites a kept secret with zeros and removes it. Safe to repeat. */
   async destroy(entry: string): Promise<void> {
     await this.#destroyKept(entry);
   }
 
-  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
+  /** Removes an empty reserve; a kept secret stays. Safe to repeat. */
   async release(entry: string): Promise<void> {
     await this.#destroyKept(entry, { ifEmpty: true });
   }
@@ -128,12 +128,12 @@ export class Undelivered {
     }
   }
 
-  /** Entries that space is taken for here: a secret, or what was reserved for one. */
+  /** Entries with a secret or a reserve. */
   rooms(): string[] {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
 
-  /** Entries that a secret is kept for. */
+  /** Entries with a secret. */
   list(): string[] {
     return listFolder(this.folder)
       .filter((name) => entryPattern.test(name) && this.isKept(name))
@@ -154,7 +154,7 @@ export class Undelivered {
     }
   }
 
-  /** Makes the folder and checks it once, and makes it again if it was removed since. */
+  /** Creates and checks the folder once, and again if it was removed. */
   async #inFolder<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isChecked) this.#ensureFolder();
     try {
@@ -198,41 +198,44 @@ export class Undelivered {
   }
 }
 
-/** A list that limits where secrets go. */
+/** A list of allowed destinations. */
 export interface AllowedDestinations {
-  /** Who says so: a variable or a profile, as it begins a sentence. */
+  /** The variable or profile with the list, as the start of a sentence. */
   readonly from: string;
   readonly list: readonly string[];
 }
 
-/** Where secrets of unfinished work are looked for, and kept if a destination fails. */
+/** Finds secrets of unfinished work, and keeps those whose destination fails. */
 export interface SecretKeeping {
-  /** As `RememberedDestination`. Called by the act `overwrite` alone: it may give a file its name. */
+  /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may name a file. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
   /**
-   * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
+   * Removes an entry's reserve at the destination. A complete secret stays unless `isKept` says that it is safe
    * elsewhere. Safe to repeat.
    */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** The secret that a finished delivery left readable (a file, a profile, a store), for a proof after a crash. */
+  /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /** Where secrets of a profile's work may go at all: each list has to name the place, and none limits nothing. */
+  /**
+   * Lists of allowed destinations for a profile's secrets: every list must contain the destination; no list means no
+   * limit.
+   */
   readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
-  /** The machine and the folder where secrets are kept until they are claimed. */
+  /** The machine and folder of kept secrets. */
   readonly place: string;
-  /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
+  /** Reserves space before the secret exists, so that a full disk cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
-  /** Encrypts the secret for the team's journal, if that was asked for. @returns whether it is there now */
+  /** Encrypts the secret for the team's journal if requested. @returns true if it is there */
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
-  /** It is encrypted in the team's journal: this machine is not needed for it. */
+  /** True if the team's journal has the encrypted secret, so that any machine can claim it. */
   isEscrowed(entry: string): boolean;
-  /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
+  /** The kept secret; throws `failed` if it is missing or damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;
-  /** Removes the kept copy of a secret, its ciphertext too. Called by the act `destroy` alone. Safe to repeat. */
+  /** Removes the kept secret and its ciphertext. Only the act `destroy` calls it. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;
-  /** Releases an empty reserve; a kept secret stays. Safe to repeat. */
+  /** Removes an empty reserve; a kept secret stays. Safe to repeat. */
   release(entry: string): Promise<void>;
 }

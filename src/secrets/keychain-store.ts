@@ -1,10 +1,10 @@
-// `--secret-to keychain:<service>/<account>`: the keychain of the operating system.
+// `--secret-to keychain:<service>/<account>`: the operating system's keychain.
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { type KeychainAnswer, openKeychain } from "../profiles/keychain.ts";
 import type { OpenStore } from "./store.ts";
 
-/** The service of integ's own credentials: no secret replaces one of them. */
+/** The service of integ's own credentials, which no secret may replace. */
 const ownService = "integ";
 
 export const open: OpenStore = (address, { env, signal }) => {

@@ -1,6 +1,6 @@
-// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through kubectl and whatever it is logged in
-// to. Server-side apply, one field manager a key: several keys live in one Secret, no copy of the secret is left in an
-// annotation, and what another manages is not overwritten.
+// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through the user's kubectl. Uses
+// server-side apply with one field manager per key, so that a Secret may have several keys, no annotation contains the
+// secret, and other managers' keys are not overwritten.
 import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
@@ -16,7 +16,7 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
-/** What a shell reports for a command that does not exist. */
+/** A shell's exit status for a missing command. */
 const notFoundStatus = 127;
 
 export const open: OpenStore = (text, tools) => {
@@ -25,7 +25,7 @@ export const open: OpenStore = (text, tools) => {
 };
 
 class KubernetesStore extends AddressedStore<Address> implements Store {
-  /** @returns the cluster that kubectl's configuration names */
+  /** @returns the cluster of kubectl's configuration */
   async check(): Promise<StoreFacts> {
     const { run } = await this.#kubectl("config view --minify --output", jsonPath(".clusters[0].cluster.server"));
     if (run.status === notFoundStatus)
@@ -42,7 +42,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** The server itself says whether it would take the key: permissions, namespace and other managers. */
+  /** Asks the server with a dry run, which checks permissions, namespace and other managers. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
     if (failure === undefined) return {};
@@ -54,12 +54,12 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return value === "" ? { is: "absent" } : { is: "text", text: Buffer.from(value, "base64").toString("utf8") };
   }
 
-  /** The key's manager guards the write: what another manages is a conflict, whatever was found. */
+  /** The field manager guards the write: another manager's key is a conflict. */
   async write(text: string): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#apply(text);
       if (failure === undefined) return true;
-      // A lost response is settled by applying it again: twice it is the same.
+      // A lost response is resolved by applying again, which is idempotent.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if (await this.#has(text)) return true;
       else throw failure;
@@ -71,7 +71,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return found?.is === "text" && found.text === text;
   }
 
-  /** What the key has, in base64; empty if there is none. */
+  /** The key's value in base64; empty if there is none. */
   async #held(): Promise<string> {
     const { namespace, secret, key } = this.at;
     const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
@@ -81,7 +81,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     throw this.#refusal(told, "be read");
   }
 
-  /** @returns what is in the way, nothing if it was applied */
+  /** @returns why it was not applied, or undefined */
   async #apply(text: string, more = ""): Promise<Failure | undefined> {
     const { namespace, secret, key } = this.at;
     const data = { [key]: Buffer.from(text).toString("base64") };
@@ -92,9 +92,9 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * @param words letters, digits and `-_.=` alone: a shell reads them as they are
+   * @param words only letters, digits and `-_.=`, which need no quoting
    * @param path quoted here
-   * @returns its end, and what it wrote to standard error
+   * @returns its result and standard error
    */
   async #kubectl(
     words: string,
@@ -115,7 +115,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return { run, told: Buffer.concat(told).toString("utf8") };
   }
 
-  /** What kubectl said, in integ's words: its own may have the manifest in them. */
+  /** kubectl's refusal in integ's words, because kubectl may print the manifest. */
   #refusal(told: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(told)?.[1];
     const { namespace, secret, key } = this.at;

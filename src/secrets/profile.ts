@@ -1,4 +1,4 @@
-// `--secret-profile`: the secret becomes an existing profile's credential.
+// `--secret-profile`: replaces an existing profile's credential.
 import { Failure } from "../errors.ts";
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -25,7 +25,7 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export interface ProfileTarget extends Omit<Extract<DestinationOption, { kind: "profile" }>, "kind"> {
-  /** What will come, if it is known: an OAuth client needs a token endpoint. */
+  /** The kind of credential, if known: an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
 }
 
@@ -43,7 +43,7 @@ function refuse(name: string, why: string, step: NextStep = anotherProfile): Fai
   return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, step);
 }
 
-/** The profile, if it can take what will come. */
+/** The profile, if it can have this kind of credential. */
 function checkedProfile(
   name: string,
   yields: OneTimeSecret["kind"] | undefined,
@@ -90,7 +90,7 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
   };
 }
 
-/** What is the profile's credential now: its secret, or a version of what only a command prints. */
+/** The profile's current credential: its secret, or a version if only a command prints it. */
 async function foundIn({ credential, ...profile }: Profile, credentials: Credentials): Promise<Found> {
   if (credential === null) return { is: "absent" };
   const of = credential.kind === "client_credentials" ? credential.client_id : credential.key_id;
@@ -104,13 +104,12 @@ async function foundIn({ credential, ...profile }: Profile, credentials: Credent
   try {
     return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
   } catch (error) {
-    // Damaged or missing, it still is what someone put there.
+    // A damaged or missing secret is still a user's credential.
     if (error instanceof Failure && error.kind === "auth") return { is: "hidden", version: source.ref, of };
     throw error;
   }
 }
 
-/** A stored profile as the place for a secret. */
 export function profileDestination(target: ProfileTarget, tools: ProfileTools): SingleDestinationPlace {
   return new ProfileDestination(target, tools);
 }
@@ -143,7 +142,7 @@ class ProfileDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  /** The profile that is meant, with the consent to replace what is its credential at the first look. */
+  /** The profile, and the consent to replace its credential as found at the first look. */
   async #checked(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
     const { name, profileId, force } = this.#target;
     const { stores, digests, machine } = this.#tools;
@@ -188,7 +187,7 @@ class ProfileDestination implements SingleDestinationPlace {
   async release(): Promise<void> {}
 }
 
-/** A profile that a journal entry remembers. */
+/** A profile in a journal entry. */
 export function rememberedProfile(
   { name, profileId, proof }: RecordOf<"profile">,
   { stores, digests }: { readonly stores: () => Promise<ProfileStores>; readonly digests: SecretDigests },

@@ -1,5 +1,5 @@
-// All destinations of a one-time secret: built from the options of a command, or from what the journal remembers. Each kind is
-// loaded when it is asked for, before anything is sent.
+// Opens the destinations of one-time secrets from options or journal records. Each kind is loaded on demand, before
+// anything is sent.
 import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -27,20 +27,20 @@ export interface DestinationTools
     Pick<StoreTools, "http" | "sleep">,
     Pick<OutputTools, "print">,
     Pick<ProfileTools, "issuedBy" | "note"> {
-  /** What a relative path is relative to. */
+  /** Base of relative paths. */
   readonly cwd: string;
-  /** Files and folders of the program itself: no secret replaces the journal. */
+  /** integ's own files and folders, which no secret may replace. */
   readonly own?: readonly string[];
-  /** For the digest of what was delivered. */
+  /** For the digest of the delivered secret. */
   readonly digests: SecretDigests;
   readonly machine: MachineId;
-  /** Descriptor of standard output (1). */
+  /** Descriptor of stdout (1). */
   readonly stdoutFd: number;
-  /** The stored profiles and credentials; asked for only by `--secret-profile`. */
+  /** The stored profiles and credentials, loaded only for `--secret-profile`. */
   readonly profiles: () => Promise<ProfileStores>;
 }
 
-/** How each store is opened: loaded when it is first asked for. */
+/** Loads each store on first use. */
 const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
   vault: () => import("./vault-store.ts"),
   github: () => import("./github-store.ts"),
@@ -48,7 +48,7 @@ const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenSt
   keychain: () => import("./keychain-store.ts"),
 };
 
-/** @throws Failure `usage` if no store has that address */
+/** @throws Failure `usage` for an unknown address */
 async function openStore(to: string, tools: StoreTools): Promise<StoreTarget> {
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
@@ -79,8 +79,8 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 }
 
 /**
- * The destination that the secret options name; standard output if they name none. Touches nothing: `check` does.
- * @throws Failure `usage` if they contradict each other, or one of them could do nothing
+ * The destination of the secret options; default: stdout. Without side effects until `check`.
+ * @throws Failure `usage` if options contradict each other or have no effect
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
@@ -96,7 +96,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   return others.length === 0 ? first : (await severally()).severalDestinations(typed);
 }
 
-/** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
+/** A recorded command must be typed again: its text is not stored, because it may contain a credential. */
 function unnamedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
@@ -140,14 +140,14 @@ function checkFileName(path: string): void {
   });
 }
 
-/** A destination that leaves nothing to look at. */
+/** A destination without a trace to check. */
 const untraced: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},
   reread: async () => undefined,
 };
 
-/** The destination that a journal entry remembers. */
+/** The destination of a journal record. */
 export async function rememberedDestination(
   record: SingleRecord,
   tools: StoreTools & Pick<DestinationTools, "digests" | "profiles">,

@@ -1,15 +1,14 @@
-// libsodium's sealed box (`crypto_box_seal`): only the owner of the private key can read it, and no one can find out who wrote it.
-// GitHub takes secrets in no other form.
+// libsodium's sealed box (`crypto_box_seal`), the only form in which GitHub accepts secrets: only the owner of the
+// private key can read it.
 import { randomBytes } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { x25519 } from "@noble/curves/ed25519.js";
 import { blake2b } from "@noble/hashes/blake2.js";
 
-/** Length of a public key. */
 export const publicKeyBytes = 32;
 const nonceBytes = 24;
 
-/** @returns the public key of a key pair made for this box alone, and the encrypted message */
+/** @returns the public key of a one-time key pair, and the encrypted message */
 export function sealedBox(message: Buffer, publicKey: Buffer): Buffer {
   const secretKey = randomBytes(publicKeyBytes);
   const own = x25519.getPublicKey(secretKey);
@@ -18,7 +17,7 @@ export function sealedBox(message: Buffer, publicKey: Buffer): Buffer {
   return Buffer.concat([own, box.encrypt(message)]);
 }
 
-/** The key of `crypto_box`: HSalsa20 of the shared point, with a nonce of zeros. */
+/** The key of `crypto_box`: HSalsa20 of the shared point with a zero nonce. */
 function sharedKey(point: Uint8Array): Uint8Array {
   const sigma = new Uint32Array(Uint8Array.from(Buffer.from("expand 32-byte k")).buffer);
   const key = new Uint32Array(Uint8Array.from(point).buffer);

@@ -1,19 +1,19 @@
-// How a one-time secret is written for a file or a command, and read again. Pure.
+// Formats and parses one-time secrets for files and commands.
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNewline } from "./destination.ts";
 
-/** The formats that are a word of their own. */
+/** Formats without parameters. */
 export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
 
-/** What a template or a variable may hold. */
+/** Fields of templates and variables. */
 const fieldNames = ["secret", "client_id", "id", "service_account", "profile", "region", "entry"] as const;
 type Field = (typeof fieldNames)[number];
 
 const templateMark = "template:";
 const namesMark = "env:";
 
-/** @throws Failure `usage` for what is not a format, and for one that would leave the secret out */
+/** @throws Failure `usage` for an unknown format or one without the secret */
 export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;
@@ -30,7 +30,7 @@ function checkTemplate(text: string): SecretFormat {
   });
 }
 
-/** `NAME=field,…` as a format. @throws Failure `usage` */
+/** Parses `NAME=field,…`. @throws Failure `usage` */
 export function checkSecretNames(text: string): SecretFormat {
   const names = text.split(",").map((pair) => {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
@@ -54,7 +54,7 @@ function isField(text: string): text is Field {
   return fieldNames.some((name) => name === text);
 }
 
-/** What every reader of such files takes for one word stays bare; the rest is quoted as the shell wants it. */
+/** Quotes a value for the shell unless every reader takes it for one word. */
 function quoted(value: string): string {
   return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
@@ -64,7 +64,7 @@ function fieldsOf({ secret, id, clientId }: OneTimeSecret, origin: SecretOrigin)
   return { secret, client_id: clientId ?? "", id, service_account: serviceAccount ?? "", profile, region, entry };
 }
 
-/** The variables of `env`, each with its field. */
+/** The variables of `env` with their fields. */
 function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
   if (as.startsWith(namesMark))
     return as
@@ -79,9 +79,9 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * The secret as the text that is delivered: `raw` is the secret and nothing else, `json-string` its JSON string, a template
- * what it says; the others end with a newline. `json` is `{"client_id","client_secret"}` for an OAuth client and `{"id","secret"}` for an access key; `env` has
- * lines that both a shell and a dotenv reader take.
+ * Formats the secret: `raw` only the secret, `json-string` as a JSON string, a template as it says; other formats end
+ * with a newline. `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; `env` suits shells and dotenv
+ * readers.
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";
@@ -121,9 +121,9 @@ function isJson(text: string): boolean {
 }
 
 /**
- * True if a text found after a crash is all that `renderSecret` wrote, and not its beginning.
- * @param isCut the file was cut to the length of its text, which comes after the text is on disk: what has no end of its
- * own is known by that
+ * True if a text found after a crash is complete.
+ * @param isCut the file was truncated to its text, which follows the sync: proves completeness of formats without an
+ * end mark
  */
 export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
@@ -138,9 +138,9 @@ export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean
   return isCut;
 }
 
-/** The secret in a whole text; undefined if a person has changed its form. */
+/** The secret in a complete text; undefined if a user has changed its form. */
 export function parseSecret(text: string, as: SecretFormat): string | undefined {
-  // An editor may have added a newline at the end, or taken it away.
+  // An editor may have added or removed a final newline.
   if (as === "raw" || as === "line") return withoutLastNewline(text);
   if (as === "json-string") {
     const found: unknown = JSON.parse(text);
@@ -159,7 +159,7 @@ export function parseSecret(text: string, as: SecretFormat): string | undefined 
   return value?.startsWith("'") ? value.slice(1, -1).replaceAll(`'\\''`, "'") : value;
 }
 
-/** Matches what a template came to; the first group is the secret. */
+/** Matches a filled template; the first group is the secret. */
 function templatePattern(template: string): RegExp {
   let isFirst = true;
   const source = template

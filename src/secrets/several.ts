@@ -1,5 +1,5 @@
-// One secret for several destinations: each has a state of its own in the journal, and what a crash or a failure left out
-// gets it later, alone.
+// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process can
+// deliver only where a crash or failure prevented it.
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../errors.ts";
@@ -19,7 +19,7 @@ import {
 export interface Part {
   state: DestinationProgress["state"];
   at: SingleRecord;
-  /** Absent of one that has the secret already. */
+  /** Absent if the destination already has the secret. */
   readonly destination?: SingleDestinationPlace;
 }
 
@@ -47,7 +47,7 @@ class SeveralDestinations implements Destination {
     return this.#each(preparation, (destination) => destination.prepare(work, { ...preparation, places }));
   }
 
-  /** What an earlier process delivered, or this one since it was asked for, is not touched again. */
+  /** Skips destinations that an earlier process, or this one, has already delivered to. */
   #adopt({ before }: Preparation): void {
     if (before?.kind !== "several") return;
     for (const place of before.places) {
@@ -66,7 +66,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A secret that is safe is delivered if it can be: this one says why not when its turn comes.
+        // A safe secret is delivered where possible; this destination reports its error at its turn.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -85,7 +85,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // Made ready again: if that fails, the others still get it.
+        // Prepared again: if that fails, the other destinations still get the secret.
         part.at = await part.destination.prepare(origin.entry);
         await part.destination.deliver(secret, { origin, may, record: recordPart });
         part.at = part.destination.record;
@@ -120,7 +120,7 @@ function hasDestination(part: Part): part is Part & { readonly destination: Sing
   return part.destination !== undefined;
 }
 
-/** @throws Failure `usage`: the second delivery would replace the first, or find the place taken */
+/** @throws Failure `usage` if two deliveries would go to the same place */
 function refuseTwice(parts: readonly Part[]): void {
   const places = parts.map(({ at }) => (at.kind === "file" ? { ...at, path: realPath(at.path) } : at));
   const twice = places.find((place, index) => places.slice(0, index).some((other) => isSamePlace(place, other)));
@@ -131,7 +131,7 @@ function refuseTwice(parts: readonly Part[]): void {
   });
 }
 
-/** Two names of one folder are one folder. */
+/** Resolves links, so that two names of one folder are equal. */
 function realPath(path: string): string {
   try {
     return join(realpathSync(dirname(path)), basename(path));
@@ -140,7 +140,7 @@ function realPath(path: string): string {
   }
 }
 
-/** @throws Failure `usage` if two of them are the same place */
+/** @throws Failure `usage` if two destinations are the same place */
 export function severalDestinations(destinations: readonly SingleDestinationPlace[]): Destination {
   const parts = destinations.map((destination) => partOf(destination));
   refuseTwice(parts);
@@ -152,16 +152,16 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * The destinations that an entry remembers, with what was typed now. What names a missing place stands for it, and a command
- * for a missing command: its text is not remembered. What names none of them takes the place of all that are missing.
- * @param rebuilt the destination of a missing place that nothing was typed for
+ * An entry's destinations combined with the typed ones. A typed destination replaces the same missing one, a command a
+ * missing command, because its text is not stored. Any other replaces all missing ones.
+ * @param rebuilt restores a missing destination that was not typed
  */
 export async function rememberedSeveral(
   { places }: RecordOf<"several">,
   typed: readonly SingleDestinationPlace[],
   rebuilt: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  // Named again, what has the secret is left alone.
+  // Ignores typed destinations that already have the secret.
   const left = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );

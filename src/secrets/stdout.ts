@@ -1,4 +1,4 @@
-// Standard output as the destination of a secret: checked before the request, masked on a CI that shows its logs.
+// Stdout as a destination: checked before the request, and masked in CI logs.
 import { type Advice, flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
@@ -8,18 +8,17 @@ import type { Environment } from "../profiles/resolution.ts";
 import type { RecordOf, SingleDestinationPlace } from "./destination.ts";
 
 export interface OutputTools {
-  /** Descriptor of standard output. */
   readonly fd: number;
-  /** Descriptor of standard error, where GitHub Actions reads the mask. */
+  /** Descriptor of stderr, where GitHub Actions reads masks. */
   readonly stderrFd?: number;
   readonly env: Environment;
-  /** Prints the receipt with the secret in it; returns when every byte was taken. */
+  /** Prints the receipt with the secret; resolves when all bytes are accepted. */
   readonly print: (receipt: string) => Promise<void>;
   readonly onStderr: (chunk: Uint8Array) => void;
 }
 
 /**
- * The line that makes GitHub Actions hide a value in its log, escaped as workflow commands want their data.
+ * The lines that make GitHub Actions mask a value, escaped as workflow commands require.
  * Source: actions/toolkit `escapeData`.
  */
 export function maskLines(secret: string, receipt: string): string {
@@ -28,7 +27,10 @@ export function maskLines(secret: string, receipt: string): string {
     .join("");
 }
 
-/** The secret as it is, and as a format may print it: with the receipt's own escapes, with JSON's, with doubled quotes. */
+/**
+ * The forms in which formats may print the secret: unchanged, with the receipt's escapes, with JSON's, with doubled
+ * quotes.
+ */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const asItCame = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
@@ -45,7 +47,7 @@ function unescaped(text: string): unknown {
 }
 
 /**
- * What an agent reads is stored elsewhere.
+ * Refuses to print a secret in agent mode, because an agent's transcript is stored elsewhere.
  * @param advice what to do instead
  * @throws Failure `usage` in agent mode
  */
@@ -56,7 +58,7 @@ export function refuseForAgent(env: Environment, advice: Advice, meaning = "Noth
   throw new Failure("usage", message, { meaning, hint: advice });
 }
 
-/** A mask that no one reads masks nothing: the secret would be in the log. @throws Failure `usage` */
+/** A mask that no one reads would leave the secret in the log. @throws Failure `usage` */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
   if (trouble === undefined) return;
@@ -66,7 +68,6 @@ export async function checkMask(stderrFd: number): Promise<void> {
   });
 }
 
-/** Standard output as the place for a secret, with the rest of the result. */
 export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): SingleDestinationPlace {
   const check = async (): Promise<RecordOf<"stdout">> => {
     refuseForAgent(
@@ -113,8 +114,8 @@ function troubleOf(error: unknown): string | undefined {
 }
 
 /**
- * Node opens a closed standard stream on the null device at start, so that writing "succeeds". A person's own
- * `>/dev/null` cannot be distinguished from it, and loses a secret just the same.
+ * Node replaces a closed standard stream by the null device, so that writes "succeed". An intended `>/dev/null` looks
+ * the same and loses the secret too.
  */
 function isNullDevice(fd: number): boolean {
   const stats = fstatSync(fd);
@@ -122,7 +123,7 @@ function isNullDevice(fd: number): boolean {
   return stats.rdev === statSync("/dev/null").rdev;
 }
 
-/** A write of nothing fails on a socket, a terminal or a device that no longer exists, and harms none that is there. */
+/** The error of an empty write, which detects a disconnected socket, terminal or device without side effects. */
 function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
@@ -132,7 +133,7 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** True if the descriptor was opened for writing alone: then being ready to read can only mean an error. */
+/** True if the descriptor is write-only: being readable can then only mean an error. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -143,21 +144,21 @@ function isWriteOnly(fd: number): boolean {
 }
 
 /**
- * Linux lets an empty write to a pipe without readers pass, and Node has no `poll`. The shell has one: `read -t 0`
- * says immediately whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
- * If there is no such shell the loss is met when the secret is printed, and the secret is kept then.
+ * Checks for a pipe's reader with the shell's `read -t 0`: Linux accepts empty writes to a pipe without readers, and
+ * Node has no `poll`. A write-only pipe is ready only if its reader has closed it. Without such a shell, printing the
+ * secret detects the loss, and the secret is kept.
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
-  // Another pipe may have the same number later, and the same inode.
+  // A later pipe may have the same descriptor and inode.
   const named = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
   if (lastAsked?.pipe !== named || performance.now() - lastAsked.at > askedEveryMs)
     lastAsked = { pipe: named, at: performance.now(), answer: askShell(fd) };
   return lastAsked.answer;
 }
 
-/** A shell costs more than the rest of a creation: what follows another immediately is as good as the same moment. */
+/** Results are reused for this long, because a shell takes longer than the rest of a creation. */
 const askedEveryMs = 100;
 let lastAsked: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
@@ -174,7 +175,7 @@ async function askShell(fd: number): Promise<boolean> {
   });
 }
 
-/** What is wrong with a descriptor, in words that follow "standard output"; undefined if it leads somewhere. */
+/** Why a descriptor is unusable, as the predicate of "standard output"; undefined if it is usable. */
 async function outputTrouble(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";

@@ -1,20 +1,20 @@
-// Requests to a secret store over integ's own HTTP client: no redirect is followed, the token and the secret are masked in
-// every error, a read is repeated a few times, and a write's lost response is reported as lost.
+// Requests to secret stores over integ's HTTP client: no redirects, token and secret masked in errors, reads repeated a
+// few times, lost responses to writes reported as lost.
 import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
 
-/** A complete response. A redirect and a body that is not JSON count as responses too. */
+/** A complete response, including redirects and bodies that are not JSON. */
 export interface StoreResponse {
   readonly kind: "response";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** The parsed body; undefined if it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly body: unknown;
 }
 
-/** No complete response: if the request was sent, what it asked for may have happened. */
+/** No complete response: if the request was sent, it may have taken effect. */
 export interface LostResponse {
   readonly kind: "lost";
   readonly failure: Failure;
@@ -22,17 +22,17 @@ export interface LostResponse {
 
 export interface StoreRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH";
-  /** From `/`, encoded. */
+  /** Starts with `/`; encoded. */
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly contentType?: string;
-  /** The secret in the body: no error may repeat it. */
+  /** The secret in the body, masked in errors. */
   readonly secret?: string;
 }
 
 export interface StoreServer {
-  /** As it is in a message: `Vault at https://vault.example.com`. */
+  /** The name in messages: `Vault at https://vault.example.com`. */
   readonly name: string;
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -40,13 +40,13 @@ export interface StoreServer {
   readonly http: () => Promise<Transport>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  /** Whether an error that looks temporary will be the same a little later. */
+  /** True if an error that looks temporary will last. */
   readonly isLasting?: (response: StoreResponse) => Promise<boolean>;
 }
 
-/** How often a read, or a write that may be repeated, is sent. */
+/** Attempts of a read or an idempotent write. */
 export const storeTries = 5;
-/** A store that asks for a longer wait is reported and not waited for. */
+/** Longer requested waits are reported instead. */
 const longestWaitMs = 20_000;
 const firstWaitMs = 300;
 
@@ -57,7 +57,7 @@ export class StoreClient {
     this.#server = server;
   }
 
-  /** One request, sent once. @throws Failure if this process was interrupted */
+  /** Sends one request once. @throws Failure if this process was interrupted */
   async send({
     method,
     path,
@@ -85,15 +85,15 @@ export class StoreClient {
     }
     const text = exchange.body.toString("utf8");
     const parsed = parsedJson(text);
-    // A success that cannot be read is as good as none.
+    // A success with an unreadable body counts as lost.
     if (parsed === undefined && text !== "" && exchange.status < 300)
       return { kind: "lost", failure: new Failure("unreachable", `${name} gave a response that is not JSON.`) };
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
   }
 
   /**
-   * Sends a read until there is a response that is neither 429 nor 5xx, a few times at the most.
-   * @throws Failure if there is none, or if it is a redirect
+   * Repeats a read a few times, until a response other than 429 and 5xx.
+   * @throws Failure without a response, or for a redirect
    */
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
@@ -110,7 +110,7 @@ export class StoreClient {
     return (await this.#server.isLasting?.(response)) === true;
   }
 
-  /** @throws Failure: a token goes to the address that was given and to no other */
+  /** @throws Failure for a redirect: a token is sent only to the given address */
   refuseRedirect(response: StoreResponse): StoreResponse {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;
@@ -119,7 +119,7 @@ export class StoreClient {
     });
   }
 
-  /** Waits before another attempt. @returns false if the store asks for a longer wait than is worth it */
+  /** Waits before another attempt. @returns false if the store requests too long a wait */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
     const asked = response.kind === "response" ? askedWait(response.headers, Date.now()) : undefined;
     const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (asked ?? 0) * 1000);
@@ -129,13 +129,13 @@ export class StoreClient {
   }
 }
 
-/** The same request may succeed a little later. */
+/** True if the same request may succeed soon. */
 export function isTemporary({ status, headers }: StoreResponse): boolean {
   const isLimit = headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0";
   return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
 }
 
-/** How long a response asks to wait, seconds: `Retry-After`, else until its limit starts again (a time in seconds). */
+/** The requested wait in seconds: `Retry-After`, else the time until the limit resets. */
 export function askedWait(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
@@ -154,7 +154,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** A field of a response's body, however deep; undefined if there is none. */
+/** A nested field of a response's body; undefined if missing. */
 export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {
@@ -165,9 +165,9 @@ export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
 }
 
 /**
- * The address of a server in its normal form.
- * @param what the variable that it was given as, and how one looks
- * @throws Failure `usage` if no token may be sent there
+ * Normalizes a server's address.
+ * @param what the variable with the address, and an example
+ * @throws Failure `usage` if tokens may not be sent there
  */
 export function serverAddress(text: string, what: { readonly what: string; readonly example: string }): string {
   const { origin, prefix } = parseTarget(text, what);

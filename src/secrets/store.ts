@@ -1,5 +1,5 @@
-// `--secret-to`: what a secret store has to know, and what all stores share: the record in the journal, the digest before the
-// delivery, reading back, and the look after a crash.
+// `--secret-to`: the interface of secret stores, and what they share: the journal record, the digest before the
+// delivery, reading back, and the check after a crash.
 import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
@@ -23,58 +23,58 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** What a later process must know of a place besides its address. It is in the journal: no secret, no token. */
+/** What a later process needs besides the address. Stored in the journal, so without secrets and tokens. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
-  /** It cannot be read back (GitHub): what is there is known by its version alone. */
+  /** The secret cannot be read back (GitHub), so only its version identifies it. */
   readonly isUnreadable?: boolean;
-  /** The address in its normal form (what follows `<scheme>:`): the same place has the same text. */
+  /** The normalized address after `<scheme>:`; equal for the same place. */
   readonly address: string;
   /**
-   * Reads the address and the environment, and sends nothing.
-   * @returns what else decides where the secret goes, such as the server: a later process that finds another one is refused
-   * @throws Failure `usage` or `auth` if something is missing
+   * Reads the address and the environment without a request.
+   * @returns facts that determine the place, such as the server; a later process with other facts is refused
+   * @throws Failure `usage` or `auth` for missing settings
    */
   check(): Promise<StoreFacts>;
   /**
-   * Asks the store whether a write will succeed; writes nothing.
-   * @param isShared the same secret goes to another field beside this one
+   * Asks the store whether a write would succeed, without writing.
+   * @param isShared the same secret goes to another field of the same place
    * @returns facts to add, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
   prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
-  /** What is there now. What cannot be read back is `hidden` behind its version. */
+  /** The current content; `hidden` with its version if it cannot be read back. */
   look(facts: StoreFacts): Promise<Found>;
   /**
-   * Writes exactly this text over what was found, and returns when the store has it. A lost response is settled here if
-   * reading can say.
-   * @returns false if something else is there by now: nothing was overwritten
+   * Writes the text over the found content, and returns when the store has it. Resolves a lost response by reading, if
+   * possible.
+   * @returns false if the content has changed: nothing was overwritten
    */
   write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
 }
 
-/** Opens integ's own HTTP client. @param choice.ca certificates (PEM) of the only authorities that are trusted */
+/** Opens integ's HTTP client. @param choice.ca trusted certificate authorities (PEM); no others are trusted */
 export type OpenHttp = (choice: { readonly ca?: string | undefined }) => Promise<Transport>;
 
 export interface StoreTools {
   readonly env: Environment;
   readonly http: OpenHttp;
-  /** Waits before something is sent again; ends with the signal's reason. */
+  /** Waits before an attempt; rejects with the signal's reason. */
   readonly sleep: (ms: number) => Promise<void>;
-  /** Aborted: a request ends with the signal's reason. */
+  /** On abort a request ends with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Gets what a tool prints that is run for it. */
+  /** Receives the output of the store's tool. */
   readonly onStderr: (chunk: Uint8Array) => void;
 }
 
-/** @throws Failure `usage` for what is not an address of that store */
+/** @throws Failure `usage` for an invalid address */
 export type OpenStore = (address: string, tools: StoreTools) => Store;
 
-/** What stores have alike: an address with parts, its normal form, and how messages name it. */
+/** Common parts of stores: a parsed address, its normal form, and its name in messages. */
 export abstract class AddressedStore<Address> {
   readonly address: string;
-  /** As it is typed. */
+  /** As typed. */
   readonly name: string;
   protected readonly at: Address;
   protected readonly tools: StoreTools;
@@ -111,7 +111,7 @@ class StoreDestination implements SingleDestinationPlace {
     this.record = { kind: "store", to: `${scheme}:${store.address}`, facts, consent };
   }
 
-  /** Only a keychain is on one machine. */
+  /** Only keychains belong to one machine. */
   get #isLocal(): boolean {
     return this.#target.scheme === "keychain";
   }
@@ -161,14 +161,14 @@ class StoreDestination implements SingleDestinationPlace {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);
-          // Of what cannot be read only this says, after a crash, that the change may be integ's own.
+          // For an unreadable store, only this record shows after a crash that a change may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
         },
         write: async (found) => {
           const isWritten = await store.write(secret, facts, found);
-          // Nothing was sent: what is there now is another's change.
+          // Nothing was sent, so the current content is someone else's change.
           if (!isWritten) await note(before);
           return isWritten;
         },
@@ -183,7 +183,10 @@ class StoreDestination implements SingleDestinationPlace {
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
   }
 
-  /** Such a store says no more than that it accepted the secret. Its time of change lets a later process recognize it. */
+  /**
+   * Records the time of change, by which a later process recognizes the secret: such a store only confirms that it
+   * accepted it.
+   */
   async #noteChange(note: (proof: string | undefined) => Promise<void>): Promise<void> {
     const { store } = this.#target;
     const read = await store.look(this.record.facts).catch((error: unknown) => {
@@ -200,15 +203,15 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** What may not be replaced came there after the request was prepared. */
+/** The content appeared after the preparation. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);
 }
 
 /**
- * @returns what decides now where the secret goes
- * @throws Failure `usage` if the environment leads to another place than the journal remembers
+ * @returns the facts that determine the place now
+ * @throws Failure `usage` if the environment's place differs from the journal's
  */
 async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
   const now = await store.check();
@@ -224,13 +227,13 @@ export function storeDestination(target: StoreTarget, knowledge: StoreKnowledge)
   return new StoreDestination(target, knowledge);
 }
 
-/** A store that a journal entry remembers. @param how.open throws if the store cannot be asked */
+/** A store in a journal record. @param how.open throws if the store is unreachable */
 export function rememberedStore(
   record: RecordOf<"store">,
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },
 ): RememberedDestination {
   const seen = async (): Promise<Found | undefined> => {
-    // Nothing was written before the proof was in the journal.
+    // Without a proof in the journal nothing was written.
     if (record.proof === undefined) return undefined;
     const target = await open();
     const found = await target.store.look({ ...record.facts, ...(await checkedFacts(target, record)) });

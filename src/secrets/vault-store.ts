@@ -1,5 +1,5 @@
-// `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao, engine KV version 2. Every
-// write names the version that it is based on (`cas`), so that nothing is overwritten that someone else has written.
+// `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao (KV version 2). Every
+// write is conditional on the version it read (`cas`), so that other changes are never overwritten.
 import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,17 +14,16 @@ import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, s
 const exampleAddress = "https://vault.example.com:8200";
 
 interface Address {
-  /** Mount and path. */
   readonly path: string;
   readonly field: string;
 }
 
-/** What is at the path: the fields of its newest version, none if that was deleted. */
+/** The newest version at the path; without fields if it was deleted. */
 interface Current {
   /** 0: the path was never written. */
   readonly version: number;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** The fields as the server wrote them. */
+  /** The server's text of the fields. */
   readonly text: string;
 }
 
@@ -48,11 +47,11 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const capabilities = await this.#capabilities(client, at);
     this.#needs("read", capabilities, at);
     const current = await this.#current(client, at);
-    // A patch sends one field; other fields never leave the server.
+    // A patch sends one field only; other fields stay on the server.
     const patches = capabilities.includes("patch");
     if (current.fields !== undefined && patches) this.#needs("patch", capabilities, at);
     else this.#needs(current.version === 0 ? "create" : "update", capabilities, at);
-    // Of several fields the first write creates the secret, and the next ones change it.
+    // With several fields, the first write creates the secret and later ones update it.
     if (isShared && !patches) this.#needs("update", capabilities, at);
     const method = patches ? "patch" : "replace";
     this.#refuseOtherTypes(current, methodFor(current, method));
@@ -67,7 +66,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return typeof text === "string" ? { is: "text", text, version } : { is: "absent", version };
   }
 
-  /** @throws Failure `auth` if the token's policies do not give it the capability */
+  /** @throws Failure `auth` if the token's policies lack the capability */
   #needs(capability: string, all: readonly unknown[], at: StoreFacts): void {
     if (all.includes(capability) || all.includes("root")) return;
     throw new Failure("auth", `${this.name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
@@ -76,13 +75,13 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Every write names the version that was looked at (`cas`); `absent` has one too: other fields may be there. */
+  /** Every write names the version that was read (`cas`), even if the field is absent, because other fields may exist. */
   async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     const version = Number(over.version);
     const isSame = (now: Current): boolean => now.version === version;
     for (let attempt = 1; ; attempt += 1) {
-      // A patch over a text needs nothing of what is beside it.
+      // A patch over a text does not need the other fields.
       const isPatched = facts.method === "patch" && over.is === "text";
       const before = isPatched ? undefined : await this.#current(client, facts);
       if (before && fieldOf(before.fields, this.at.field) === text) return true;
@@ -98,7 +97,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return true;
-      // Lost or refused: what is there now says whether it was written, and whether someone else was faster.
+      // Lost or refused: the current content shows whether it was written or someone else was faster.
       const now = await this.#current(client, facts);
       if (fieldOf(now.fields, this.at.field) === text) return true;
       if (!isSame(now)) return false;
@@ -108,7 +107,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  /** @throws Failure `usage` if the write would replace or change what is not text */
+  /** @throws Failure `usage` if the write would replace or change values that are not text */
   #refuseOtherTypes({ fields, text }: Current, method: string): void {
     const { field, path } = this.at;
     const value = fieldOf(fields, field);
@@ -123,7 +122,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
       });
   }
 
-  /** The engine's mount, which may have slashes in its name. @throws Failure if it is not KV version 2 */
+  /** The engine's mount, whose name may contain slashes. @throws Failure if it is not KV version 2 */
   async #mount(client: StoreClient): Promise<string> {
     const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.at.path)}` });
     if (response.status !== 200) throw await this.#refusal(client, response, "be found");
@@ -145,7 +144,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
 
   async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
     const path = this.#logicalPath(facts);
-    // It only reads: sent again it changes nothing.
+    // This POST only reads, so it may be repeated.
     const response = await client.read({
       method: "POST",
       path: "/v1/sys/capabilities-self",
@@ -159,7 +158,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
     const response = await client.read({ method: "GET", path: this.#dataPath(facts) });
     const version = fieldOf(response.body, "data", "metadata", "version");
-    // A deleted version is 404 with its number.
+    // A deleted version returns 404 with its number.
     if (response.status === 404)
       return { version: typeof version === "number" ? version : 0, fields: undefined, text: "" };
     if (response.status !== 200) throw await this.#refusal(client, response, "be read");
@@ -169,7 +168,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return { version, fields: fields ?? undefined, text: response.text };
   }
 
-  /** What a response means that is not a success. */
+  /** Maps a response other than success to a failure. */
   async #refusal(client: StoreClient, { status }: StoreResponse, what: string): Promise<Failure> {
     const details = { problem: { status } };
     const name = this.name;
@@ -250,14 +249,14 @@ class VaultStore extends AddressedStore<Address> implements Store {
       http: () => http({ ca: authorities(env) }),
       sleep,
       signal,
-      // A busy server and one that is sealed have the same status.
+      // Busy and sealed servers have the same status.
       isLasting: async ({ status }) => status === 503 && (await isSealed(client)),
     });
     return client;
   }
 }
 
-/** A patch needs something that it changes. */
+/** A patch requires an existing secret. */
 function methodFor({ fields }: Current, method: string | undefined): string {
   return fields !== undefined && method === "patch" ? "patch" : "replace";
 }
@@ -282,13 +281,12 @@ function encoded(path: string): string {
     .join("/");
 }
 
-/** The certificates that VAULT_CACERT names. */
 function authorities(env: Environment): string | undefined {
   const path = variable(env, "VAULT_CACERT");
   return path === undefined ? undefined : textOf(path, "VAULT_CACERT");
 }
 
-/** @param isNeeded false: a file that does not exist holds no token */
+/** @param isNeeded false: a missing file contains no token */
 function tokenIn(path: string, isNeeded: boolean): string {
   const text = textOf(path, "the Vault token", isNeeded).trim();
   if (!/[\p{Cc}\s]/u.test(text)) return text;
@@ -313,7 +311,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a JSON text has a number that JavaScript would write otherwise. */
+/** True if a JSON number would lose digits in JavaScript. */
 function hasInexactNumber(json: string): boolean {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
   return tokens.some((token) => !token.startsWith('"') && String(Number(token)) !== token);

@@ -78,7 +78,7 @@ export interface ResourceView {
   readonly columns: readonly Column[];
   /** Top-level fields to print as null. */
   readonly nulls?: readonly string[];
-  /** The top-level field with a one-time secret: the user is told that it is shown once. */
+  /** The top-level field with a one-time secret: a terminal says that it is shown once. */
   readonly secretField?: string;
   /** Reject unknown `--fields`. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;

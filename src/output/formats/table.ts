@@ -210,7 +210,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** One heading and value per line, an empty line between rows. A value that does not fit goes on its own line. */
+  /** One heading and value per line, an empty line between rows. A value that does not fit gets its own line. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
