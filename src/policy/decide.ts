@@ -1,4 +1,4 @@
-// What one item needs now, from what is observed of it. Pure.
+// Decides what one item needs now, from observations only.
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { overlapEnd } from "../journal/entry.ts";
 import { describeDestination } from "../secrets/destination.ts";
@@ -9,24 +9,24 @@ import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
-/** How an action is carried out. */
+/** The action of a row. */
 export type PlanStep =
   | { readonly do: "nothing" }
   | { readonly do: "create" }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
-  /** Unfinished work is continued, or an overlap that is over is ended. */
+  /** Continue unfinished work, or end an overlap that is over. */
   | { readonly do: "finish"; readonly entry: string };
 
 export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /** Of its client or key, or of the work that is not finished. */
+  /** State of its client or key, or of its unfinished work. */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** Milliseconds since 1970: when something is to be done, or was. */
+  /** When the action is or was due, milliseconds since 1970. */
   readonly dueMs?: number | undefined;
   /** An overlap by use: whether the old key was used meanwhile is looked at again before it is revoked. */
   readonly looksAgain?: boolean;
@@ -40,24 +40,24 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | undefined;
-  /** The entry that is not believed. */
+  /** The untrusted entry. */
   readonly entry?: string | undefined;
-  /** Whose secret is where that of this item would go. */
+  /** The credential whose secret is at this item's destination. */
   readonly holder?: Holder | undefined;
-  /** What exists, is in no item and may be adopted as this one. */
+  /** Credentials without an item that may be adopted as this one. */
   readonly choices?: readonly SeenCredential[] | undefined;
 }
 
 export interface DecisionOptions {
   readonly maxFailures: number;
-  /** Items that are tried again although they are stalled. */
+  /** Stalled items to retry. */
   readonly retry: ReadonlySet<string>;
-  /** Items whose secret goes where the file says, although it went elsewhere before. */
+  /** Items whose secret goes to the file's destination although it went elsewhere before. */
   readonly redeliver: ReadonlySet<string>;
   /** Items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
-  /** All items of the policy, as `itemKey` names them. */
+  /** All items of the policy, by `itemKey`. */
   readonly items: ReadonlySet<string>;
 }
 
@@ -72,7 +72,7 @@ export function decide(item: PolicyItem, observed: Observed, options: DecisionOp
   return held(unlessOccupied(found, observed, options), works, options);
 }
 
-/** What an entry says that no key of the journal signed lets nothing be replaced or revoked, and no other one be created. */
+/** An entry without a valid signature must not cause a replacement, a revocation or another creation. */
 function untrusted(decision: Decision, { entry: { id } }: Work): Decision {
   const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
@@ -166,7 +166,7 @@ interface Around {
 }
 
 function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
-  // The secret at its destination says more than a name.
+  // A secret at the item's destination is better evidence than a name.
   const isRecognized = last === undefined && occupierOf(item, observed) === undefined;
   const alike = isRecognized ? alikeInNoItem(item, observed, options) : [];
   if (alike.length > 0) return notAdopted(item, alike);
@@ -198,8 +198,8 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Credentials that work and belong to no item, as the file describes this one: keys of its name, and where nothing can be created
- * because the destination is unknown, all that agree with the file and have no other item's name.
+ * Working credentials without an item that fit this one: keys by name; without a destination, where nothing can be
+ * created, all that agree with the file and are not named like another item.
  */
 function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -207,7 +207,7 @@ function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: Decision
       ...candidates,
       ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
     ]),
-    // The item whose destination has the secret stands for it.
+    // A credential whose secret is at an item's destination belongs to that item.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
   const alike = [...seenOf(item, observed).values()].filter(
@@ -217,7 +217,7 @@ function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: Decision
       one.scopes !== undefined &&
       differences(item, one) === undefined,
   );
-  // A client has no name.
+  // Clients have no names.
   const keyOf = ({ name }: SeenCredential): string | undefined =>
     item.kind === "access_key" && name !== undefined ? itemKey({ ...item, name: nameOf(name, item.kind) }) : undefined;
   const named = alike.filter((one) => keyOf(one) === itemKey(item));
@@ -225,7 +225,7 @@ function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: Decision
   return item.destinations.length === 0 ? alike.filter((one) => !items.has(keyOf(one) ?? "")) : [];
 }
 
-/** Of a new item: the only item that is no longer in the file and has the like. */
+/** The only similar item that the file no longer has. */
 function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const alike = [...observed.works].flatMap(([key, { candidates }]) => {
@@ -238,7 +238,7 @@ function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOp
   return alike.length === 1 ? alike[0]! : "";
 }
 
-/** No secret that works is overwritten by one of another client or key. */
+/** Never overwrites another client's or key's working secret. */
 function unlessOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -270,14 +270,14 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
   return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder, item)}` };
 }
 
-/** What works, or is under way, and has its secret where that of the item goes. */
+/** The working or unfinished credential whose secret is at the item's destination. */
 function occupierOf(item: PolicyItem, observed: Observed): Holder | undefined {
   return item.destinations
     .map((destination) => observed.holders.get(placeOf(destination, item)))
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True of another credential than the caller's own that would take its place in the profile. */
+/** True if a credential would replace the profile's own with a different one. */
 function locksOut({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -296,7 +296,7 @@ function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: Poli
   return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
 }
 
-/** An item as a message about another one names it. */
+/** The name of an item in a message about another one. */
 function namedBeside(key: string, own: PolicyItem): string {
   const { policy, name } = itemOf(key);
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
@@ -308,7 +308,7 @@ function standing(item: PolicyItem, current: SeenCredential, { observed, options
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const astray = astrayOf(item, current, observed);
-  // A rotation that is due brings back what is missing; who relies on another place is asked for first.
+  // A due rotation delivers the secret again; if the secret may be used elsewhere, ask first.
   const isInTheWay = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
   if (isInTheWay && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
@@ -318,7 +318,7 @@ function standing(item: PolicyItem, current: SeenCredential, { observed, options
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/** Why the secret is not where the file says. `isRelied`: it may be somewhere else, where someone uses it. */
+/** Why the secret is not at the file's destination. `isRelied`: it may be used elsewhere. */
 function astrayOf(
   item: PolicyItem,
   { id }: SeenCredential,
@@ -330,7 +330,7 @@ function astrayOf(
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
-    // Another text of a command may do the same: the plan shows that it changed.
+    // A changed command may have the same effect; the plan shows that it changed.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!went.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, isRelied: true };
@@ -344,7 +344,7 @@ function placesWords(places: readonly SingleDestination[]): string {
   return places.map((at) => describeDestination(at).name).join(", ");
 }
 
-/** Commands of an item that are not those to which its secret went. */
+/** Commands of an item other than those that got its secret. */
 export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
   const last = delivered.get(id);
   if (last === undefined) return [];
@@ -354,7 +354,7 @@ export function changedCommands(item: PolicyItem, { id }: SeenCredential, { deli
     .map(destinationName);
 }
 
-/** How the client or key differs from what the file says; what the service does not show is taken to be right. */
+/** How the client or key differs from the file. Fields that the service does not show count as equal. */
 function differences(item: PolicyItem, current: SeenCredential): string | undefined {
   const { scopes } = current;
   if (
@@ -403,7 +403,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
 }
 
-/** Whether an action is left undone although it is due. */
+/** Whether a due action must wait. */
 function held(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
   const { item, action, step, current } = decision;
   if (step.do === "nothing" || decision.hold !== undefined) return decision;
@@ -416,7 +416,7 @@ function held(decision: Decision, { failures, works }: ItemWorks, options: Decis
   if (item.destinations.length === 0 && step.do !== "finish")
     return {
       ...decision,
-      // Nothing can be created for it, so it stands for what exists already.
+      // Without a destination nothing can be created, so the item represents an existing credential.
       action: action === "create" && works.length === 0 ? "adopt" : action,
       hold: "no_destination",
       reason: `${decision.reason}; the destination of its secret is unknown`,
@@ -434,7 +434,7 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-/** As a policy file writes a duration, rounded down: `61d`, `5h`. */
+/** A rounded-down duration as in a policy file: `61d`, `5h`. */
 export function shortDuration(ms: number): string {
   const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
@@ -442,7 +442,7 @@ export function shortDuration(ms: number): string {
 
 const unitNames: Readonly<Record<string, string>> = { d: "day", h: "hour", m: "minute", s: "second" };
 
-/** The same in words: `61 days`, `5 hours`. */
+/** The duration in words: `61 days`, `5 hours`. */
 export function longDuration(ms: number): string {
   const short = shortDuration(ms);
   const count = short.slice(0, -1);

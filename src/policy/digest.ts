@@ -1,4 +1,4 @@
-// A plan as a document: what it was made from has a digest, so that it is carried out only on what it was made for. Pure.
+// A plan as a document. A digest of its inputs ensures that it is applied only to the same state.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";
@@ -8,7 +8,7 @@ import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** `integ plan --json` and `--out`. A key is added within a version; one that is removed or means something else makes a new one. */
+/** `integ plan --json` and `--out`. Added keys keep the version; removed or changed keys need a new one. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;
@@ -19,11 +19,11 @@ export interface PlanDocument {
   readonly profile: string;
   readonly region: string;
   readonly base_url: string;
-  /** Names that were chosen; empty: all. */
+  /** Chosen names; empty means all. */
   readonly only: readonly string[];
   readonly data: readonly PlanRow[];
   readonly unmanaged: readonly Unmanaged[];
-  /** What the plan was made from, by name: `policy`, and each item. */
+  /** Digests of the plan's inputs by name: `policy`, and each item. */
   readonly made_from: Readonly<Record<string, string>>;
 }
 
@@ -64,7 +64,7 @@ function digestOf(of: unknown): string {
   return createHash("sha256").update(JSON.stringify(of)).digest("hex");
 }
 
-/** Short digests of the file's settings and of each item with what was observed of it. */
+/** Short digests of the file's settings and of each item with its observations. */
 export function fingerprints({ policy, observed, only }: MadeFrom): Record<string, string> {
   const { items, ...settings } = policy;
   const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));
@@ -90,7 +90,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** Whose secret is at its destinations, if that is not its own. */
+/** Other credentials whose secrets are at the item's destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -106,7 +106,7 @@ function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, i
   return [status, serviceAccount, scopes && [...scopes].sort(), type, createdAt, expiresAt];
 }
 
-/** @throws Failure `usage` for anything but a plan that this version wrote */
+/** @throws Failure `usage` unless the text is a plan of this version */
 export function readPlanDocument(text: string, file: string): PlanDocument {
   const read = parsed(text);
   const isDocument = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
@@ -130,7 +130,7 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-/** The plan is made again in the place of an earlier one; anything else, a policy most likely, stays as it is. */
+/** An earlier plan is replaced; any other file, most likely a policy, stays unchanged. */
 function notAPlan(file: string, why: string, isEarlier = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
@@ -143,12 +143,12 @@ function notAPlan(file: string, why: string, isEarlier = false): Failure {
   });
 }
 
-/** True of a plan of any version, and of one that was written in part. */
+/** True for plans of any version, including incomplete ones. */
 export function beginsAsPlan(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
-/** @throws Failure `usage` that names what is not as it was when the plan was made */
+/** @throws Failure `usage` that names what has changed since the plan was made */
 export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
   const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
   const changed = names.filter((name) => plan.made_from[name] !== now[name]);

@@ -1,15 +1,15 @@
-// A first policy file for what exists already: the text that `integ policy init` writes.
+// The first policy file for existing credentials, which `integ policy init` writes.
 import { flags } from "../next-step.ts";
 import { type ItemKind, nameOf } from "./works.ts";
 
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** What it is called elsewhere: the base of its name in the file. */
+  /** The credential's own name, from which its item's name is made. */
   readonly called: string;
-  /** Lifetime of a key, milliseconds; absent of one without an end. */
+  /** Lifetime of a key in milliseconds; absent without an expiry. */
   readonly lifeMs?: number | undefined;
-  /** The lines below its name; values are JSON, which is YAML. */
+  /** The lines below its name; values are JSON, which is valid YAML. */
   readonly lines: readonly string[];
 }
 
@@ -20,7 +20,7 @@ const everyMs = 90 * day;
 const overlapMs = day;
 const mostBeforeExpiryMs = 14 * day;
 
-/** @returns the file's text; it needs no change to be valid */
+/** @returns the file's text, a valid policy */
 export function draftPolicy(
   items: readonly DraftItem[],
   { id, profile }: { readonly id: string; readonly profile: string | undefined },
@@ -54,11 +54,14 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/** A key with an end is rotated in the last quarter of its life at the latest; its overlap ends before it does. */
+/**
+ * Rotates an expiring key in the last quarter of its lifetime at the latest, with an overlap that ends before it
+ * expires.
+ */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
-  // Never a longer life than it had, and no odd number of seconds for one of days.
+  // At most its previous lifetime, in whole days or hours if it was nearly whole.
   const life = nearly(lifeMs, day) ?? nearly(lifeMs, hour) ?? lifeMs;
   const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
   const rules = [
@@ -69,7 +72,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** The end of a key is set a moment before it is created, or after it. */
+/** Rounds a lifetime: a key's expiry is chosen shortly before or after its creation. */
 function nearly(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;
@@ -90,7 +93,7 @@ function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-/** A name of its own for each: of what it is called, as far as a name may have its letters. */
+/** A unique name per item, made from the credential's name and the characters allowed in names. */
 function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(

@@ -1,4 +1,4 @@
-// What is allowed in a policy file and yet most likely not meant.
+// Valid settings of a policy file that are probably mistakes.
 import type { Policy, PolicyItem } from "./policy.ts";
 
 export interface PolicyFinding {
@@ -19,18 +19,20 @@ export interface PolicyFinding {
 }
 
 const day = 86_400_000;
-/** Prefixes of well-known tokens, keys, and a password, token or header with a value of its own instead of a variable. */
+/**
+ * Prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value instead of a variable.
+ */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 
-/** §8: clients that a service account may have. */
+/** §8: maximum number of clients per service account. */
 export const slotsOfAccount = 20;
 
 export function policyFinding(rule: PolicyFinding["rule"], item: string, message: string): PolicyFinding {
   return { object: "finding", id: `${rule}:${item}`, rule, item, message };
 }
 
-/** Findings that need nothing but the file. */
+/** Findings from the file alone. */
 export function findingsOf({ items }: Policy): PolicyFinding[] {
   return [...items.flatMap(findingsOfItem), ...crowdedAccounts(items)];
 }
@@ -59,7 +61,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   return found;
 }
 
-/** During a rotation an account needs one slot more. */
+/** A rotation needs one additional slot of its account. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

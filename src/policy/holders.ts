@@ -1,25 +1,25 @@
-// Whose secret is at a destination, as the journal says: a new one delivered there would take its place. Pure.
+// The credential whose secret the journal recorded at a destination: delivering a new secret there would replace it.
 import { type Entry, isSettled, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
 import { isOf, itemKey, type ItemKind, type ItemWorks, kindOf, recordedItem, type WorkScope } from "./works.ts";
 
-/** The client or key whose secret went to a destination last, or is to go there. */
+/** The client or key whose secret was last delivered to a destination, or will be. */
 export interface Holder {
   readonly kind: ItemKind;
-  /** The entry that delivered it, or will. */
+  /** The entry of the delivery. */
   readonly entry: string;
-  /** undefined: not known yet. */
+  /** Undefined if not known yet. */
   readonly id: string | undefined;
-  /** The item that it belongs to, as `itemKey` names it. */
+  /** Its item, by `itemKey`. */
   readonly item: string | undefined;
   readonly isUnfinished: boolean;
-  /** Who issued it, if that is not the service and organization that the plan is made for: it cannot be asked for. */
+  /** The issuer, if it is not the plan's service and organization, where integ cannot look it up. */
   readonly issuer: string | undefined;
 }
 
-/** A name for a destination, whatever the format of what is in it. @param owner whose secret goes there: a command may choose by it */
+/** A name for a destination without its format. @param owner the item, by which a command may choose the place */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -31,16 +31,16 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  // Behind the name of an organization's secret stands who may use it.
+  // After its name, an organization's secret lists who may use it.
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
-/** A command learns the service account, and may choose by it where the secret goes. */
+/** Commands get the service account, and may choose the place by it. */
 function commandPlace(mark: string, owner: { kind: string | undefined; serviceAccount: string | undefined }): string {
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** The same of a destination in the journal; undefined if it cannot be named. */
+/** `placeOf` for a destination in the journal; undefined if it has no name. */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;
@@ -57,13 +57,13 @@ function accountIn({ request_text }: Pick<Entry, "request_text">): string | unde
 export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
-  /** Destinations that matter, as `placeOf` names them. */
+  /** Relevant destinations, by `placeOf`. */
   readonly places: ReadonlySet<string>;
-  /** False of a destination of another machine. */
+  /** False for destinations on another machine. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** By `placeOf`: the newest whose secret went there, without those that the journal saw revoked. */
+/** The newest credential at each destination, by `placeOf`, without those that the journal recorded as revoked. */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -77,7 +77,7 @@ export function holdersOf(
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
     const made = resource_id ?? undefined;
-    // The secret that a rotation in place replaced opens nothing wherever it is.
+    // A secret that was rotated in place is invalid everywhere.
     const isStale = made !== undefined && madeAnew.has(made);
     if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) madeAnew.add(made);
     for (const at of placesOf(destination!)) {
@@ -99,13 +99,13 @@ export function holdersOf(
   return holders;
 }
 
-/** Where the secret of a client or key went last. */
+/** Last destinations of a client's or key's secret. */
 export interface Delivered {
   readonly entry: Entry;
   readonly places: readonly SingleDestination[];
 }
 
-/** By the client or key. Without places: it was adopted or claimed, and a person knows where its secret is. */
+/** By client or key. Without places it was adopted or claimed, so the user knows where its secret is. */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const found = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -120,13 +120,13 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   return found;
 }
 
-/** True of an entry whose secret is at its destination, or may be delivered there yet. */
+/** True if the entry's secret is at its destination, or may still be delivered. */
 export function mayHold({ destination, state, operation }: Entry): boolean {
   if (destination === null || operation.endsWith(".revoke")) return false;
   return state === "done" || !isSettled(state);
 }
 
-/** Steps of larger work belong to its item, and so does what a person made in the place of what the item had. */
+/** Steps belong to the item of the larger work, and manual replacements to the item of what they replaced. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

@@ -1,8 +1,8 @@
-// What a plan is made from: the journal's works and the clients and keys as the service shows them.
+// The inputs of a plan: the journal's works and the service's clients and keys.
 import type { Delivered, Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
-/** A client or key as it is. What the service does not say is undefined. */
+/** A client or key. Fields that the service does not show are undefined. */
 export interface SeenCredential {
   readonly id: string;
   /** `absent`: the service does not know it. */
@@ -12,7 +12,7 @@ export interface SeenCredential {
   readonly scopes?: readonly string[] | undefined;
   readonly type?: string | undefined;
   readonly name?: string | undefined;
-  /** ISO 8601. For a key whose secret was made again in place: when that was. */
+  /** ISO 8601. For a key that was rotated in place: the time of the rotation. */
   readonly createdAt?: string | undefined;
   /** null: never. */
   readonly expiresAt?: string | null | undefined;
@@ -25,24 +25,24 @@ export interface SeenCredential {
 }
 
 export interface Observed {
-  /** By the service's clock, milliseconds since 1970. */
+  /** The service's time, milliseconds since 1970. */
   readonly nowMs: number;
-  /** The profile that the caller acts as. */
+  /** The acting profile. */
   readonly profile: string;
   /** By `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** Whose secret is at the destinations of the policy, by `placeOf`. */
+  /** Credentials whose secrets are at the policy's destinations, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
-  /** Where the secret of each client and key went last. */
+  /** Last destinations of each client's and key's secret. */
   readonly delivered: ReadonlyMap<string, Delivered>;
-  /** Destinations of the policy, by `placeOf`, at which nothing is now. */
+  /** Empty destinations of the policy, by `placeOf`. */
   readonly missing: ReadonlySet<string>;
-  /** Destinations in the journal, by `placeIn`, that are on another machine. */
+  /** The journal's destinations on other machines, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
-  /** Entries of the policy's items with a record that no key of the journal signed. */
+  /** Entries of the policy's items with a record without a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Creations that may have made a client which no one can name yet, by service account. */
+  /** Creations that may have made an unknown client, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

@@ -1,4 +1,4 @@
-// The plan that makes a policy true: a row for each item, in the order of the file, and how many slots it takes. Pure.
+// The plan that fulfils a policy: a row per item, in the file's order, and the slots it needs.
 import {
   changedCommands,
   decide,
@@ -13,46 +13,44 @@ import { assignSlots, type SlotRefusal } from "./slots.ts";
 import { isOpen, opensAt } from "./window.ts";
 import { itemKey } from "./works.ts";
 
-/** One row, as `integ plan --json` prints it. */
 export interface PlanRow {
   readonly name: string;
   readonly kind: PolicyItem["kind"];
   readonly action: PlanAction;
   readonly reason: string;
-  /** As a policy writes a duration; null: not known, or there is none. */
+  /** As a policy writes a duration; null if unknown or not applicable. */
   readonly age: string | null;
   /** ISO 8601 UTC. */
   readonly due_at: string | null;
-  /** Of the 20 of its service account; null for keys. */
+  /** Used slots of the service account's 20; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
-  /** In full: a command is code that runs with the secret. */
+  /** In full, because a command is code that gets the secret. */
   readonly destinations: readonly string[];
-  /** Those that are commands, and not the ones that the secret went to last. */
+  /** Commands that differ from those that got the last secret. */
   readonly changed: readonly string[];
   readonly state: string;
-  /** The client or key that it is about. */
   readonly resource_id: string | null;
-  /** Entry of the journal that is continued. */
+  /** The journal entry to continue. */
   readonly entry: string | null;
 }
 
 export interface PlannedItem {
   readonly decision: Decision;
   readonly row: PlanRow;
-  /** Why `apply` leaves it to a later run, in words. */
+  /** Why `apply` leaves the item to a later run. */
   readonly postponed?: string | undefined;
 }
 
 export interface Plan {
   readonly items: readonly PlannedItem[];
-  /** Service accounts that would need more slots than there are. */
+  /** Service accounts without enough slots. */
   readonly refusals: readonly SlotRefusal[];
-  /** Slots that new clients of a service account may take at the same time, by service account. */
+  /** Slots available for new clients, by service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
-  /** Clients and keys that no item of the policy is about. */
+  /** Clients and keys without an item in the policy. */
   readonly unmanaged: readonly Unmanaged[];
-  /** When the window opens, ISO 8601 UTC; absent: nothing is in the way now. */
+  /** When the window opens, ISO 8601 UTC; absent if changes may start now. */
   readonly opensAt?: string | undefined;
 }
 
@@ -65,9 +63,9 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** What exists and is in no item is adopted by the only item that it can be. */
+  /** Adopt an existing credential if only one item can be meant. */
   readonly adopt?: boolean | undefined;
-  /** Items that are planned; all if none is named. */
+  /** Items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
 }
 
@@ -99,7 +97,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** What several items could adopt is left to a person. */
+/** Credentials that several items could adopt are left to the user. */
 function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -120,7 +118,7 @@ function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptio
   });
 }
 
-/** Of more changes than one run makes those go first that are due longest. */
+/** Postpones changes beyond one run's limit; those that are overdue longest start first. */
 function afterThisRun(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
   const beginning = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))
@@ -158,7 +156,7 @@ function unmanagedIn(
   { works, clients, keys }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // An item that stands for a client or key says so itself.
+  // The item's own row mentions its client or key.
   const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
     const found = works.get(itemKey(item));
@@ -180,7 +178,7 @@ function unmanagedIn(
   return [...of("oauth_client", clients), ...of("access_key", keys)];
 }
 
-/** True if there is something to do, now or by a person. */
+/** True if something must be done, by integ or by the user. */
 export function isSomethingDue({ items }: Plan): boolean {
   return items.some(({ decision }) => decision.action !== "none" && decision.action !== "wait");
 }

@@ -1,7 +1,7 @@
-// A policy as the planner works with it: which credentials should exist, how old they may get and where their secrets go.
+// A policy for the planner: which credentials should exist, their maximum age, and the destinations of their secrets.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-/** Where the secret of an item goes. Paths are absolute, stores are written as `--secret-to` takes them. */
+/** Destination of an item's secret. Paths are absolute; stores are as in `--secret-to`. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
   | {
@@ -13,7 +13,7 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** Whole: a person decides by it whether the file does what they want. */
+/** The full text, by which the user judges whether the file is right. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
@@ -37,9 +37,9 @@ interface AnyItem {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rotate?: RotationRule | undefined;
-  /** None: not known yet. */
+  /** Empty if not known yet. */
   readonly destinations: readonly ItemDestination[];
-  /** Its old credential is revoked although integ could not prove that the new one works. */
+  /** Revoke the old credential even if integ could not prove that the new one works. */
   readonly acceptsUnproven?: boolean | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface KeyItem extends AnyItem {
 
 export type PolicyItem = ClientItem | KeyItem;
 
-/** A part of each day, in minutes after midnight of its zone; `to` is not part of it. */
+/** A part of each day, in minutes after midnight of its zone; excludes `to`. */
 export interface DailyWindow {
   readonly from: number;
   readonly to: number;
@@ -66,12 +66,12 @@ export interface DailyWindow {
 }
 
 export interface Policy {
-  /** Random: the clients and keys of its items are its own, whatever another policy calls its items. */
+  /** Random, so that items of different policies may have the same name. */
   readonly id: string;
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];
   readonly window?: DailyWindow | undefined;
-  /** Failures in a row after which an item is not tried again by itself. */
+  /** Consecutive failures after which an item is not retried automatically. */
   readonly maxFailures: number;
   readonly changesPerRun: number;
   readonly keepFreeSlots: number;

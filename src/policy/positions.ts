@@ -1,4 +1,4 @@
-// Where a value is in a YAML text, for messages: line and column, counted from 1.
+// Positions of values in YAML text, for messages: line and column, from 1.
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, type Node, type Pair } from "yaml";
 
 export interface Position {
@@ -6,10 +6,9 @@ export interface Position {
   readonly column: number;
 }
 
-/** The steps from the root of the file to a value. */
 export type Path = readonly (string | number)[];
 
-/** Finds values of a parsed file again in its text. */
+/** Finds values of a parsed file in its text. */
 export class Positions {
   readonly #document: Document;
   readonly #lines: LineCounter;
@@ -19,12 +18,12 @@ export class Positions {
     this.#lines = lines;
   }
 
-  /** The position of a value; of what encloses it if it is missing. */
+  /** The position of a value, or of its parent if it is missing. */
   ofValue(path: Path): Position {
     return this.#at(this.#follow(path).node);
   }
 
-  /** The position of the key that a value is under. */
+  /** The position of a value's key. */
   ofKey(path: Path): Position {
     return this.#at(this.#follow(path).key ?? this.#follow(path).node);
   }

@@ -1,4 +1,4 @@
-// A policy file's text as a policy, or every defect of it with its line and column. Nothing is read but the text.
+// Parses a policy file's text, or reports every defect with line and column. Reads no other files.
 import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLError } from "yaml";
 import { Failure } from "../errors.ts";
 import type { Policy } from "./policy.ts";
@@ -7,25 +7,25 @@ import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
 import { shell, flags, meantBy } from "../next-step.ts";
 
-/** The largest policy file, bytes: a thousand items need a fifth of it. */
+/** Maximum size of a policy file in bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
-/** The largest plan: its rows say more than the items of the policy. */
+/** Maximum size of a plan, whose rows are longer than the policy's items. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const mostShown = 20;
 
 export interface PolicySource {
   readonly text: string;
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly file: string;
-  /** What relative paths in it are relative to. */
+  /** Base of relative paths. */
   readonly folder: string;
   readonly nowMs: number;
-  /** The folder that a path leads to, whatever links are in it; as it is if that cannot be said. */
+  /** Resolves the links in a folder's path; returns it unchanged if that is impossible. */
   readonly realFolder?: (folder: string) => string;
 }
 
-/** @throws Failure `usage` that names file, line, column, value and what is allowed of every defect */
+/** @throws Failure `usage` with file, line, column, value and the allowed values of every defect */
 export function readPolicy({ text, file, folder, nowMs, realFolder }: PolicySource): Policy {
   const source = text.replace(/^\uFEFF/, "");
   refuseHuge(source, file);
@@ -51,7 +51,7 @@ interface LocatedDefect extends Position {
 function refuseHuge(source: string, file: string): void {
   if (source.length > longestPolicy)
     throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`, { meaning: nothingSent });
-  // The YAML library needs memory that grows with the depth of nesting: a million brackets would end the process.
+  // The YAML library's memory use grows with nesting: a million brackets would crash the process.
   let depth = 0;
   for (const [index, line] of source.split("\n").entries()) {
     const items = /^\s*(?:- )*/.exec(line)![0].split("-").length - 1;
@@ -66,7 +66,7 @@ function refuseHuge(source: string, file: string): void {
 
 const nothingSent = "Nothing was read from the network, nothing was sent.";
 
-/** @throws Failure `usage` if there is any defect */
+/** @throws Failure `usage` for any defects */
 function refuse(file: string, defects: readonly LocatedDefect[]): void {
   if (defects.length === 0) return;
   const sorted = [...defects].sort((a, b) => a.line - b.line || a.column - b.column);
@@ -86,7 +86,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** What is not YAML, or has a key twice. One defect of the syntax makes others of the lines after it: the first is said. */
+/** Syntax errors and duplicate keys. A syntax error causes others after it, so only the first is reported. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -96,10 +96,10 @@ function yamlDefects(document: Document, { positions, source }: YamlSource): Loc
     .map((error) => ({ ...positions.at(error.pos[0]), message: messageOf(error, source.slice(error.pos[0])) }));
 }
 
-/** Errors that follow from no other. */
+/** Errors that other errors do not cause. */
 const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
 
-/** @param rest the text from there on */
+/** @param rest the text from the error on */
 function messageOf({ code, message }: YAMLError, rest: string): string {
   switch (code) {
     case "DUPLICATE_KEY":
@@ -115,7 +115,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** The library's words are those of the grammar; most people mistype one of a few things. */
+/** Describes common typing mistakes, because the library uses the terms of the grammar. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -130,7 +130,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Anchors, aliases and tags: a policy says what it means where it stands. */
+/** Refuses anchors, aliases and tags, so that each value has its meaning in place. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const found: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -151,7 +151,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return found;
 }
 
-/** What a terminal may act on, or a reader cannot see; new lines and tabs are in the text of a command. */
+/** Invisible and control characters, except new lines and tabs, which commands may contain. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
@@ -195,7 +195,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** Of the forms that a value may have, the errors of the one that it was meant to be: that whose first key it has. */
+/** Of a value's possible forms, the errors of the intended one, which has the value's first key. */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const meant = errors.flatMap((issues): Issue[][] =>
@@ -247,7 +247,7 @@ function schemaAt(path: Path): JsonSchema[] {
   return found;
 }
 
-/** A schema, and the forms that it leaves the choice of. */
+/** A schema and its alternatives. */
 function formsOf(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? []).flatMap(formsOf)];
 }

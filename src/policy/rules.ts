@@ -1,5 +1,5 @@
-// What the schema of a policy file cannot say: invalid durations, dates and windows, scopes over the limits, names and
-// destinations that occur twice, an overlap longer than the age. Together with it, the file's values as a policy.
+// Rules of a policy file beyond its schema: durations, dates, windows, limits of scopes, unique names and destinations,
+// overlaps shorter than the age. Converts the file's values to a policy.
 import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
@@ -13,11 +13,11 @@ import type { DestinationFile, PolicyFile } from "./schema.ts";
 import { readWindow } from "./window.ts";
 import { newPolicyId } from "./works.ts";
 
-/** One defect: where it is, and in words what is wrong and what is allowed. */
+/** A defect: its position, what is wrong and what is allowed. */
 export interface Defect {
   readonly path: Path;
   readonly message: string;
-  /** The key is wrong, not what is under it. */
+  /** The key is wrong, not its value. */
   readonly isKey?: boolean;
 }
 
@@ -27,7 +27,7 @@ interface About {
   readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
-/** @returns the policy, true to the file only if there is no defect */
+/** @returns the policy, valid only without defects */
 export function policyFrom(file: PolicyFile, about: About): { policy: Policy; defects: Defect[] } {
   const rules = new Rules(file, about);
   return { policy: rules.policy(), defects: rules.defects };
@@ -237,7 +237,7 @@ class Rules {
     return { ...secret, file: resolve(this.#about.folder, secret.file) };
   }
 
-  /** A name, or a destination, of two items: the one would take the place of the other. */
+  /** Refuses a name or destination of two items: one would replace the other. */
   #refuseDoubles(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
@@ -264,7 +264,7 @@ class Rules {
     }
   }
 
-  /** Two names of one folder are one folder. */
+  /** Resolves links, so that two names of one folder are equal. */
   #realPlace(destination: ItemDestination): ItemDestination {
     const { realFolder } = this.#about;
     if (!("file" in destination) || realFolder === undefined) return destination;

@@ -1,5 +1,4 @@
-// The shape of a policy file. Each value's description says what is allowed there: it is what an error says, and what an
-// editor shows (`integ schema policy`).
+// The schema of a policy file. The descriptions of values appear in errors and in editors (`integ schema policy`).
 import * as z from "zod/mini";
 import { itemName, policyId } from "./works.ts";
 

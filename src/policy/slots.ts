@@ -1,4 +1,4 @@
-// Slots of service accounts (20 each): what a plan takes of them at every moment. Pure.
+// The slots of service accounts (20 each) that a plan uses at every moment.
 import type { Decision } from "./decide.ts";
 import { slotsOfAccount } from "./findings.ts";
 import type { Observed } from "./observed.ts";
@@ -6,22 +6,22 @@ import type { Observed } from "./observed.ts";
 export interface SlotRefusal {
   readonly account: string;
   readonly used: number;
-  /** How many more the plan would need at the same time. */
+  /** Additional slots that the plan would need. */
   readonly needed: number;
-  /** As many as the plan may use. */
+  /** Slots that the plan may use. */
   readonly limit: number;
 }
 
 interface SlotAssignment {
-  /** The decisions; a rotation for which there is no slot now waits. */
+  /** The decisions; rotations without a slot wait. */
   readonly decisions: readonly Decision[];
-  /** Used before and after each row, by name. */
+  /** Used slots before and after each row, by name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
   readonly refusals: readonly SlotRefusal[];
   readonly free: ReadonlyMap<string, number>;
 }
 
-/** @param keepFree slots that are left free */
+/** @param keepFree slots to leave free */
 export function assignSlots(decisions: readonly Decision[], observed: Observed, keepFree: number): SlotAssignment {
   const assigned = new Map<Decision, Decision>();
   const spans = new Map<string, { before: number; after: number }>();
@@ -58,7 +58,7 @@ function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
   return found;
 }
 
-/** Clients that are known, whatever their status but revoked, and creations that may have made one. */
+/** Known clients with any status but revoked, and creations that may have made one. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
   const known = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
@@ -66,7 +66,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
   return known.length + (unresolved.get(account) ?? 0);
 }
 
-/** What takes a slot for the first time, the longest due first. */
+/** Decisions that take a slot, the longest due first. */
 function beginning(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {
@@ -75,7 +75,7 @@ function beginning(decisions: readonly Decision[]): { creates: Decision[]; rotat
   };
 }
 
-/** Rotations with an overlap keep their slot; those without one follow each other in one slot. */
+/** Rotations with an overlap keep their slot; others share one slot in turn. */
 function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {
@@ -94,7 +94,7 @@ function waitForSlot(decision: Decision, limit: number): Decision {
   return { ...decision, action: "wait", reason, step: { do: "nothing" } };
 }
 
-/** What ends comes before what begins. */
+/** Revocations precede creations. */
 function inOrder(decisions: readonly Decision[]): Decision[] {
   const rank = ({ action }: Decision): number => (action === "revoke_old" ? 0 : 1);
   return [...decisions].sort((a, b) => rank(a) - rank(b));

@@ -1,7 +1,7 @@
-// The daily time in which changes may begin, as a policy file writes it.
+// The daily window in which changes may start.
 import type { DailyWindow } from "./policy.ts";
 
-/** @returns nothing if the text is not a window: two different times of a day and a time zone */
+/** @returns undefined unless the text is two different times and a time zone */
 export function readWindow(text: string): DailyWindow | undefined {
   const form = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d) ([A-Za-z0-9_+/-]+)$/.exec(text);
   if (!form) return undefined;
@@ -21,7 +21,7 @@ function isZone(zone: string): boolean {
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-/** @throws RangeError for a time zone that does not exist */
+/** @throws RangeError for an unknown time zone */
 function minuteOfDay(ms: number, zone: string): number {
   let clock = clocks.get(zone);
   if (clock === undefined) {
@@ -39,10 +39,10 @@ export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
 
 const minuteMs = 60_000;
 
-/** When a closed window opens next, milliseconds since 1970, to the minute. */
+/** When a closed window opens next, milliseconds since 1970, in whole minutes. */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
-  // By the minute: if clocks are put forward or back a day has no fixed length, and some hour of it may be missing.
+  // Checks every minute, because a change of the clocks changes a day's length and may skip the opening hour.
   for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
   return start;
 }

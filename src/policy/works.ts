@@ -1,33 +1,33 @@
-// What the journal says of the items of a policy: which work was done for each, and which client or key it left. Pure.
+// Work in the journal for each item of a policy, and the client or key that it left.
 import { randomBytes } from "node:crypto";
 import { type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
-/** One piece of work for an item: a creation, a rotation or an adoption, as its entry stands. */
+/** Work for an item: a creation, a rotation or an adoption. */
 export interface Work {
   readonly entry: Entry;
   readonly kind: ItemKind;
-  /** The client or key that it made, if that is known. */
+  /** The created client or key, if known. */
   readonly made: string | undefined;
-  /** The client or key that it replaces. */
+  /** The replaced client or key. */
   readonly old: string | undefined;
 }
 
 export interface ItemWorks {
-  /** The newest first, without those that ended without effect before anything failed. */
+  /** The newest first, without work that ended without effect or failure. */
   readonly works: readonly Work[];
-  /** Failures in a row since the last success. */
+  /** Consecutive failures since the last success. */
   readonly failures: number;
-  /** The oldest work that is not finished; a running overlap does not count. */
+  /** The oldest unfinished work, without a running overlap. */
   readonly unfinished: Work | undefined;
-  /** A rotation whose overlap runs. */
+  /** A rotation in its overlap. */
   readonly waiting: Work | undefined;
-  /** The clients or keys that may be the item's, the newest first. */
+  /** Clients or keys that may be the item's, the newest first. */
   readonly candidates: readonly string[];
 }
 
-/** The address and the organization whose entries count. */
+/** The address and organization of relevant entries. */
 export interface WorkScope {
   readonly baseUrl: string;
   readonly organizationId: string | null;
@@ -40,21 +40,20 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
 /** Names of items: unique in a policy file, and part of the journal. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-/** Ids of policies. */
 export const policyId = /^[A-Za-z0-9_-]{8,64}$/;
 
 export function newPolicyId(): string {
   return `pol_${randomBytes(8).toString("hex")}`;
 }
 
-/** An item of a policy, which no other policy has, whatever it calls its own items. */
+/** An item of one policy; other policies may have items of the same name. */
 export interface ItemRef {
   readonly policy: string;
   readonly kind: ItemKind;
   readonly name: string;
 }
 
-/** A name for an item, from an id or a name that may have characters that no item's name has. */
+/** Makes an item's name from an id or a name with other characters. */
 export function nameOf(called: string, kind: ItemKind): string {
   const name = called.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
@@ -68,7 +67,6 @@ export function isSameItem(one: ItemRef, other: ItemRef): boolean {
   return itemKey(one) === itemKey(other);
 }
 
-/** The item that a key names. */
 export function itemOf(key: string): ItemRef {
   const [policy = "", kind, name = ""] = key.split("/");
   return { policy, kind: kind as ItemKind, name };
@@ -84,8 +82,8 @@ export function kindOf(operation: string): ItemKind {
 }
 
 /**
- * The works of each item, by `itemKey`. Work without a name belongs to an item too if it replaces the item's client or key:
- * a rotation that a person typed.
+ * The works of each item, by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose
+ * client or key it replaces.
  * @param entries of one journal, in any order
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
@@ -108,21 +106,21 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   return new Map([...works].map(([name, found]) => [name, summary(name, found, nameOfResource)]));
 }
 
-/** False of an entry that belongs to no item, whatever else is in the journal: `worksByName` is the same without it. */
+/** False if the entry belongs to no item, whatever other entries exist: `worksByName` can omit it. */
 export function mayBeNamed(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
-/** `worksByName` of a journal that is read one entry at a time: most of a long one are kept by no item. */
+/** `worksByName` for a journal that is read one entry at a time, keeping only relevant entries. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
   for await (const entry of entries) if (mayBeNamed(entry, scope)) named.push(entry);
   return worksByName(named, scope);
 }
 
-/** Steps of larger work, revocations and rotations in place leave the item's client or key what it is. */
+/** Steps, revocations and rotations in place do not change which client or key is the item's. */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
@@ -135,7 +133,7 @@ export function workIn(entry: Entry): Work | undefined {
   };
 }
 
-/** States whose work left a client or key that may be in use. */
+/** States of work that left a client or key in use. */
 const leftOne: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
 
 function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyMap<string, string>): ItemWorks {
@@ -143,7 +141,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leftOne.has(entry.state))
     .map(({ made: id }) => id!);
-  // What a rotation was to replace is the item's again if the rotation had no effect.
+  // If a rotation had no effect, the item keeps the credential that it would have replaced.
   const before = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
@@ -158,7 +156,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leftOne.has(entry.state)) break;
-    // One that was refused without an error made space for another process.
+    // A refusal without an error gave way to another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;
@@ -177,18 +175,18 @@ export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map
   return found;
 }
 
-/** A client that the journal knows, and its service account. */
+/** A client in the journal, with its service account. */
 export interface KnownClient {
   readonly id: string;
   readonly serviceAccount: string;
-  /** ISO 8601; of a client that integ created. */
+  /** ISO 8601; only for clients that integ created. */
   readonly createdAt?: string | undefined;
 }
 
 export interface ClientInventory {
-  /** Those that the journal did not see revoked. */
+  /** Clients that the journal did not record as revoked. */
   readonly known: readonly KnownClient[];
-  /** Creations that may have made a client which no one can name yet, by service account. */
+  /** Creations that may have made an unknown client, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }
 
