@@ -1,5 +1,5 @@
-// The candidates at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
-// of them complete alike and none has to know the commands.
+// Finds the candidates at the cursor of a command line. All shells ask through `integ __complete`, so that they
+// complete alike.
 import type { Flag, Node, Tree, Value } from "./tree.ts";
 import type { LiveNames } from "./values.ts";
 
@@ -8,7 +8,7 @@ export interface Candidate {
   readonly summary?: string;
 }
 
-/** `prefix` is the part of the word at the cursor that is before what is completed: `--output=`. */
+/** `prefix` is the part of the current word before the candidate: `--output=`. */
 export type Candidates = { readonly prefix: string } & (
   | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
   | { readonly kind: "files" }
@@ -17,21 +17,21 @@ export type Candidates = { readonly prefix: string } & (
 
 const nothing: Candidates = { kind: "values", prefix: "", list: [] };
 
-/** The context of the word at the cursor, from the words before it. */
+/** The context of the current word, from the words before it. */
 interface Reached {
   readonly node: Node;
-  /** Arguments of the command that were given. */
+  /** Number of arguments given. */
   readonly given: number;
-  /** A flag whose value may follow: exactly one, or as many as there are until a flag begins. */
+  /** A flag whose value may follow: one value, or several until the next flag. */
   readonly open: { readonly flag: Flag; readonly isOptional: boolean } | undefined;
-  /** `--` was given: no flags any more. */
+  /** `--` was given, so no flags follow. */
   readonly isPlain: boolean;
-  /** `integ help …`: the words name a command, and nothing is run. */
+  /** `integ help …`: the words name a command. */
   readonly isHelp: boolean;
   readonly usedFlags: ReadonlySet<string>;
 }
 
-/** @param words all before the cursor, without the program's name */
+/** @param words the words before the cursor, without the program's name */
 export function candidatesAt(tree: Tree, words: readonly string[], current: string): Candidates {
   const reached = follow(tree, words);
   const { node, open, isPlain, isHelp } = reached;
@@ -91,7 +91,7 @@ function takesMany({ value }: Flag): boolean {
   return value !== undefined && (value.repeatable || !value.required);
 }
 
-/** By their names; by an alias only if no name fits. */
+/** Matches names; aliases only if no name matches. */
 function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
@@ -99,7 +99,7 @@ function commandsOf(node: Node, current: string, more: readonly Candidate[] = []
   return { kind: "commands", prefix: "", list: !names.some(fits) && aliases.some(fits) ? aliases : names };
 }
 
-/** Those that were not given yet, by either of their names, or that may be given again. */
+/** Flags that were not given in either form, and repeatable flags. */
 function optionsOf(flags: readonly Flag[], { usedFlags }: Reached): Candidates {
   const namesOf = ({ long, short }: Flag): string[] => (short === undefined ? [long] : [long, short]);
   const left = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));
@@ -107,7 +107,7 @@ function optionsOf(flags: readonly Flag[], { usedFlags }: Reached): Candidates {
   return { kind: "options", prefix: "", list };
 }
 
-/** The last argument repeats if it may. */
+/** The last argument may be repeatable. */
 function argumentAt({ arguments: all }: Node, index: number): Value | undefined {
   return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
 }
@@ -127,7 +127,7 @@ function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Valu
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
 }
 
-/** The field after the last comma, of those that are not before it: each with what was typed, as shells complete words. */
+/** Unused fields after the last comma, each with the text before it, because shells complete whole words. */
 function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
   const before = current.slice(0, current.lastIndexOf(",") + 1);
   const typed = before.split(",");

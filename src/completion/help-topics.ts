@@ -1,4 +1,4 @@
-/** What `integ help <topic>` explains beside the commands, each with its line on the first help screen. */
+/** Topics of `integ help <topic>` with their summaries on the first help screen. */
 export const helpTopics = {
   options: "Options that every command takes",
   output: "Formats, fields and streams",

@@ -1,7 +1,7 @@
-// The completion scripts of the shells. None knows a command: each asks `integ __complete <words before> :<word at the
-// cursor>` and turns the answer into its shell's own. The first line of the answer is the kind of what follows (commands,
-// options, values, files) and the part of the word that is before it (`--output=`); then a candidate on each line, what it is
-// after a tab. The colon keeps the last word from being empty, which some shells would not pass on.
+// Completion scripts of the shells. Each runs `integ __complete <words before> :<current word>` and converts the
+// result. Its first line is the kind (commands, options, values, files) and the prefix of the current word
+// (`--output=`); each further line is a candidate, a tab and its summary. The colon keeps the last word from being
+// empty, which some shells would drop.
 
 export const shells = ["bash", "zsh", "fish", "powershell"] as const;
 export type Shell = (typeof shells)[number];
@@ -162,5 +162,5 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
 }
 `;
 
-/** As they are in `completions/`. */
+/** Same texts as in `completions/`. */
 export const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish, powershell };

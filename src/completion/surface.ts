@@ -1,11 +1,11 @@
-// All that scripts may rely on, as one JSON document: commands, flags, arguments, variables, exit codes.
+// Everything that scripts may rely on, as a JSON document: commands, flags, arguments, variables, exit codes.
 import { flags } from "../next-step.ts";
 import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value } from "./tree.ts";
 
 export interface Variable {
   readonly name: string;
   readonly meaning: string;
-  /** The flag that wins over it. */
+  /** The flag that overrides it. */
   readonly flag?: string;
 }
 
@@ -36,7 +36,7 @@ export function placeholder({ name, required, repeatable }: Value): string {
   return required ? `<${text}>` : `[${text}]`;
 }
 
-/** What `integ commands --json` prints: keys in snake case, as everywhere. */
+/** The document of `integ commands --json`, with keys in snake case. */
 export function surfaceDocument({ tree, environment, exitCodes }: Surface, version: string): unknown {
   return {
     object: "program",
@@ -79,7 +79,7 @@ function flagDocument(flag: Flag): Record<string, unknown> {
   };
 }
 
-/** `choices` is the whole set, `known` are values among others; both null if there is no list. */
+/** `choices` are all valid values, `known` are examples; both null without a list. */
 function valueDocument({ name, required, repeatable, completion }: Value | Argument): Record<string, unknown> {
   const words = completion.kind === "words" ? completion : undefined;
   return {

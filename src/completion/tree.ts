@@ -1,8 +1,8 @@
-// The command tree as plain data: commands, aliases, arguments, flags, and what completes each value.
+// The command tree as plain data: commands, aliases, arguments, flags, and the completion of values.
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** As much of commander's `Option` as is used here. */
+/** The part of commander's `Option` that integ uses. */
 export interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
@@ -18,7 +18,7 @@ export interface DeclaredOption {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** As much of commander's `Argument` as is used here. */
+/** The part of commander's `Argument` that integ uses. */
 export interface DeclaredArgument {
   name(): string;
   readonly description: string;
@@ -27,7 +27,7 @@ export interface DeclaredArgument {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** As much of commander's `Command` as is used here. */
+/** The part of commander's `Command` that integ uses. */
 export interface DeclaredCommand {
   name(): string;
   aliases(): readonly string[];
@@ -39,17 +39,17 @@ export interface DeclaredCommand {
 
 /** Help texts and fields of a command. */
 export interface Notes {
-  /** Lines that a person can type as they are, and what they do. */
+  /** Command lines to paste, and what they do. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
-  /** Documented fields of what it prints, as `--fields` names them. */
+  /** Documented fields of the command's output, as in `--fields`. */
   readonly fields?: readonly string[] | undefined;
 }
 
 /** The value of a flag or an argument. */
 export interface Value {
-  /** As it is between `<` and `>`. */
+  /** The text between `<` and `>`. */
   readonly name: string;
   readonly required: boolean;
   readonly repeatable: boolean;
@@ -64,7 +64,7 @@ export interface Flag {
   readonly value?: Value;
   /** True if the command refuses to run without it. */
   readonly mandatory: boolean;
-  /** The value that counts if the flag is not given, in words. */
+  /** Describes the default. */
   readonly standard?: string;
 }
 
@@ -78,7 +78,7 @@ export interface Node {
   readonly aliases: readonly string[];
   readonly summary: string;
   readonly arguments: readonly Argument[];
-  /** Its own flags: the global ones are listed once, in `Tree`. */
+  /** The command's own flags; global flags are in `Tree`. */
   readonly flags: readonly Flag[];
   readonly nodes: readonly Node[];
   readonly examples: Notes["examples"];
@@ -88,18 +88,17 @@ export interface Node {
 
 export interface Tree {
   readonly root: Node;
-  /** Taken by every command, before or after its name. */
+  /** Flags of every command, before or after its name. */
   readonly globals: readonly Flag[];
-  /** The help topics. */
   readonly topics: readonly { readonly text: string; readonly summary: string }[];
 }
 
 const help: Flag = { short: "-h", long: "--help", summary: "Show help", mandatory: false };
 
 /**
- * Turns declared commands into data. Commands and flags that are hidden stay out.
- * @param root `integ` with every command's own options declared
- * @param notesOf examples and further words of a command; nothing for a noun
+ * Converts declared commands to data, without hidden commands and flags.
+ * @param root `integ` with all options declared
+ * @param notesOf help texts of a command; undefined for a noun
  */
 export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand) => Notes | undefined): Tree {
   const globalNames = new Set(root.options.map(({ long }) => long).filter((long) => long !== "--version"));
@@ -126,7 +125,7 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
   };
 }
 
-/** True of a verb, and of a noun that does something without one. */
+/** True for verbs, and for nouns that work without a verb. */
 export function isRunnable({ nodes, examples }: Node): boolean {
   return nodes.length === 0 || examples.length > 0;
 }

@@ -1,10 +1,9 @@
-// What completes a value: words, files, or names that live on this machine.
-//
-// What a flag or argument declares with `.choices()` is the whole set. Everything else goes by the word between its angle
-// brackets, which means the same in every command. A word that is in no table fails a test.
+// Completion of values: words, files, or names from this machine.
+// A flag or argument with `.choices()` accepts exactly these; all others complete by the word in angle brackets, which
+// has the same meaning in every command. A test fails for unknown words.
 import { flags } from "../next-step.ts";
 
-/** The names that `integ __complete` prints, read from this machine alone. */
+/** Kinds of names that `integ __complete` reads from this machine. */
 export const liveNames = [
   "profiles",
   "entries",
@@ -21,12 +20,12 @@ export type Completion =
   | {
       readonly kind: "words";
       readonly words: readonly string[];
-      /** Other values are taken too. */
+      /** Other values are valid too. */
       readonly open: boolean;
     }
   | { readonly kind: "files" }
   | { readonly kind: "live"; readonly names: LiveNames }
-  /** Names of the command's own fields, with commas between them. */
+  /** Comma-separated fields of the command. */
   | { readonly kind: "fields" }
   | { readonly kind: "nothing" };
 
@@ -35,24 +34,24 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** Values that nothing on this machine lists. */
+/** Values that this machine cannot list. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
-/** By the word between the angle brackets. */
+/** By the word in angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
   plan: files,
-  // What `integ schema` describes.
+  // The argument of `integ schema`.
   object: { kind: "words", words: ["policy"], open: false },
-  // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
+  // The document names one type and three permissions (§2.2, §5.1 rule 5); there may be more.
   type: some("person"),
   scope: some("entity:read", "organization:read", "service_account:manage"),
   store: some("vault:", "github:", "k8s:", "keychain:"),
   "a,b.c": { kind: "fields" },
   method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
-  // The contract version that is supported (§9 rule 1).
+  // The supported contract version (§9 rule 1).
   date: some("2026-07-01"),
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
@@ -96,7 +95,6 @@ export interface Position {
   readonly choices?: readonly string[] | undefined;
 }
 
-/** What completes the value at a place of the command line. */
 export function completionOf({ path, name, flag, choices }: Position): Completion {
   if (choices) return { kind: "words", words: choices, open: false };
   const special = byPlace[[...path, flag ?? name].join(" ")] ?? (flag === undefined ? undefined : byPlace[flag]);
