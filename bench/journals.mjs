@@ -1,10 +1,10 @@
-// Journals of any length: one piece of work is done by the program, exported, copied with other names, and imported again.
+// Creates journals of any length: runs one operation, exports it, copies it under other names, and imports the copies.
 import { hash, randomUUID } from "node:crypto";
 
-/** The number in the names of the work that is copied: its service account, client and policy item. */
+/** The number in the names of the copied operation: its service account, client and policy item. */
 export const templateNumber = 1_000_000;
 
-/** @returns variables of an empty journal of the bench's account, with a state folder of its own */
+/** @returns variables for an empty journal of the benchmark's account, with its own state folder */
 export function emptyJournal(workplace, name) {
   return {
     ...workplace.account(),
@@ -13,7 +13,7 @@ export function emptyJournal(workplace, name) {
   };
 }
 
-/** @param live how many clients the journal has that still work, of one creation each */
+/** @param live number of working clients in the journal, one creation each */
 export function liveJournal(workplace, live) {
   const env = emptyJournal(workplace, `live-${live}`);
   create(workplace, env);
@@ -21,7 +21,7 @@ export function liveJournal(workplace, live) {
   return env;
 }
 
-/** @param entries how many finished entries the journal has: half of them creations, half of them revocations of these */
+/** @param entries number of finished entries: half creations, half their revocations */
 export function finishedJournal(workplace, entries) {
   const env = emptyJournal(workplace, `finished-${entries}`);
   workplace.run(["oauth-clients", "revoke", create(workplace, env), "--yes"], env);
@@ -29,13 +29,12 @@ export function finishedJournal(workplace, entries) {
   return env;
 }
 
-/** @returns the id of the client */
 function create(workplace, env) {
   const words = ["oauth-clients", "create", "--service-account", `sa_${templateNumber}`, "--scope", "entity:read"];
   return JSON.parse(workplace.run([...words, "--json", "--secret-file", `${env.INTEG_STATE_DIR}.secret`], env)).id;
 }
 
-/** Imports so many copies of everything that the journal has. */
+/** Imports `count` copies of all entries in the journal. */
 export function addCopies(workplace, { env, count }) {
   const before = entriesOf(workplace, env);
   const exported = workplace.run(["journal", "export", "--quiet"], env);
@@ -51,8 +50,8 @@ function entriesOf(workplace, env) {
 }
 
 /**
- * The only place that knows the format of a record: {"sum": of what follows, "v", "after", "mac", then the content: "id", "n",
- * "prev": digest of the content before in the entry, "intent", …}.
+ * Copies records, and alone knows their format: {"sum": of the rest, "v", "after", "mac", then the content: "id", "n",
+ * "prev": digest of the entry's previous content, "intent", …}.
  */
 function copiesOf(exported, count) {
   const [header, ...lines] = exported.trimEnd().split("\n");
@@ -86,7 +85,10 @@ function unsigned(content) {
   return `{"sum":"${hash("sha256", body).slice(0, 16)}",${body}`;
 }
 
-/** The id of an entry counts seconds, and 2^20 entries in each, in digits of base 32. @returns the id of so many seconds before */
+/**
+ * An entry's id counts seconds, and 2^20 entries in each, in base 32. @returns the id of the given number of seconds
+ * before
+ */
 function earlierId(id, seconds) {
   const digits = "0123456789abcdefghjkmnpqrstvwxyz";
   let rest = [...id].reduce((sum, digit) => sum * 32 + digits.indexOf(digit), 0) - seconds * 2 ** 20;

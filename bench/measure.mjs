@@ -1,9 +1,9 @@
-// Runs commands side by side. Each round runs every command once, so that other work on the machine meets all of them; a
-// result is the ratio of two commands within a round.
+// Runs commands side by side. Each round runs every command once, so that other load affects all of them. Results are
+// ratios of two commands within a round.
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** Runs a command to its end without keeping its output. @returns seconds */
+/** Runs a command and discards its output. @returns seconds */
 export function timed({ command: [program, ...words], env }) {
   const output = openSync("/dev/null", "w");
   return new Promise((resolve, reject) => {
@@ -23,8 +23,8 @@ export function timed({ command: [program, ...words], env }) {
 
 /**
  * @param commands by name
- * @param how.rounds how often each of them runs
- * @param how.isWarm true if no run is needed to fill caches: each run takes long
+ * @param how.rounds number of runs of each command
+ * @param how.isWarm true if long runs need no warm-up
  * @returns `seconds(name)` and `ratio(name, other)`, each with its median and spread
  */
 export async function sideBySide(commands, { rounds, isWarm = false }) {
@@ -41,7 +41,7 @@ export async function sideBySide(commands, { rounds, isWarm = false }) {
   };
 }
 
-/** The median, and the quartiles around it. */
+/** The median and the quartiles. */
 export function spread(values) {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share) => {

@@ -1,5 +1,5 @@
-// What is measured, and the goal of each figure. A measurement returns lines: `what` was measured `against` what, the `ratio`
-// of the two (over 1: slower), and the `seconds` or `megabytes` of the first.
+// Measurements and their goals. Each returns lines: `what` was measured `against` what, the `ratio` (over 1: slower),
+// and the `seconds` or `megabytes` of the first.
 import { spawnSync } from "node:child_process";
 import { emptyJournal, finishedJournal, liveJournal } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
@@ -8,7 +8,7 @@ import { pageRows } from "./workplace.mjs";
 
 export const measurements = { starts, create, slowList, list, memory, finished, live, planned, rotations };
 
-/** How often and how much: a whole run takes at most ten minutes. */
+/** Sizes of a full run, which takes at most ten minutes. */
 export const whole = {
   startRounds: 21,
   createRounds: 15,
@@ -27,7 +27,7 @@ export const whole = {
   rotationRounds: 3,
 };
 
-/** Enough to see that everything runs. Its figures mean nothing, and have no goals. */
+/** Sizes of a smoke test, without meaningful figures or goals. */
 export const quick = {
   startRounds: 1,
   createRounds: 1,
@@ -49,7 +49,7 @@ export const quick = {
 const count = (number) => number.toLocaleString("en");
 const tab = (words) => ["__complete", ...words, ":"];
 
-/** What a person waits for before anything happens. */
+/** Startup time. */
 async function starts({ workplace, plan }) {
   const hasGh = !spawnSync("gh", ["--version"]).error;
   if (!hasGh) console.error("gh is not installed: its start is left out.");
@@ -81,7 +81,7 @@ async function starts({ workplace, plan }) {
   ];
 }
 
-/** A creation whose secret goes to a file: a change syncs the disk, which a page does not. */
+/** Creates a client with a secret file. A change syncs the disk; reading a page does not. */
 async function create({ workplace, plan }) {
   const found = await sideBySide(
     {
@@ -100,7 +100,6 @@ async function create({ workplace, plan }) {
   ];
 }
 
-/** A list across a network. */
 async function slowList({ workplace, plan }) {
   const list = { rows: plan.slowRows, delayMs: 20 };
   const found = await sideBySide(
@@ -112,7 +111,7 @@ async function slowList({ workplace, plan }) {
   return [{ what, against: "one curl", ratio, seconds: found.seconds("integ"), goal: { most: 1.08 } }];
 }
 
-/** A list without latency, in every form, beside what a person would use instead. */
+/** A list without latency, in every format, compared with other tools. */
 async function list({ workplace, plan }) {
   const all = { rows: plan.rows };
   const forms = {
@@ -180,7 +179,7 @@ async function memory({ workplace, plan }) {
   return [{ what, megabytes: spread(peaks), goal: { mostMegabytes: 120 } }];
 }
 
-/** Work that is finished must not make later commands slower. */
+/** Finished work must not slow down later commands. */
 function finished({ workplace, plan }) {
   const [few, many] = plan.finishedEntries;
   return journals({
@@ -194,7 +193,7 @@ function finished({ workplace, plan }) {
   });
 }
 
-/** Credentials that still work are what a command may have to look at. */
+/** Commands may have to read all working credentials. */
 function live({ workplace, plan }) {
   const [few, many] = plan.liveCredentials;
   return journals({

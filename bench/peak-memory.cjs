@@ -1,5 +1,5 @@
-// Loaded with `node --require`: writes the peak memory of the process, in kilobytes, when it ends.
-// /proc has it on Linux. The figure of getrusage may be the parent's.
+// Loaded with `node --require`: writes the process's peak memory in kilobytes at exit. On Linux it is in /proc;
+// getrusage may report the parent's.
 const { readFileSync, writeFileSync } = require("node:fs");
 
 function peakKilobytes() {

@@ -1,4 +1,4 @@
-// Policies: a plan of many items, and rotations at the same time against one after the other.
+// Policies: a plan of many items, and concurrent rotations compared with sequential ones.
 import { addCopies, emptyJournal, templateNumber } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
 import { started } from "./workplace.mjs";
@@ -18,7 +18,7 @@ function policyFile(workplace, { name, items }) {
   return workplace.write(name, head + texts.join(""));
 }
 
-/** A plan asks for every client with a GET of its own. */
+/** A plan sends a GET for every client. */
 export async function planned({ workplace, plan }) {
   const env = emptyJournal(workplace, "planned");
   const items = Array.from({ length: plan.items }, (_, index) => ({
@@ -51,11 +51,11 @@ export async function planned({ workplace, plan }) {
 
 const together = 20;
 
-/** Rotations of a policy's items with 50 ms for each request, as across a network. */
+/** Rotates a policy's items with 50 ms latency per request, as in a network. */
 export async function rotations({ workplace, plan }) {
   const service = await sandbox(workplace);
   let turn = 0;
-  /** Every item is rotated, since each run asks for other scopes than the run before. */
+  /** Each run rotates every item, because it requests other scopes than the previous one. */
   const apply = (parallel) => {
     const scopes = turn % 2 === 0 ? ["entity:read"] : ["entity:read", "organization:read"];
     turn += 1;
@@ -92,7 +92,7 @@ export async function rotations({ workplace, plan }) {
   }
 }
 
-/** The program's own sandbox as a service, since a rotation proves the new secret with a token. */
+/** The sandbox as the service, because a rotation proves the new secret with a token. */
 async function sandbox(workplace) {
   const words = ["sandbox", "start", "-o", "json", "--fault", "* /* latency=50ms"];
   const { command, env } = workplace.integ(words, { INTEG_STATE_DIR: workplace.path("sandbox") });

@@ -32,7 +32,7 @@ for (const node of flags.node) runs.push({ version: versionOf(node), lines: awai
 console.log(`${machine()}\n\n${table(runs)}`);
 if (runs.some(({ lines }) => lines.some(isMissed))) process.exitCode = 1;
 
-/** The tree is measured as it is, not as it was built some time ago. */
+/** Measures the current sources, not an older build. */
 function build() {
   const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`the build failed: ${stderr}`);
@@ -52,12 +52,12 @@ async function measureAll(node) {
       try {
         lines.push(...(await measurements[name]({ workplace, plan: flags.quick ? quick : whole })));
       } catch (error) {
-        // What was measured before is still worth its minutes.
+        // Keep the earlier results.
         console.error(error);
         process.exitCode = 1;
       }
     }
-    // The goals are those of the whole sizes.
+    // Goals apply to the full sizes only.
     return flags.quick ? lines.map((line) => ({ ...line, goal: undefined })) : lines;
   } finally {
     workplace.remove();
@@ -71,7 +71,7 @@ function versionOf(node) {
   return stdout.trim();
 }
 
-/** What was measured, where, and how much else the machine did. */
+/** What was measured, where, and the machine's other load. */
 function machine() {
   const git = (...words) => spawnSync("git", words, { cwd: root, encoding: "utf8" }).stdout.trim();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -84,7 +84,7 @@ function machine() {
   return `integ ${version} (${commit}) on ${when}, ${where}, ${load}, ${minutes} minutes`;
 }
 
-/** How many processes want a processor. The benchmark itself adds one to two. */
+/** Processes that use a processor. The benchmark adds one or two. */
 function loadOf() {
   return loadavg()[0].toFixed(1);
 }

@@ -1,5 +1,5 @@
-// The service that the benchmark measures against, as a process of its own: `node bench/service.mjs` prints its port and ends
-// with its standard input. Nothing is computed for a request that can be built beforehand, and nothing is compressed.
+// The benchmark's service in its own process: `node bench/service.mjs` prints its port and exits when stdin closes.
+// Responses are built in advance and not compressed.
 //
 //   /lists/<rows>/<milliseconds>/v1/entities   a list of so many rows, each page after so many milliseconds (§2, §4.3)
 //   /account/…                                 an account in which every creation succeeds (§4.2, §4.4)
@@ -8,10 +8,10 @@ import { createServer } from "node:http";
 const day = 86_400_000;
 const yesterday = new Date(Date.now() - day).toISOString();
 
-/** The digits at the end of a page token: always as many, so that all pages of a list are equally long. */
+/** Fixed number of digits in a page token, so that all pages have the same size. */
 const tokenDigits = 8;
 
-/** The token of a page, counted from 0. curl gets them all beforehand. */
+/** The token of a page, counted from 0. curl gets all tokens in advance. */
 export function tokenOf(page) {
   return `bench-page-${String(page).padStart(tokenDigits, "0")}`;
 }
@@ -24,7 +24,7 @@ function row(index) {
 
 const rowsOfPages = new Map();
 
-/** The beginning of every page with so many rows: all pages of a list repeat the same rows. */
+/** The start of a page with this many rows: all pages of a list have the same rows. */
 function rowsOfPage(count) {
   if (!rowsOfPages.has(count)) {
     const data = Array.from({ length: count }, (_, index) => row(index)).join(",");
@@ -65,7 +65,7 @@ function client(id, more = {}) {
   };
 }
 
-/** @returns the body of the response, or undefined if there is no such resource */
+/** @returns the response's body; undefined if there is no such resource */
 function answerAccount({ method, path, body }) {
   const id = /^\/v1\/oauth_clients\/(oac_\w+)$/.exec(path)?.[1];
   if (id !== undefined) return client(id, method === "DELETE" ? { status: "revoked" } : {});

@@ -1,6 +1,6 @@
-// The table that the benchmark prints: a row for each figure, a column for each Node.
+// Prints the results: a row per figure, a column per Node.
 
-/** @param runs the version of Node and the lines of each */
+/** @param runs the Node version and lines of each run */
 export function table(runs) {
   const head = ["", "against", ...runs.map(({ version }) => `Node ${version}`), "goal"];
   const keyOf = ({ what, against = "" }) => `${what}\n${against}`;
@@ -23,7 +23,7 @@ export function isMissed({ ratio, seconds, megabytes, goal = {} }) {
 
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
-/** Medians, the quartiles of the ratio, and whether the goal was missed. */
+/** Medians, the quartiles of the ratio, and a mark for a missed goal. */
 function figure(line) {
   const { ratio, seconds, megabytes } = line;
   const parts = [

@@ -1,4 +1,4 @@
-// The commands that are measured: `integ` as a person starts it, and what a person would use instead.
+// The measured commands: `integ` as users run it, and the alternatives.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,10 +8,10 @@ import { tokenOf } from "./service.mjs";
 export const root = dirname(import.meta.dirname);
 const key = "bench-key";
 
-/** Rows of a page: as many as the API allows (§8). */
+/** Rows per page: the API's maximum (§8). */
 export const pageRows = 500;
 
-/** Starts a program of ours. @returns what it printed first, and how to stop it */
+/** Starts a process of the benchmark. @returns its first output, and a function that stops it */
 export async function started(command, { env, isComplete }) {
   const child = spawn(command[0], command.slice(1), { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -30,19 +30,19 @@ export async function started(command, { env, isComplete }) {
   return { text, stop };
 }
 
-/** A temporary folder: a home without configuration, and the files of the measurements. */
+/** A temporary folder with a home without configuration and the files of the measurements. */
 export class Workplace {
   /** @param node the Node binary to measure @param port of the service */
   constructor({ node, port }) {
     this.node = node;
     this.port = port;
     this.folder = mkdtempSync(join(tmpdir(), "integ-bench-"));
-    // Nothing else of the environment: NODE_EXTRA_CA_CERTS makes every start of Node slower.
+    // No other variables: NODE_EXTRA_CA_CERTS slows down every start of Node.
     this.env = { PATH: process.env.PATH, LANG: process.env.LANG ?? "C.UTF-8", HOME: this.folder };
   }
 
   remove() {
-    // A program that has just ended may still be writing its cache.
+    // A process that has just exited may still be writing its cache.
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
@@ -65,7 +65,7 @@ export class Workplace {
     return { command: [this.node, join(root, "bin", "integ.js"), ...words], env: { ...this.env, ...env } };
   }
 
-  /** Runs `integ` once, for what a measurement needs beforehand. @returns its standard output */
+  /** Runs `integ` once to prepare a measurement. @returns its stdout */
   run(words, env) {
     const { command, env: all } = this.integ(words, env);
     const how = { env: all, encoding: "utf8", maxBuffer: 2 ** 30 };
@@ -78,7 +78,7 @@ export class Workplace {
     return { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${this.port}${path}`, INTEG_API_KEY: key };
   }
 
-  /** Variables for the account in which every creation succeeds. */
+  /** Variables for the account where every creation succeeds. */
   account() {
     const organization = "7d4f7a2e-2d9c-4c1c-9b53-0a3c3f1f0b11";
     return { ...this.#service("/account"), INTEG_ACCESS_TOKEN: "bench", INTEG_ORGANIZATION_ID: organization };
@@ -108,7 +108,7 @@ export class Workplace {
     };
   }
 
-  /** One curl with one connection and every URL given beforehand: what a list costs that is fetched page by page. */
+  /** curl with one connection and all URLs in advance: the cost of a list fetched page by page. */
   curl(list) {
     return { command: ["curl", "-sS", "-K", this.#urls(list)], env: this.env };
   }

@@ -1,4 +1,4 @@
-// Writes the licences of what is bundled beside the bundle: anyone who gets the package gets them.
+// Writes the licences of bundled packages beside the bundle, so that the package includes them.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "rolldown";

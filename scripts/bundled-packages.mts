@@ -1,4 +1,4 @@
-// Which packages the bundle is made of, read from the bundler's own modules: for the licences and the list of components.
+// Finds the bundled packages in the bundler's module list, for licences and the SBOM.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,22 +9,22 @@ export interface BundledPackage {
   readonly license: string;
 }
 
-/** What a bundle's part says about the modules that are in it; assets have none. */
+/** A part of the bundle with its modules; assets have none. */
 type Part =
   | { readonly type: "asset" }
   | { readonly type: "chunk"; readonly modules: Readonly<Record<string, unknown>> };
 
-/** @returns the modules whose text is in the bundle */
+/** @returns the modules in the bundle */
 export function modulesIn(bundle: Readonly<Record<string, Part>>): string[] {
   return Object.values(bundle).flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
 }
 
-/** @returns the folder of the module's package, if it comes from one */
+/** @returns the folder of the module's package, or undefined */
 export function packageFolder(module: string): string | undefined {
   return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(module.replace(/^\0/, ""))?.[1];
 }
 
-/** @returns the packages that modules come from, each once, by name and version */
+/** @returns the packages of modules, without duplicates, by name and version */
 export function packagesOf(modules: readonly string[]): BundledPackage[] {
   const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== undefined));
   return [...folders].map(packageAt).sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));

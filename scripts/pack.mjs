@@ -1,6 +1,6 @@
-// `node scripts/pack.mjs`: the package as it is published. What is only of use in a clone (scripts, development dependencies)
-// leaves its manifest: `prepare` would build at the other end, from sources that are not there. Modes are those of the
-// package, not of the clone, so that everyone packs the same bytes.
+// `node scripts/pack.mjs`: packs the package for publishing. Scripts and development dependencies are removed from its
+// manifest, because `prepare` would build from sources that the package lacks. Fixed file modes make the bytes
+// reproducible.
 //
 //   node scripts/pack.mjs [--out <folder>] [--dist <folder>]     prints what `npm pack --json` prints
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
-// `node scripts/release.mjs`: what a release consists of, in build/release: the package, its list of components, the executables'
-// archives that are already there, and the checksums of all. Publishes nothing: the workflow does.
+// `node scripts/release.mjs`: collects a release in build/release: the package, its SBOM, existing archives of
+// executables, and checksums. The workflow publishes them.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

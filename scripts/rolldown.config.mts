@@ -2,16 +2,16 @@ import type { InputOptions, OutputOptions } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { sbom } from "./sbom.mts";
 
-/** The program, and beside it the licences and the list of the packages in it. */
+/** The program with the licences and the SBOM of its packages. */
 export function bundle(input: Record<string, string>, output: OutputOptions): InputOptions & { output: OutputOptions } {
   return {
     input,
     platform: "node",
-    // Optional packages stay outside, and what pg loads on Cloudflare or for its native client.
+    // Optional packages are not bundled, nor what pg loads on Cloudflare or for its native client.
     external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {
-      // `require` of a built-in module loads less of Node than `import`, and a start does without the loader of ES modules.
+      // For built-in modules `require` loads less of Node than `import`, and the start needs no ES module loader.
       format: "cjs",
       dynamicImportInCjs: false,
       entryFileNames: "[name].cjs",
@@ -24,5 +24,5 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   };
 }
 
-/** As npm installs it: split where the program calls `import()`. */
+/** The npm package, split at each `import()`. */
 export default bundle({ main: "src/main.ts" }, { dir: "dist" });

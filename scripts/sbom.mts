@@ -1,6 +1,5 @@
-// Writes the list of components (CycloneDX 1.6) beside the bundle. `npm sbom` and `npm audit` read the dependencies of an
-// installed package, and what is bundled is not among them: scanners read this file instead. It has no time and no serial
-// number, so that the same sources make the same bytes.
+// Writes the SBOM (CycloneDX 1.6) beside the bundle, for scanners: `npm sbom` and `npm audit` do not see bundled
+// packages. It has no time and no serial number, so that builds are reproducible.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
@@ -70,7 +69,7 @@ function componentOf(one: BundledPackage, checksums: ReadonlyMap<string, string>
   };
 }
 
-/** A licence is an identifier of the SPDX list, or an expression of several. */
+/** A licence is an SPDX identifier or an expression. */
 function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }
@@ -84,7 +83,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>;
 }
 
-/** The checksums of the packages as they were fetched, from the lock file: in hexadecimal, by package URL. */
+/** Checksums of the fetched packages from the lock file, in hexadecimal, by package URL. */
 function lockedChecksums(): Map<string, string> {
   const { packages } = readJson(join(root, "package-lock.json")) as Lock;
   const found = Object.entries(packages).flatMap(([path, { version, integrity }]) => {
@@ -103,7 +102,7 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns which package imports which, this program first; what a package gets in place of a module is not an import of it */
+/** @returns imports between packages, integ first; replaced modules do not count */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

@@ -1,10 +1,10 @@
 export interface Import {
   /** Path below the source folder. */
   readonly from: string;
-  /** As it is written. */
+  /** As written. */
   readonly to: string;
   readonly typeOnly: boolean;
-  /** Loaded when the line is reached, not when the file is. */
+  /** True for `import()`. */
   readonly lazy: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Which file of src/ imports which, read from the text: for the architecture test.
+// Reads the imports between files of src/, for the architecture test.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
@@ -9,7 +9,7 @@ export function filesBelow(folder) {
     .map((name) => join(folder, name));
 }
 
-/** @returns the static and dynamic imports and re-exports of a file, comments left out; `from` is relative to `source` */
+/** @returns static and dynamic imports and re-exports of a file, without comments; `from` is relative to `source` */
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");
@@ -29,7 +29,7 @@ function namesOnlyTypes(names) {
   return /^\{(\s*type\s+[\w$]+(\s+as\s+[\w$]+)?\s*,?)+\}$/.test(names.replaceAll("\n", " "));
 }
 
-/** @returns the file below `source` that an import names, or undefined for a package */
+/** @returns the imported file below `source`; undefined for a package */
 export function targetOf({ from, to }, source) {
   if (!to.startsWith(".")) return undefined;
   return relative(source, resolve(source, dirname(from), to))
@@ -37,7 +37,7 @@ export function targetOf({ from, to }, source) {
     .join("/");
 }
 
-/** @returns groups of files that reach one another by imports of any kind: Tarjan's strongly connected components */
+/** @returns groups of files that import each other (Tarjan's strongly connected components) */
 export function circlesOf(imports, source) {
   const edges = new Map();
   for (const one of imports) {

@@ -1,5 +1,5 @@
-// Is this package what the sources here make? Builds and packs them again, in a folder that
-// is removed afterwards, and compares. `npm ci` first: what is bundled has to be what the lock file names.
+// Verifies that a package was built from these sources: builds and packs them in a temporary folder, and compares. Run
+// `npm ci` first, so that the bundled packages match the lock file.
 //
 //   node scripts/verify-build.mjs <tgz>     exits 0 if they are the same, 1 with what differs, 2 if it could not compare
 import { execFileSync, spawnSync } from "node:child_process";
@@ -28,7 +28,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** @returns the path of the package that these sources make */
+/** @returns the path of the rebuilt package */
 function rebuilt() {
   const [dist, out] = [join(folder, "dist"), join(folder, "out")];
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");

@@ -1,4 +1,4 @@
-/** A text that a person reads, as the lint of words finds it. */
+/** A user-visible text. */
 export interface Prose {
   readonly kind: "strings" | "comments" | "documents";
   readonly text: string;
@@ -14,14 +14,14 @@ export interface Hit {
   readonly text: string;
 }
 
-/** What of these texts the glossary replaces. */
+/** Hits of the glossary in these texts. */
 export function replacedWords(texts: readonly Prose[]): readonly Omit<Hit, "file">[];
 
-/** The strings and comments of a source file. */
+/** Strings and comments of a source file. */
 export function proseOf(file: string, text: string): readonly Prose[];
 
-/** The lines of a document, without its code. */
+/** Lines of a document, without code. */
 export function proseOfDocument(text: string): readonly Prose[];
 
-/** Every hit in the tracked files of a clone. */
+/** Hits in all tracked files. */
 export function hitsIn(root: string): readonly Hit[];

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { parseSync, Visitor } from "rolldown/utils";
 
 /**
- * What not to write, and what to write instead. `strings` are texts with a space in them; a rule without `only` holds for
- * strings, comments and documents alike.
+ * Words to avoid and their replacements. `strings` are texts with a space; a rule without `only` applies to strings,
+ * comments and documents.
  */
 export const glossary = [
   { not: /\b(go(es)? on( with)?|went on|t[ao]kes? up|took up)\b/i, say: "resume, continue" },
@@ -86,10 +86,10 @@ export const glossary = [
   },
 ];
 
-/** Pages that a test prints from titles of tests. */
+/** Pages generated from test titles. */
 const printed = new Set(["docs/design/contract-coverage.md"]);
 
-/** @returns the prose of a source file: strings and comments with their line */
+/** @returns strings and comments of a source file with their lines */
 export function proseOf(file, text) {
   const { program, comments, errors } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
@@ -111,7 +111,7 @@ export function proseOf(file, text) {
   return found;
 }
 
-/** What a block of code says to a reader: its comments. */
+/** The comments in a code block. */
 function notesOf(block) {
   const keep = (line) => {
     const at = line.search(/(?<=^|\s)# /);
@@ -120,14 +120,14 @@ function notesOf(block) {
   return block.split("\n").map(keep).join("\n");
 }
 
-/** @returns the prose of a document: of blocks of code their comments, no code within a line */
+/** @returns the text of a document: comments of code blocks, no inline code */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
   const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);
   return prose.split("\n").map((line, index) => ({ kind: "documents", text: line, line: index + 1 }));
 }
 
-/** @returns what of these texts the glossary replaces */
+/** @returns hits of the glossary in these texts */
 export function replacedWords(texts) {
   return texts.flatMap(({ kind, text, line }) =>
     glossary
@@ -141,7 +141,7 @@ export function replacedWords(texts) {
   );
 }
 
-/** @returns every hit in the tracked files of a clone */
+/** @returns hits in all tracked files */
 export function hitsIn(root) {
   const files = execFileSync("git", ["ls-files", "src", "scripts", "bench", "bin", "*.md"], {
     cwd: root,

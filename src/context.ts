@@ -1,4 +1,4 @@
-// All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
+// The parts that commands use. Types only; edge/build-context.ts creates each part on first use.
 import type { Service } from "./api/connect.ts";
 import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
@@ -11,7 +11,7 @@ import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
 
-/** Settings of every command, flags before environment. Durations are milliseconds. */
+/** Settings of every command; flags override the environment. Durations are milliseconds. */
 export interface Settings {
   readonly profile?: string;
   readonly serviceVersion?: string;
@@ -20,27 +20,27 @@ export interface Settings {
   readonly yes: boolean;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The person's own folder, whose path has their name in it. */
+  /** The user's home folder, whose path contains their name. */
   readonly home: string;
-  /** What relative paths are relative to. */
+  /** Base of relative paths. */
   readonly cwd: string;
-  /** The journal's file, or the address of a shared one. */
+  /** The journal's file, or the address of a shared journal. */
   readonly journalPath: string;
-  /** Files and folders of the program itself, which nothing that a person asks for may replace. */
+  /** integ's own files and folders, which output must never replace. */
   readonly ownPlaces: readonly string[];
-  /** This program's version, and how to start it again (its own executable and script). */
+  /** integ's version, and the command that starts it again (executable and script). */
   readonly version: string;
   readonly self: readonly string[];
-  /** The environment for a copy of this program: without any variable of ours. */
+  /** The environment for another integ process, without `INTEG_` variables. */
   readonly childEnvironment: Readonly<Record<string, string>>;
 }
 
-/** Who acts: the profile chosen by flag, environment or default, and what is stored of all of them. */
+/** The active profile, chosen by flag, environment or default, and the stored profiles. */
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** The profile a journal entry was made for, whatever is chosen now. */
+  /** The profile of a journal entry, whichever is active. */
   named(name: string): Promise<ActiveProfile>;
-  /** The stored profiles' names, for completion: nothing if they cannot be read. */
+  /** Names of stored profiles, for completion; empty if they are unreadable. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
@@ -49,30 +49,29 @@ export interface Profiles {
   remove(name: string): Promise<Profile>;
 }
 
-/** Where one-time secrets may go, and how a delivery that a crash interrupted is looked after. */
+/** Destinations of one-time secrets, and the recovery of interrupted deliveries. */
 export interface Secrets
   extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "machine" | "allowed"> {
-  /** @param print writes the receipt to standard output, if no other destination was asked for. */
+  /** @param print writes the receipt to stdout, if there is no other destination */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
-  /** Encryption of secrets that a team's journal keeps. */
+  /** Encryption of secrets in a team's journal. */
   readonly escrow: {
-    /** The ciphertext, or undefined if nothing says to whom to encrypt. */
+    /** The ciphertext; undefined without recipients. */
     encrypt(secret: OneTimeSecret): Promise<string | undefined>;
-    /** @throws Failure `undelivered` if no identity here opens it */
+    /** @throws Failure `undelivered` if no local identity decrypts it */
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
   /**
-   * Before a command that prints a secret. Throws `usage` in agent mode, and on GitHub Actions if standard error leads nowhere:
-   * the mask would not be read.
+   * Runs before a command that prints a secret. Throws `usage` in agent mode, and on GitHub Actions if stderr is
+   * discarded, because the mask would not be read.
    */
   checkMask(): Promise<void>;
   /**
-   * Has a CI hide a secret in its log that is bound for standard output (GitHub Actions), in every form in which the
-   * receipt has it; elsewhere nothing. Throws `usage` in agent mode.
+   * Masks a secret for stdout in the log of GitHub Actions, in every form in the receipt. Throws `usage` in agent mode.
    */
   mask(secret: string, receipt: string): Promise<void>;
-  /** A secret from standard input, its last line break taken off. Throws `usage` if it is empty or a terminal. */
+  /** Reads a secret from stdin without its last line break. Throws `usage` if it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
 }
 
@@ -80,26 +79,26 @@ export interface Context {
   readonly settings: Settings;
   readonly profiles: Profiles;
   /**
-   * The service, as the active profile or as a given one.
-   * @param options.timeoutMs a shorter limit for one attempt than the person's own
-   * @param options.serviceVersion what a stored request is sent under: nothing that is set now takes its place
+   * Connects to the service as the active or the given profile.
+   * @param options.timeoutMs a shorter time limit per attempt
+   * @param options.serviceVersion the version of a stored request, which overrides current settings
    */
   connect(
     profile?: ActiveProfile,
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
   /**
-   * Loads what every change runs on: another version may be installed, or no file may be openable any more, while it is
-   * under way. Safe to repeat.
+   * Loads the modules of every change in advance, because integ may be updated, or open files run out, while it runs.
+   * Safe to repeat.
    */
   loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
-  /** Another journal than the one that is kept now. @param place a path or an address */
+  /** Opens another journal. @param place a path or an address */
   journalAt(place: string): Promise<Journal>;
-  /** Makes the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
+  /** Creates the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
   initJournal(): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
-  /** Standard input, byte for byte. @param what it is. Throws `usage` if it is a terminal, or larger than a request should be */
+  /** Reads stdin unchanged. @param what its name in messages. Throws `usage` for a terminal and for too much input */
   input(what: string): Promise<Buffer>;
   readonly output: Output;
   readonly clock: Clock;

@@ -1,7 +1,7 @@
-// The kinds of failures, with their exit codes.
+// Kinds of failures and their exit codes.
 import type { NextStep } from "./next-step.ts";
 
-/** Exit code of each kind of failure: a promise to scripts. */
+/** Exit codes by kind; scripts rely on them. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
@@ -22,7 +22,7 @@ export const exitCodes = {
 
 export type FailureKind = keyof typeof exitCodes;
 
-/** The error object of a response (§7); each field may be missing. */
+/** The error object of a response (§7), whose fields are optional. */
 export interface Problem {
   readonly status?: number;
   readonly code?: string;
@@ -35,32 +35,32 @@ export interface Problem {
 }
 
 export interface FailureDetails extends NextStep {
-  /** What it means for the person: one sentence, no full stop needed at the end of a command. */
+  /** What the failure means for the user, in one sentence. */
   readonly meaning?: string;
-  /** Id of the journal entry that `nextCommand` recovers, if that is what it does. */
+  /** The journal entry that `nextCommand` recovers. */
   readonly recovers?: string | undefined;
-  /** The service's own words. They are untrusted text: only `output/` may show them. */
+  /** The service's error text. It is untrusted: only `output/` may print it. */
   readonly problem?: Problem;
-  /** Where it happened, such as `profile prod (eu)`. */
+  /** The place of the failure, such as `profile prod (eu)`. */
   readonly where?: string;
-  /** The request that it was about, if it may have left this machine: `POST /v1/oauth_clients`. */
+  /** The failed request, if it may have been sent: `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;
-  /** The journal entry that keeps the work. */
+  /** The journal entry of the work. */
   readonly entry?: string;
   /** `Retry-After` of the response (429). */
   readonly retryAfterSeconds?: number | undefined;
-  /** Proven that no byte of the last request left this machine: the service has no trace of it. */
+  /** No byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;
-  /** The command has said it already: the exit code alone is left. */
+  /** The command has already reported it, so only the exit code is needed. */
   readonly isSaid?: true;
-  /** A walk cannot continue: its next page token leads back to an earlier page (§4.3). */
+  /** The list cannot continue: its next page token leads back to an earlier page (§4.3). */
   readonly endsWalk?: true;
   readonly cause?: unknown;
 }
 
 /**
- * A failure that a person can do something about: it is reported in words, never with a stack. Anything else that is
- * thrown is a bug and ends with exit code 1.
+ * A failure that the user can act on, reported as a message without a stack. Any other thrown error is a bug and ends
+ * with exit code 1.
  */
 export class Failure extends Error {
   override readonly name = "Failure";
@@ -78,7 +78,7 @@ export class Failure extends Error {
   }
 }
 
-/** For `catch`: what a Failure becomes. Anything else stays the defect that it is. */
+/** For `catch`: converts a Failure and rethrows other errors. */
 export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
   return (error) => {
     if (error instanceof Failure) return instead(error);
@@ -87,10 +87,10 @@ export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown)
 }
 
 /**
- * A value that is not valid, in one notation for options, arguments, variables and members of files.
+ * An invalid value, in one notation for options, arguments, variables and members of files.
  * @param what the option or variable, or its words: `--limit`, `output format`
- * @param value undefined if it could be a secret, or is too long to show
- * @param details.why what is wrong with the value; leave it out if the hint lists what is valid
+ * @param value undefined if it may be a secret or is too long
+ * @param details.why what is wrong; omit it if the hint lists the valid values
  */
 export function invalidValue(
   what: string,
@@ -101,7 +101,7 @@ export function invalidValue(
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
 }
 
-/** The message of the Failure that a check throws; undefined if it passes. */
+/** The message of a check's Failure; undefined if it passes. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {
     check();

@@ -1,11 +1,11 @@
-// Answers --version before anything else is loaded; the edge does everything else.
+// Handles --version before other modules are loaded; the edge handles the rest.
 import { writeSync } from "node:fs";
 import { version } from "../package.json";
 import { keepCompiledCode } from "./edge/compile-cache.ts";
 
 /**
  * Runs one command line.
- * @returns the exit code; the caller sets it, so that nothing that is still being written is cut
+ * @returns the exit code, which the caller sets so that pending output is not cut
  */
 export async function main(process: NodeJS.Process): Promise<number> {
   const words = process.argv.slice(2);
@@ -23,7 +23,7 @@ function isVersion([word, ...more]: readonly string[]): boolean {
   return more.length === 0 && (word === "--version" || word === "-V");
 }
 
-/** Writes without loading streams. @returns false if that failed: the normal path reports the error */
+/** Writes without loading streams. @returns false if that failed; the normal path reports the error */
 function isPrinted(text: string): boolean {
   try {
     writeSync(1, text);

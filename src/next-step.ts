@@ -1,10 +1,10 @@
-// What a person does next: a command to paste, or one sentence that starts with a verb. The types
-// keep the two apart, and no value gets into a command but through the quoting of this file.
+// Next steps for the user: a command to paste, or a sentence that starts with a verb. The types keep both apart, and
+// all values in commands are quoted here.
 
 declare const quoted: unique symbol;
 
 /**
- * Every option that a message names below commands/, by its key: this file alone spells them, and a test compares it with the
+ * All options that messages outside commands/ name. Only this file spells them, and a test compares them with the
  * command tree.
  */
 export const flags = {
@@ -74,23 +74,22 @@ export const flags = {
   acceptUnproven: "--accept-unproven",
 } as const;
 
-/** Their short forms. */
 export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" } as const;
 
-/** A command line for a shell: every word that came from elsewhere is quoted. Only `shell` makes one. */
+/** A shell command with quoted values, created by `shell` only. */
 export type NextCommand = string & { readonly [quoted]: true };
 
-/** The command that was typed, with changes: the edge knows its words. */
+/** The typed command with changes, which the edge completes. */
 export interface SameCommand {
-  /** Flags to add, each with its value behind it; instead of the same flag if it was typed. */
+  /** Flags to add with their values; they replace the same typed flags. */
   readonly add?: readonly string[];
-  /** Flags to leave out; one that takes a value as `--page-token <token>`. */
+  /** Flags to omit, with a value as `--page-token <token>`. */
   readonly without?: readonly string[];
-  /** The verb that has these flags: after another command, as a recovery, there is no such step. */
+  /** The verb with these flags; after other commands, such as a recovery, the step does not apply. */
   readonly of?: string;
 }
 
-/** Words that a sentence of advice may start with: the verb says what to do. */
+/** Verbs that start a sentence of advice. */
 type Verb =
   | WordsOf<"Add Allow Ask Check Choose Claim Continue Correct Create Fetch Find Free Give Install Keep">
   | WordsOf<"Leave Look Mount Move Name Open Pass Put Recover Remove Renew Repair Replace Report Restore">
@@ -99,12 +98,12 @@ type Verb =
 type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | WordsOf<Rest> : Text;
 
 /**
- * What to do if no single command does it: one sentence, its verb first. It ends with a full stop, or with a command,
- * which is pasted without one.
+ * What to do if no single command suffices: a sentence that starts with a verb and ends with a full stop, or with a
+ * command to paste.
  */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
-/** What to do next, as far as something is known. Both if the command is a part of what to do. */
+/** The known next steps. Both are set if the command is part of the advice. */
 export interface NextStep {
   readonly nextCommand?: NextCommand | SameCommand | undefined;
   readonly hint?: Advice | undefined;
@@ -112,37 +111,34 @@ export interface NextStep {
 
 type Word = string | number | readonly string[];
 
-/**
- * A command: the template's own text stays unchanged, each value and each element of an array becomes one word, quoted where
- * a shell would act on it.
- */
+/** A command: the template's text stays unchanged, and each value or array element becomes one quoted word. */
 export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
   let said = text[0]!;
   for (const [index, value] of values.entries()) {
     const words = (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" ");
-    // An array without words leaves no second space.
+    // An empty array leaves no second space.
     said = (words === "" ? said.trimEnd() : said + words) + text[index + 1]!;
   }
   return said.trim() as NextCommand;
 }
 
-/** A setting of a profile whose value only the person knows: the option is named, and the page that explains it. */
+/** Names the option and its help page, because only the user knows the value. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
   return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
 }
 
-/** One word as a shell takes it for one: what no shell acts on stays bare. A leading `=` is zsh's, a `~` every shell's. */
+/** Quotes a word unless every shell accepts it. zsh expands a leading `=`, all shells expand `~`. */
 export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A flag of the typed command that the next command repeats. */
+/** A typed flag that the next command repeats. */
 interface Kept {
   readonly short: string;
   readonly long: string;
-  /** The next commands that take it. */
+  /** Next commands that accept the flag. */
   readonly takes: RegExp;
-  /** Those that name it themselves, or something instead. */
+  /** Next commands that already name it or replace it. */
   readonly names: RegExp;
 }
 
@@ -154,7 +150,7 @@ const keptFlags: readonly Kept[] = [
       /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
     names: / (-p|--profile)\b|^integ profiles show ./,
   },
-  // A plan that was written names the file of its policy.
+  // A written plan contains the name of its policy file.
   {
     short: shortFlags.file,
     long: flags.file,
@@ -164,15 +160,15 @@ const keptFlags: readonly Kept[] = [
 ];
 
 /**
- * The command to paste after the one that was typed: with the typed profile and policy file. Undefined if it would be the
- * typed command again, or if the typed command does not have the flags.
+ * The command to suggest after the typed one, with the typed profile and policy file. Undefined if it would be the
+ * typed command again, or if that command lacks the flags.
  * @param typed the words after `integ`
  */
 export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
   if (typeof next !== "string") {
     if (next.of !== undefined && !typed.includes(next.of)) return undefined;
     const words = sameWords(typed, next);
-    // The flag to leave out was not typed: the same command would fail again.
+    // If the flag to omit was not typed, the same command would fail again.
     const isTyped = (flag: string): boolean => typed.some((word) => word.split("=", 1)[0] === flag.replace(/ .*/, ""));
     const isNoOther = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
     return isNoOther ? undefined : shell`integ ${words}`;
@@ -183,7 +179,7 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** The value of a flag among the typed words; the last one counts. */
+/** The value of a typed flag; the last occurrence counts. */
 function typedValue(typed: readonly string[], { short, long }: Kept): string | undefined {
   const isIt = (word: string): boolean =>
     word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
@@ -194,7 +190,7 @@ function typedValue(typed: readonly string[], { short, long }: Kept): string | u
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** What a person agreed to for the command that was typed: the next one asks again, unless it is about exactly that. */
+/** Consents to the typed command. The next command asks again, unless it is about exactly that. */
 const consents = [
   flags.new,
   flags.force,
@@ -205,7 +201,7 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
-/** The words of a command line with the changes that the next step asks for. */
+/** Applies the changes of the next step to the typed words. */
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
   const left = [...consents, ...without];
   const takesValue = new Map(left.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
@@ -224,7 +220,7 @@ function sameWords(typed: readonly string[], { add = [], without = [] }: SameCom
   return end < 0 ? [...kept, ...add] : [...kept.slice(0, end), ...add, ...kept.slice(end)];
 }
 
-/** The one name that is spelled like the one that was typed, if there is exactly one. */
+/** The most similar name, if there is exactly one. */
 export function meantBy(typed: string, names: readonly string[]): string | undefined {
   const near = names.filter(
     (name) => distance(typed.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
@@ -232,7 +228,7 @@ export function meantBy(typed: string, names: readonly string[]): string | undef
   return near.length === 1 ? near[0] : undefined;
 }
 
-/** How many letters have to be added, removed, changed or swapped with the next one. */
+/** Edit distance with adjacent transpositions. */
 function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, row) => [row]);
   for (let column = 0; column <= b.length; column += 1) rows[0]![column] = column;

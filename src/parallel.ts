@@ -1,6 +1,6 @@
-// Several pieces of work at the same time, no more than a given number.
+// Runs tasks concurrently, up to a limit.
 
-/** Waits for all. @throws what the first one threw; none is started after it */
+/** Waits for all tasks. After an error no task starts. @throws the first error */
 export async function eachInParallel<T>(
   items: readonly T[],
   atOnce: number,

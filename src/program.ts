@@ -1,4 +1,4 @@
-// The command tree, a line for each verb. A command's file is loaded only when it is run or its own help is asked for.
+// The command tree, a line per verb. A command's file is loaded only to run it or to show its help.
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
@@ -12,11 +12,11 @@ interface Noun {
   readonly alias?: string;
   readonly summary: string;
   readonly verbs: readonly VerbLine[];
-  /** The command of the noun alone, with `--all`. */
+  /** The command of the noun itself, with `--all`. */
   readonly all?: Load;
 }
 
-/** What stands directly below `integ`, as the first help screen groups it: nouns with their verbs, and verbs without a noun. */
+/** Commands by group on the first help screen: nouns with their verbs, and verbs without a noun. */
 const groups: readonly { readonly heading: string; readonly lines: readonly (Noun | VerbLine)[] }[] = [
   {
     heading: "Everyday commands:",
@@ -182,7 +182,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
 ];
 const tree = groups.flatMap(({ lines }) => lines);
 
-/** A verb that describes every other one. */
+/** A verb that describes all others. */
 async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
   return (await file).over(wholeTree);
 }
@@ -195,14 +195,14 @@ export interface Typed {
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
   readonly globals: GlobalOptions;
-  /** The first argument is missing: the failure if there is no terminal to ask at. */
+  /** The failure for a missing first argument, if integ cannot prompt for it. */
   readonly missing?: Failure;
 }
 
-/** The verbs that were loaded, each with its command. */
+/** Loaded verbs by their command. */
 const loaded = new WeakMap<object, Verb>();
 
-/** The parsed command line of a loaded verb; without arguments if commander refused them. */
+/** The parsed command line of a loaded verb; no arguments if commander refused them. */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;
@@ -211,10 +211,10 @@ export function typedFor(leaf: Command): Typed | undefined {
   return { verb, name, args: leaf.processedArgs, options: leaf.opts(), globals: typedGlobals(leaf) };
 }
 
-/** As much of what was typed as names a command: its noun, its verb. */
+/** The typed noun and verb. */
 export function knownWords(words: readonly string[]): string[] {
   const given = words.filter((word) => !word.startsWith("-"));
-  // The value of a global option before the command may be named like a command too: --profile sandbox entities list.
+  // The value of a preceding global option may be named like a command: --profile sandbox entities list.
   const at = given.findIndex((word, place) => isWhole(lineNamed(word), given[place + 1]));
   const [first, second] = given.slice(Math.max(at, 0));
   const line = lineNamed(first);
@@ -227,7 +227,7 @@ function isWhole(line: Noun | VerbLine | undefined, verb: string | undefined): b
   return line !== undefined && (isVerb(line) || line.verbs.some(([name]) => name === verb));
 }
 
-/** The nouns that have a verb of that name. */
+/** Nouns with a verb of this name. */
 export function nounsWith(verb: string): string[] {
   return tree.flatMap((line) => (!isVerb(line) && line.verbs.some(([name]) => name === verb) ? [line.name] : []));
 }
@@ -245,10 +245,10 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 }
 
 /**
- * The tree without the verbs' own options: a verb is loaded when it is typed.
- * @param found receives the verb that was typed
- * @param words what was typed: if it begins with a command, there is no other; else a noun that is not among the words gets no
- * verbs, which saves a third of the time of a help screen; without words every noun does
+ * The tree without options of verbs, which are loaded when typed.
+ * @param found receives the typed verb
+ * @param words the typed words. If they start with a command, only that is built; otherwise nouns not among them get no
+ * verbs, which makes a help screen a third faster. Default: everything
  */
 export function buildProgram(version: string, found: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
@@ -272,7 +272,7 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
   return program;
 }
 
-/** The command that words begin with, its noun with no other verb: nothing that follows can be one. */
+/** The command at the start of the words, and its noun without other verbs. */
 function beginningOf([first, second]: readonly string[]): Noun | VerbLine | undefined {
   const line = lineNamed(first);
   if (line === undefined || isVerb(line)) return line;
@@ -280,12 +280,12 @@ function beginningOf([first, second]: readonly string[]): Noun | VerbLine | unde
   return verb && { ...line, verbs: [verb] };
 }
 
-/** The whole tree with every verb loaded: for `commands --json`, the man pages and the reference. */
+/** The tree with all verbs loaded, for `commands --json`, man pages and the reference. */
 export function wholeTree(): Promise<WholeTree> {
   return loadTree();
 }
 
-/** As much of the tree as completion after these words needs: the verbs that are among them have their options. */
+/** The part of the tree that completes these words: typed verbs have their options. */
 export function treeAt(words: readonly string[]): Promise<WholeTree> {
   return loadTree(words);
 }
@@ -307,7 +307,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
-/** The nouns that do something without a verb, as lines, where no verb of theirs is among the words. */
+/** Nouns that work without a verb, unless one of their verbs was typed. */
 function nounsThemselves(words?: readonly string[]): VerbLine[] {
   return tree.flatMap((line) => {
     if (isVerb(line) || line.all === undefined) return [];
@@ -321,7 +321,7 @@ function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
 }
 
 /**
- * @param found absent: only what its own line on a help screen needs
+ * @param found absent for a help screen, which needs only the noun's line
  * @param isAll `--all` is among the words
  */
 function addNoun(program: Command, noun: Noun, found: ((typed: Typed) => void) | undefined, isAll = false): void {
@@ -358,7 +358,7 @@ async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void>
   const { command } = await load();
   loaded.set(leaf, command);
   const isNoun = leaf.commands.length > 0;
-  // A noun has the global options already: its own are not among them.
+  // A noun already has the global options, so exclude them from its own.
   if (isNoun) leaf.optionsGroup("Options:");
   command.configure(leaf as unknown as TypedCommand);
   if (!isNoun) addGlobalOptions(leaf as unknown as TypedCommand);

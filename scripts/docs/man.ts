@@ -1,4 +1,4 @@
-// The man pages, one for each command as `gh` has them (man(7) macros).
+// Man pages (man(7) macros), one per command.
 import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow, type Flag, type Node } from "../../src/completion/tree.ts";
 
@@ -8,10 +8,7 @@ export interface Page {
   readonly text: string;
 }
 
-/**
- * Every page. They carry no date of their own, which would make them stale by itself: the date in the footer is that
- * of the contract that they describe (§9).
- */
+/** All pages. Their date is the contract's (§9), so that they do not become outdated by themselves. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,
@@ -69,7 +66,7 @@ function commandPage(node: Node): string {
   ]);
 }
 
-/** The parts that every page has, then its own sections. */
+/** The common parts of a page, then its own sections. */
 function page(node: Node, sections: readonly string[][]): string {
   const name = pageName(node.path);
   const words = [...(node.more ? paragraph(node.more) : []), ...aliasLines(node), ...globalsLine(node)];
@@ -84,7 +81,7 @@ function page(node: Node, sections: readonly string[][]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Nothing if there is nothing to say. */
+/** Empty without lines. */
 function section(title: string, lines: readonly string[]): string[] {
   const rest = lines[0] === ".PP" ? lines.slice(1) : lines;
   return rest.length === 0 ? [] : [`.SH ${title}`, ...rest];
@@ -133,7 +130,7 @@ function paragraph(words: string): string[] {
   return words.split("\n\n").flatMap((part) => [".PP", filled(text(part))]);
 }
 
-/** Source lines of at most 80 bytes, as roff's own tools want them; the reader's width decides where lines end. */
+/** Splits source lines at 80 bytes, as roff tools require; the reader's width decides the final lines. */
 function filled(words: string): string {
   const lines: string[] = [""];
   for (const word of words.split(/\s+/)) {
@@ -162,7 +159,7 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Text that roff prints as it is: nothing in it is a request, an escape or a typographic stand-in. */
+/** Escapes text, so that roff does not interpret requests, escapes or typographic characters. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {
@@ -170,7 +167,7 @@ function plain(words: string): string {
   });
 }
 
-/** The same for prose: what is between backticks is to be typed. */
+/** Escapes prose, and marks text in backticks as input. */
 function text(words: string): string {
   return words
     .split(/`([^`]*)`/)

@@ -3,7 +3,6 @@ import { flags } from "../../src/next-step.ts";
 import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow, type Argument, type Flag, type Node } from "../../src/completion/tree.ts";
 
-/** @returns the whole reference */
 export function referenceText({ tree, environment, exitCodes }: Surface): string {
   const runnable = [...nodesBelow(tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
   const blocks = [
@@ -55,7 +54,7 @@ function title({ path }: Node): string {
   return ["integ", ...path].join(" ");
 }
 
-/** As forges make it of a heading. */
+/** The anchor that forges generate for a heading. */
 function anchor(heading: string): string {
   return heading.toLowerCase().replaceAll(" ", "-");
 }
@@ -92,7 +91,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** Code in a table: a `|` would end the cell even there. */
+/** Code in a table, where `|` would end the cell. */
 function code(words: string): string {
   return `\`${words.replaceAll("|", "\\|")}\``;
 }
@@ -101,7 +100,7 @@ function cell(words: string): string {
   return prose(words).replaceAll("|", "\\|");
 }
 
-/** Prose keeps its code between backticks; nothing else in it is markup. */
+/** Escapes markup in prose, except code in backticks. */
 function prose(words: string): string {
   return words
     .split(/(`[^`]*`)/)

@@ -1,9 +1,8 @@
-// The skill file for coding agents, docs/agents/SKILL.md: a short text, and the commands of the tree. An agent reads it as a whole,
-// so it stays below 5,000 tokens (about 20,000 characters).
+// The skill file for coding agents, docs/agents/SKILL.md. Agents read all of it, so it must stay below 5,000 tokens
+// (about 20,000 characters).
 import type { Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow } from "../../src/completion/tree.ts";
 
-/** @returns the whole file */
 export function skillText({ tree, exitCodes }: Surface): string {
   const commands = [...nodesBelow(tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
   return `---

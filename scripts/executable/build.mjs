@@ -1,9 +1,9 @@
-// `node scripts/executable/build.mjs`: the bundle inside a pinned Node, one file for a machine without Node; the licences of both
-// and the list of components beside it.
+// `node scripts/executable/build.mjs`: builds a single executable from the bundle and a pinned Node, with licences and
+// an SBOM.
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
-// It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
+// --archive packs the three files into integ-<version>-<platform>.tar.gz, which is a third as large.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -34,7 +34,7 @@ try {
   process.exitCode = 1;
 }
 
-/** @returns the executable's path; it appears under its name whole */
+/** @returns the executable's path; the file appears only when it is complete */
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
@@ -48,7 +48,7 @@ function buildExecutable(node, out) {
     output: unfinished,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS and the like are for a developer's Node, not for this program.
+    // NODE_OPTIONS must not affect this program.
     execArgvExtension: "none",
   };
   writeFileSync(settings, JSON.stringify(sea));
@@ -61,7 +61,7 @@ function buildExecutable(node, out) {
   return path;
 }
 
-/** @returns the path of the executable, its licences and its list of components in one compressed file */
+/** @returns the path of the archive with executable, licences and SBOM */
 function archived(path) {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const name = `integ-${version}-${process.platform}-${process.arch}`;
@@ -79,7 +79,7 @@ function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
-/** @returns the bundle's list of components and the Node that it runs in, by the names that scanners know it by */
+/** @returns the SBOM with Node added under the names that scanners know */
 function withNode(file, version) {
   const sbom = JSON.parse(readFileSync(file, "utf8"));
   const ref = `pkg:generic/node@${version}`;

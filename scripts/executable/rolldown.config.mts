@@ -1,4 +1,4 @@
 import { bundle } from "../rolldown.config.mts";
 
-/** The program in one file, which needs nothing beside it. */
+/** The program in one file without dependencies. */
 export default bundle({ integ: "scripts/executable/main.ts" }, { dir: "build/executable", codeSplitting: false });
