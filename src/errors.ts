@@ -52,9 +52,9 @@ export interface FailureDetails extends NextStep {
   /** No byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;
   /** The command has already reported it, so only the exit code is needed. */
-  readonly isSaid?: true;
+  readonly isReported?: true;
   /** The list cannot continue: its next page token leads back to an earlier page (§4.3). */
-  readonly endsWalk?: true;
+  readonly endsList?: true;
   readonly cause?: unknown;
 }
 

@@ -1,7 +1,7 @@
 // Handles --version before other modules are loaded; the edge handles the rest.
 import { writeSync } from "node:fs";
 import { version } from "../package.json";
-import { keepCompiledCode } from "./edge/compile-cache.ts";
+import { useCompileCache } from "./edge/compile-cache.ts";
 
 /**
  * Runs one command line.
@@ -10,7 +10,7 @@ import { keepCompiledCode } from "./edge/compile-cache.ts";
 export async function main(process: NodeJS.Process): Promise<number> {
   const words = process.argv.slice(2);
   if (isVersion(words) && isPrinted(`${version}\n`)) return 0;
-  keepCompiledCode(process);
+  useCompileCache(process);
   if (words[0] === "__complete") {
     const { complete } = await import("./edge/complete.ts");
     return complete(process, words.slice(1));

@@ -170,8 +170,8 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
     const words = sameWords(typed, next);
     // If the flag to omit was not typed, the same command would fail again.
     const isTyped = (flag: string): boolean => typed.some((word) => word.split("=", 1)[0] === flag.replace(/ .*/, ""));
-    const isNoOther = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
-    return isNoOther ? undefined : shell`integ ${words}`;
+    const isSameAgain = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
+    return isSameAgain ? undefined : shell`integ ${words}`;
   }
   return keptFlags.reduce((step, flag) => {
     const value = flag.takes.test(step) && !flag.names.test(step) ? typedValue(typed, flag) : undefined;
@@ -221,7 +221,7 @@ function sameWords(typed: readonly string[], { add = [], without = [] }: SameCom
 }
 
 /** The most similar name, if there is exactly one. */
-export function meantBy(typed: string, names: readonly string[]): string | undefined {
+export function similarName(typed: string, names: readonly string[]): string | undefined {
   const near = names.filter(
     (name) => distance(typed.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
   );

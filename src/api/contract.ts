@@ -55,7 +55,7 @@ interface Expectation {
 const list = ["query limit", "query page_token"];
 
 /** The supported operations. Path parameters are `{}`, because the document chooses their names. */
-const spoken: Readonly<Record<string, Expectation>> = {
+const supported: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
     required: ["header idempotency-key"],
@@ -99,14 +99,14 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   const root = asObject(document);
   const published = operationsOf(root);
   const findings = compareVersion(root, options.askedVersion);
-  for (const [name, expected] of Object.entries(spoken)) {
+  for (const [name, expected] of Object.entries(supported)) {
     const operation = published.get(name);
     if (operation) findings.push(...compareOperation(root, { name, expected, operation }));
     else findings.push(drift(name, "is missing from the document"));
   }
   for (const [name, operation] of published)
     if (legacy.includes(name)) findings.push(...compareStage({ name, operation }, "compatibility"));
-    else if (!Object.hasOwn(spoken, name))
+    else if (!Object.hasOwn(supported, name))
       findings.push({ severity: "addition", subject: name, detail: "an operation that integ does not know" });
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }

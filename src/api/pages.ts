@@ -21,7 +21,7 @@ export interface PageRequest {
 /** Fetches one page, with retries. @throws Failure */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
-export interface WalkOptions {
+export interface PagesOptions {
   /** The first page's token; omitted for the start of the list. */
   readonly pageToken?: string;
   /** Rows per page. */
@@ -43,7 +43,7 @@ export interface WalkOptions {
  * @returns each page once it is checked; its rows are readable until the next page is requested
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
-export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
+export async function* walk(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const abandoned = new AbortController();
   // The request's own signal replaces the transport's, so forward interruptions.
   const onInterruption = (): void => abandoned.abort(options.interruption?.reason);
@@ -71,7 +71,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       yield page;
       release(raw.body);
       if (token === null || (options.left && options.left() <= 0)) return;
-      if (!seen.add(token)) throw circle(options, page.requestId);
+      if (!seen.add(token)) throw sameToken(options, page.requestId);
       coming = early ?? request(token, limitFor(options));
     }
   } finally {
@@ -94,18 +94,18 @@ function release({ buffer }: Buffer): void {
  */
 export async function onePage(
   fetchPage: FetchPage,
-  { pageToken, limit, interruption, ...context }: Omit<WalkOptions, "left"> & { readonly interruption: AbortSignal },
+  { pageToken, limit, interruption, ...context }: Omit<PagesOptions, "left"> & { readonly interruption: AbortSignal },
 ): Promise<Page> {
   const { value } = await fetchPage({ limit, pageToken, signal: interruption });
   return checkPage(value, context);
 }
 
-function limitFor({ limit, left }: WalkOptions): number | undefined {
+function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
 /** True if every row of the next page is wanted, even if every row of this one counts. */
-function isNextWanted({ rows }: Page, { limit, left }: WalkOptions): boolean {
+function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
 
@@ -113,7 +113,7 @@ function isNextWanted({ rows }: Page, { limit, left }: WalkOptions): boolean {
  * Checks a page and finds its rows.
  * @throws Failure `unreachable` if it breaks the contract
  */
-export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
+export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptions, "what" | "where">): Page {
   try {
     return { requestId, ...scanPage(body) };
   } catch (error) {
@@ -123,7 +123,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
 }
 
 /** The message omits the repeated token, which leads to rows that were already printed. */
-function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
+function sameToken(context: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",
     context,
@@ -131,14 +131,14 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
   );
   return new Failure(kind, message, {
     ...details,
-    endsWalk: true,
+    endsList: true,
     hint: `Start again with the same command; ${report}`,
   });
 }
 
 const report = "if it happens again, report it with its request id to the service's operator.";
 
-function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
+function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
   return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {
     where,
     hint: `Check which program responds at the address of the profile; ${report}`,

@@ -12,7 +12,7 @@ import {
   renameSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { deviceError, hasNoLinks, isMissing, isThereAlready, systemError } from "./error-words.ts";
+import { deviceError, hasNoLinks, isMissing, alreadyExists, systemError } from "./error-words.ts";
 import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
@@ -65,7 +65,7 @@ export function replaceFile(
   try {
     create();
   } catch (error) {
-    if (options.temporary === undefined || !isThereAlready(error)) throw error;
+    if (options.temporary === undefined || !alreadyExists(error)) throw error;
     // Left by a killed process.
     removeFile(temporary);
     create();
@@ -88,7 +88,7 @@ export function replaceByCandidate(path: string, write: (candidate: string) => s
   removeTemporaries(path);
   const candidate = temporaryName(path);
   try {
-    proveWhole(candidate, Buffer.from(write(candidate)));
+    completeCandidate(candidate, Buffer.from(write(candidate)));
     renameSync(candidate, path);
   } catch (error) {
     removeTemporaries(path);
@@ -98,7 +98,7 @@ export function replaceByCandidate(path: string, write: (candidate: string) => s
 }
 
 /** Libraries may take a short write for success: write the rest, or get the disk's error. */
-function proveWhole(path: string, expected: Buffer): void {
+function completeCandidate(path: string, expected: Buffer): void {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
     const found = readFileSync(fd);

@@ -101,7 +101,7 @@ function isOneOf(...codes: readonly string[]): (error: unknown) => boolean {
 const unsupported = ["ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
 export const isMissing = isOneOf("ENOENT");
-export const isThereAlready = isOneOf("EEXIST");
+export const alreadyExists = isOneOf("EEXIST");
 export const isDiskFull = isOneOf("ENOSPC", "EDQUOT");
 /** The file exceeds a limit of its file system or of this process. */
 export const isTooLarge = isOneOf("EFBIG");

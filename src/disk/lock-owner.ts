@@ -81,7 +81,7 @@ function isOwner(read: unknown): read is LockOwner {
 }
 
 /** True if no process has the number. Processes of other users count as running. */
-export function isGone(pid: number): boolean {
+export function isNotRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return false;
@@ -103,23 +103,23 @@ function isLocal(path: string): boolean {
  * or belongs to a process with another start time, or the process is a zombie. Owners on other machines or in other
  * containers are never certain.
  */
-export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
+export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
   // The owner could not read its boot id. It ran in this boot or an earlier one, and no process has its number in
   // either.
-  return self.boot !== null && isNeighbour(owner, self) && isLocal(lockPath) && isGone(owner.pid);
+  return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
 /** True if both seem to have run in the same container, which suffices on an unshared disk. */
-function isNeighbour(owner: ProcessIdentity, self: ProcessIdentity): boolean {
+function isSameContainer(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }
 
 /** True if a process that is visible from here has certainly ended. */
 export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
-  if (!canBeLookedAt(owner, self)) return false;
-  if (isGone(owner.pid)) return true;
+  if (!isVisible(owner, self)) return false;
+  if (isNotRunning(owner.pid)) return true;
   const stat = processStat(owner.pid);
   if (stat === null || owner.start === null) return false;
   if (stat.start !== owner.start) return true;
@@ -127,7 +127,7 @@ export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean
 }
 
 /** True if the owner's process is visible from here: same boot, same machine, same container. */
-export function canBeLookedAt(owner: ProcessIdentity, self: ProcessIdentity): boolean {
+export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
@@ -135,7 +135,7 @@ export function canBeLookedAt(owner: ProcessIdentity, self: ProcessIdentity): bo
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;
-  if (canBeLookedAt(owner, self)) return `process ${pid}`;
+  if (isVisible(owner, self)) return `process ${pid}`;
   if (host !== self.host) return `process ${pid} on ${host}`;
   return owner.boot === self.boot
     ? `process ${pid} of another container on this machine`

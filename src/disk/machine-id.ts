@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createNamed } from "./atomic-write.ts";
-import { fileFailure, isThereAlready } from "./error-words.ts";
+import { fileFailure, alreadyExists } from "./error-words.ts";
 import { makeFolders, readPrivateFile } from "./private-file.ts";
 
 /** Distinguishes paths, profiles and keychains of this machine from those of other machines. */
@@ -22,7 +22,7 @@ export function machineIdIn(stateDir: string): MachineId {
       createNamed(path, Buffer.from(`${id}\n`));
       return id;
     } catch (error) {
-      const other = isThereAlready(error) ? find() : undefined;
+      const other = alreadyExists(error) ? find() : undefined;
       if (other !== undefined) return other;
       throw fileFailure(error, "write", { path });
     }

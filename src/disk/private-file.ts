@@ -84,7 +84,7 @@ function checkMine(fd: number, path: string): Stats {
  * @returns false if there is no file
  * @throws Failure `usage` if another user could have written it
  */
-export function isThereUnchangedByOthers(path: string): boolean {
+export function checkCommandFile(path: string): boolean {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -175,7 +175,7 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const parent = dirname(path);
-    if (!isMissing(error) || parent === path || isThere(parent)) return refuseUnlessThere(path, error);
+    if (!isMissing(error) || parent === path || exists(parent)) return refuseUnlessThere(path, error);
     makeFolders(parent, { synced });
     return makeFolders(path, { synced });
   }
@@ -184,10 +184,10 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
 
 /** Some systems report another code than `EEXIST` for an existing folder (a read-only disk, another user's parent). */
 function refuseUnlessThere(path: string, error: unknown): void {
-  if (!isThere(path)) throw error;
+  if (!exists(path)) throw error;
 }
 
-function isThere(path: string): boolean {
+function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 

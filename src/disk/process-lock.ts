@@ -8,13 +8,13 @@ import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../errors.ts";
-import { errorCode, failedCall, hasNoLinks, isMissing, isThereAlready } from "./error-words.ts";
+import { errorCode, failedCall, hasNoLinks, isMissing, alreadyExists } from "./error-words.ts";
 import { type KernelLock, loadKernelLock, type HeldLock } from "./kernel-lock.ts";
 import {
-  canBeLookedAt,
+  isVisible,
   identify,
-  isGone,
-  isProvenDead,
+  isNotRunning,
+  hasCertainlyEnded,
   type LockOwner,
   newOwner,
   type ProcessIdentity,
@@ -23,7 +23,7 @@ import {
 import { careful, isAt, writeAll } from "./write.ts";
 
 export interface OwnedLock extends HeldLock {
-  /** False after a user removed the lock with `takeOver`. */
+  /** False after a user removed the lock with `forceUnlock`. */
   isHeld(): boolean;
 }
 
@@ -64,7 +64,7 @@ export function tryLock(path: string, means: LockMeans): LockAttempt {
       if (held) return { held };
     } else {
       owner = state.owner;
-      if (!clearDead(path, { owner, means })) return { held: undefined, owner };
+      if (!removeEnded(path, { owner, means })) return { held: undefined, owner };
     }
   }
   return { held: undefined, owner };
@@ -93,8 +93,8 @@ function inspect(path: string, means: LockMeans): LockState {
       return { kind: "ours", lock: heldLock(path, fd) };
     }
     if (owner === undefined) return { kind: "held", owner, isJudged: false };
-    const dead = (granted === true && owner.kernel) || isProvenDead(owner, means.self, path);
-    return dead ? { kind: "dead", owner } : { kind: "held", owner, isJudged: canBeLookedAt(owner, means.self) };
+    const dead = (granted === true && owner.kernel) || hasCertainlyEnded(owner, means.self, path);
+    return dead ? { kind: "dead", owner } : { kind: "held", owner, isJudged: isVisible(owner, means.self) };
   } finally {
     if (!keep) fs.closeSync(fd);
   }
@@ -105,18 +105,18 @@ function inspect(path: string, means: LockMeans): LockState {
  * (another machine, boot or container; no name). If the owner still runs, its `isHeld` returns false.
  * @returns `lives` if the owner certainly runs, `free` if the lock has no owner
  */
-export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
+export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
   if (state.kind === "ours") state.lock.release();
   if (state.kind === "absent" || state.kind === "ours") return "free";
   const { owner } = state;
-  if (state.kind === "dead") return clearDead(path, { owner: state.owner, means }) ? "free" : "lives";
+  if (state.kind === "dead") return removeEnded(path, { owner: state.owner, means }) ? "free" : "lives";
   if (state.isJudged) return "lives";
-  return (owner === undefined ? clearUnnamed(path) : clearDead(path, { owner, means })) ? "taken" : "lives";
+  return (owner === undefined ? removeUnnamed(path) : removeEnded(path, { owner, means })) ? "taken" : "lives";
 }
 
 /** Removes a lock without a name; false if another process has replaced it. */
-function clearUnnamed(path: string): boolean {
+function removeUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);
   const isAnother = readOwner(attemptRead(aside) ?? "") !== undefined;
@@ -137,7 +137,7 @@ function create(path: string, means: LockMeans): OwnedLock | undefined {
     fs.closeSync(fd);
     discard(temporary);
     if (failedCall(error)?.call !== "link") throw error;
-    if (isThereAlready(error) || isMissing(error)) return undefined; // another was first, or swept the file
+    if (alreadyExists(error) || isMissing(error)) return undefined; // another was first, or swept the file
     throw hasNoLinks(error) ? withoutLinks(path, error) : error;
   }
   discard(temporary);
@@ -153,7 +153,7 @@ function withoutLinks(path: string, cause: unknown): Failure {
 }
 
 /** Removes an ended owner's file; false if another process is removing it. */
-function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
+function removeEnded(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
   if (!taking.held) return false;
@@ -236,7 +236,7 @@ export function sweepLocks(path: string, options: { readonly held: string; reado
 
 function sweepFile(file: string, means: LockMeans): void {
   const pid = temporary.exec(file)?.[1];
-  if (pid !== undefined ? isGone(Number(pid)) : aside.test(file)) fs.rmSync(file, { force: true });
+  if (pid !== undefined ? isNotRunning(Number(pid)) : aside.test(file)) fs.rmSync(file, { force: true });
   else if (pid === undefined && lock.test(file)) tryLock(file, means).held?.release();
 }
 

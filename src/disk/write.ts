@@ -35,7 +35,7 @@ export interface Appended {
 }
 
 /** Truncates a failed append. */
-export function cutBack({ fd, size }: Appended): void {
+export function truncateAppended({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
   } catch {

@@ -41,7 +41,7 @@ export async function buildContext(
     interruption: clock.interruption,
   });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
-  const parts = { env, terminal, settings, cut, tellNote: (text: string): void => output.note(text) };
+  const parts = { env, terminal, settings, cut, printNote: (text: string): void => output.note(text) };
   const profiles = buildProfiles({
     ...parts,
     sandbox,
@@ -159,7 +159,7 @@ interface Parts {
   readonly settings: Settings;
   /** Aborts every wait at the end of the command. */
   readonly cut: AbortSignal;
-  readonly tellNote: (text: string) => void;
+  readonly printNote: (text: string) => void;
 }
 
 export interface ProfileParts extends Parts {
@@ -168,7 +168,7 @@ export interface ProfileParts extends Parts {
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
-export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
+export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
     // A change may need the store after its response, so a load error must name the module.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
@@ -179,11 +179,11 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
     return credentialsAt({ configDir: settings.configDir, env, signal: cut });
   });
   const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
-    const [{ needsStored, noneStored, resolveProfile }, { activate }] = await Promise.all([
+    const [{ needsStored, emptyStore, resolveProfile }, { activate }] = await Promise.all([
       import("../profiles/resolution.ts"),
       import("../profiles/active-profile.ts"),
     ]);
-    const stored = needsStored({ flagProfile, env }) ? await store() : noneStored;
+    const stored = needsStored({ flagProfile, env }) ? await store() : emptyStore;
     const resolution = resolveProfile({ flagProfile, env, stored });
     return activate(resolution, {
       env,
@@ -195,22 +195,22 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
     });
   };
   const picked = async (): Promise<string | undefined> => {
-    const { leavesTheChoice, needsStored } = await import("../profiles/resolution.ts");
+    const { needsChoice, needsStored } = await import("../profiles/resolution.ts");
     if (!needsStored({ env })) return undefined;
     const stored = await store();
-    if (!leavesTheChoice({ env, stored })) return undefined;
+    if (!needsChoice({ env, stored })) return undefined;
     const choices = stored
       .list()
       .map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
     const name = await pick(choices);
-    if (name !== undefined) tellNote(`Without the question from now on: integ profiles use ${name}`);
+    if (name !== undefined) printNote(`Without the question from now on: integ profiles use ${name}`);
     return name;
   };
   const stores = async () => ({ store: await store(), credentials: await credentials() });
   return {
     active: once(async () => {
       const profile = await resolve(settings.profile ?? (await picked()));
-      for (const note of profile.notes) tellNote(note);
+      for (const note of profile.notes) printNote(note);
       return profile;
     }),
     named: (name) => resolve(name),
@@ -233,7 +233,7 @@ export interface SecretParts extends Parts {
 }
 
 export function buildSecrets(parts: SecretParts): Secrets {
-  const { env, terminal, settings, profiles, journal, cut, tellNote, http, escrow } = parts;
+  const { env, terminal, settings, profiles, journal, cut, printNote, http, escrow } = parts;
   const machine = machineIdIn(settings.stateDir);
   const stores = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   const undelivered = once(async () => {
@@ -272,7 +272,7 @@ export function buildSecrets(parts: SecretParts): Secrets {
         profiles: stores,
         signal: cut,
         issuedBy,
-        note: tellNote,
+        note: printNote,
       });
     },
     undelivered,

@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, statSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
 /** Without the cache integ only starts more slowly, so failures are not reported. */
-export function keepCompiledCode({ env, platform, getBuiltinModule }: NodeJS.Process): void {
+export function useCompileCache({ env, platform, getBuiltinModule }: NodeJS.Process): void {
   const { enableCompileCache } = getBuiltinModule("node:module") as Partial<CompileCache>;
   // Node 20 has no compile cache, an executable has its own, and coverage is less exact with one.
   if (enableCompileCache === undefined || getBuiltinModule("node:sea").isSea() || env.NODE_V8_COVERAGE) return;

@@ -36,12 +36,12 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
 async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {
   if (found.kind === "files") return [];
   if (found.kind !== "live") return found.list;
-  const names = await namesHere(found.names, process).catch(() => []);
+  const names = await localNames(found.names, process).catch(() => []);
   return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
 }
 
 /** Loads the readers of names only when needed: loading takes most of the time. */
-async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
+async function localNames(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
   const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
     import("../commands/options/known-names.ts"),
     import("../profiles/names.ts"),
@@ -51,14 +51,14 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
   const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
   return namesFor(what, {
     profileNames: () => readProfileNames(configFolder(env, machine)),
-    policyText: () => readIfThere(join(machine.cwd, "integ.yaml")),
+    policyText: () => readIfExists(join(machine.cwd, "integ.yaml")),
     journalPath: path,
     // Only from a file: completion does not use the network.
     entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {

@@ -34,7 +34,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   return {
     close: () => transport.close(),
     async exchange(request) {
-      const same = sameness(request);
+      const same = requestKey(request);
       const attempt = (attempts.get(same) ?? 0) + 1;
       const about = { id: ++count, attempt, method: request.method, url: shownUrl(request) };
       const startedAt = now();
@@ -73,7 +73,7 @@ function isFinal(status: number): boolean {
 }
 
 /** Equal for equal requests. It may contain a secret and is never shown. */
-function sameness({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
+function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
 }

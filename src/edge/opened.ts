@@ -274,7 +274,7 @@ function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
 interface EscrowSources {
   readonly env: NodeJS.ProcessEnv;
   readonly journal: OpenedJournal;
-  readonly tellNote: (text: string) => void;
+  readonly printNote: (text: string) => void;
 }
 
 export class EscrowChoice {
@@ -302,7 +302,7 @@ export class EscrowChoice {
    */
   async check(typed: readonly string[] | undefined): Promise<void> {
     this.#typed = typed ?? this.#typed;
-    const { env, journal, tellNote } = this.#sources;
+    const { env, journal, printNote } = this.#sources;
     const recipients = await this.#recipients();
     if (recipients.length === 0 && !env.CI) return;
     const { isShared } = await journal.open();
@@ -313,7 +313,7 @@ export class EscrowChoice {
         hint: "Set INTEG_JOURNAL to the address of a team's journal, or leave --escrow and INTEG_ESCROW out.",
       });
     if (isShared && env.CI && recipients.length === 0)
-      tellNote(
+      printNote(
         "This machine's disk may not outlast the run (CI), and INTEG_ESCROW is not set: a secret that cannot be delivered is lost with the disk. INTEG_ESCROW=<age recipient> keeps it in the journal.",
       );
   }

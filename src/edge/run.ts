@@ -42,7 +42,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     tellWait = () =>
       context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
-      await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
+      await typed.verb.run(context, { args: await promptForArguments(context, typed), options: typed.options });
       const { answered } = context.output;
       if (answered.length > 0) context.output.note(`Without questions: ${shell`integ ${[...words, ...answered]}`}`);
       return 0;
@@ -102,7 +102,7 @@ function noCommand(words: readonly string[]): Failure {
 }
 
 /** Prompts for a missing first argument. */
-async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
+async function promptForArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
   if (picked === undefined) throw missing;
@@ -126,7 +126,7 @@ async function tell(
   if (error instanceof BrokenPipe) return 0;
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
-  if (known?.details.isSaid === true) return exitCode;
+  if (known?.details.isReported === true) return exitCode;
   terminal.close();
   terminal.freshErrLine();
   terminal.writeErr(

@@ -6,7 +6,7 @@ import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { type ClientProof, type Entry, type EntryProgress, type KeyExchange } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
-import { soLong } from "../output/relative-time.ts";
+import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
@@ -169,7 +169,7 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   if (asked === undefined || expiresAt === undefined || Math.abs(offset) <= clockSkewMs) return undefined;
   const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
   if (Math.abs(laterMs) <= clockSkewMs) return undefined;
-  return `its lifetime is ${soLong(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
+  return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
 /** Where else than here a secret of the entry may be kept: machines and folders. */

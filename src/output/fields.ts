@@ -201,7 +201,7 @@ export class ChosenFields {
   }
 
   /** Reports fields that no row had. @param singular what a row is called; absent for a resource */
-  tellMissing(singular: string | undefined, tell: (what: string) => void): void {
+  reportMissing(singular: string | undefined, tell: (what: string) => void): void {
     if (this.#rows > 0 && this.#unseen.size > 0) tell(missingWords(this.#unseen, singular));
   }
 }

@@ -13,9 +13,9 @@ export interface Progress {
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
 /** Operations shorter than this are not shown. */
-const patienceMs = 300;
+const drawAfterMs = 300;
 /** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
-const lookMs = 200;
+const refreshMs = 200;
 
 /** Shows the latest of several running operations. */
 export class LiveLine implements LiveText {
@@ -68,7 +68,7 @@ export class LiveLine implements LiveText {
     this.#terminal.live = this;
     this.#first = first;
     // Neither timer keeps the process running: a forgotten spinner must not hang a finished command.
-    this.#timer = setTimeout(() => void this.#show(first), patienceMs).unref();
+    this.#timer = setTimeout(() => void this.#show(first), drawAfterMs).unref();
   }
 
   /**
@@ -87,7 +87,7 @@ export class LiveLine implements LiveText {
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
     });
     clearTimeout(this.#timer);
-    this.#timer = setInterval(() => this.#draw(), lookMs).unref();
+    this.#timer = setInterval(() => this.#draw(), refreshMs).unref();
     this.#draw();
   }
 
@@ -250,7 +250,7 @@ interface Progresses {
 }
 
 /** When progress is printed on a terminal, and in a log. */
-const [wonderMs, longWaitMs] = [2_000, 5_000];
+const [printAfterMs, logAfterMs] = [2_000, 5_000];
 /** Interval of printed progress lines. */
 const lineEveryMs = 10_000;
 /** Longer waits also show their end by the clock. */
@@ -278,10 +278,10 @@ export function createProgress(options: ProgressOptions): Progresses {
     progress(label) {
       if (options.quiet) return silent;
       if (!isListenedTo) return logged(note, elapsed);
-      return spoken(note, { label, since: localClock(now()), isSilent: () => waits.size > 0 });
+      return printed(note, { label, since: localClock(now()), isSilent: () => waits.size > 0 });
     },
     countdown(label, ms) {
-      if (ms < (isListenedTo ? wonderMs : longWaitMs)) return silent;
+      if (ms < (isListenedTo ? printAfterMs : logAfterMs)) return silent;
       note(`${label} (in ${Math.ceil(ms / 1000)} s${untilClock(ms, now())}).`);
       const wait: Progress = { update: () => {}, done: () => void waits.delete(wait) };
       waits.add(wait);
@@ -323,7 +323,7 @@ function drawn(
 }
 
 function secondsSince(began: number, now: number): string {
-  return now - began < wonderMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
+  return now - began < printAfterMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
 }
 
 /** Prints a new label occasionally, for a log. */
@@ -339,7 +339,7 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
   };
 }
 
-interface Spoken {
+interface PrintedProgress {
   readonly label: string;
   /** Start time by the clock. */
   readonly since: string;
@@ -348,7 +348,7 @@ interface Spoken {
 }
 
 /** Prints new labels, or that the work continues, for screen readers and narrow terminals. */
-function spoken(note: (text: string) => void, { label, since, isSilent }: Spoken): Progress {
+function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
   let [text, said] = [label, label];
   const speak = (): void => {
     if (isSilent()) return;
@@ -359,6 +359,6 @@ function spoken(note: (text: string) => void, { label, since, isSilent }: Spoken
   let timer = setTimeout(() => {
     speak();
     timer = setInterval(speak, lineEveryMs).unref();
-  }, wonderMs).unref();
+  }, printAfterMs).unref();
   return { update: (other) => void (text = other), done: () => clearTimeout(timer) };
 }

@@ -22,7 +22,7 @@ import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 
 /** Parameters that identify a list; a run with other values cannot continue it. Shown in messages. */
-export type WalkIdentity = Readonly<Record<string, string | number | boolean | null>>;
+export type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The complete part of a file, counted from its beginning. */
 export interface ResumePoint extends ListEnd {
@@ -34,7 +34,7 @@ export interface OutFileOptions {
   readonly force: boolean;
   /** Continue an interrupted run, if there was one. */
   readonly resume: boolean;
-  readonly identity: WalkIdentity;
+  readonly identity: ListIdentity;
   /** integ's own files and folders, which output must not replace. */
   readonly own: readonly string[];
   /** The first page's token, unless the list starts at the beginning. */
@@ -225,7 +225,7 @@ function inTheWay(path: string, resume: boolean): Failure {
       });
 }
 
-type IdentifiedPoint = ResumePoint & { readonly identity: WalkIdentity };
+type IdentifiedPoint = ResumePoint & { readonly identity: ListIdentity };
 
 /** Path of the file that records the complete part of a list's file. */
 export function resumePointPath(path: string): string {
@@ -233,7 +233,7 @@ export function resumePointPath(path: string): string {
 }
 
 /** @throws Failure `usage` if the file belongs to another list or is shorter than recorded */
-function resumePointOf(path: string, known: { exists: boolean; identity: WalkIdentity }): ResumePoint | undefined {
+function resumePointOf(path: string, known: { exists: boolean; identity: ListIdentity }): ResumePoint | undefined {
   const noted = readResumePoint(resumePointPath(path));
   if (noted === undefined || !known.exists) return undefined;
   const differs = Object.keys({ ...noted.identity, ...known.identity }).filter(

@@ -43,7 +43,7 @@ export interface PageScreen {
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
   /** The terminal cannot be redrawn, or a screen reader may read it. */
-  readonly isSpoken: boolean;
+  readonly isPlain: boolean;
   /** Formats a time. @param nowMs milliseconds since 1970, by the service's clock */
   readonly time: (iso: string, nowMs: number) => string;
 }
@@ -200,7 +200,7 @@ function createPrinting(
   "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "page" | "newFile" | "replacedFile"
 > {
   const { terminal, format } = options;
-  const target = stdoutTarget(options, { note, tellMissing: warn });
+  const target = stdoutTarget(options, { note, reportMissing: warn });
   const show = async (
     { text, view }: { text: string; view: ResourceView },
     print: (text: string, shown: ShownResource) => Promise<void>,
@@ -214,7 +214,7 @@ function createPrinting(
     chosen.see(root);
     if (view.isRead) assertKnown(fields, { rows: rowsOf(root), documented: view.columns });
     await print(view.nulls?.length ? JsonText.of(text).withNulls(view.nulls) : text, shown);
-    chosen.tellMissing(undefined, target.tellMissing);
+    chosen.reportMissing(undefined, target.reportMissing);
     if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
   };
   return {
@@ -227,10 +227,10 @@ function createPrinting(
     list: (view, to) =>
       to
         ? new LazyList(view, { format: to.format, target: fileTarget(target, to), isRead: true })
-        : new LazyList(view, { format, target, tellEmpty: note, isRead: true }),
+        : new LazyList(view, { format, target, reportEmpty: note, isRead: true }),
     summary: summaryOf(terminal, { target, warn }),
     report(view) {
-      const list = new LazyList(view, { format, target, tellEmpty: note });
+      const list = new LazyList(view, { format, target, reportEmpty: note });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
     },
     async file(path, chosen) {
@@ -286,9 +286,9 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
   const paint = await painter(terminal.colour.stdout);
   const width = terminal.isTTY.stdout ? terminal.width : undefined;
   const measure = width === undefined ? asciiWidth : await (await import("./unicode-width.ts")).unicodeWidth();
-  const isSpoken = terminal.env.TERM === "dumb";
+  const isPlain = terminal.env.TERM === "dumb";
   const time = times === "iso" ? (iso: string) => iso : relativeTime;
-  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isSpoken, time })) {
+  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
     const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
       await terminal.writeOut(`${broken.trimEnd()}\n`);
@@ -315,7 +315,7 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
     chosen.see(root);
     if (isRead) assertKnown(target.fields, { rows: rowsOf(root), documented: [] });
     await terminal.writeOut(await resource(text, { view: { columns: [] }, target }));
-    return chosen.tellMissing(undefined, target.tellMissing);
+    return chosen.reportMissing(undefined, target.reportMissing);
   }
   await terminal.writeOut(`${text}\n`);
 }
@@ -326,7 +326,7 @@ interface ListOptions {
   /** Print nothing if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
   /** Absent for a file, whose size is reported anyway. */
-  readonly tellEmpty?: (text: string) => void;
+  readonly reportEmpty?: (text: string) => void;
 }
 
 /** A list whose format is loaded on first write. Without documented columns, tables and CSV use the first rows' keys. */
@@ -379,7 +379,7 @@ class LazyList implements ListWriter {
     this.#assertFields([]);
     if (this.#writer === undefined && !this.#lacksColumns()) this.#writer = await this.#begin(this.#view);
     await this.#writer?.end(state);
-    if (this.rowsWritten === 0) this.#options.tellEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
+    if (this.rowsWritten === 0) this.#options.reportEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
   }
 
   async abandon(): Promise<void> {
@@ -409,7 +409,7 @@ function message(
 
 function stdoutTarget(
   { terminal, fields, now, times }: OutputOptions,
-  told: Pick<ListTarget, "note" | "tellMissing">,
+  told: Pick<ListTarget, "note" | "reportMissing">,
 ): ListTarget {
   return {
     sink: { write: (data) => terminal.writeOut(data) },

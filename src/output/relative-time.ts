@@ -23,13 +23,13 @@ export function relativeTime(time: string, nowMs: number): string {
   if (Number.isNaN(then)) return time;
   const distance = Math.abs(nowMs - then);
   if (distance < 1000) return "just now";
-  return then > nowMs ? `in ${soLong(distance)}` : `${soLong(distance)} ago`;
+  return then > nowMs ? `in ${roundedDuration(distance)}` : `${roundedDuration(distance)} ago`;
 }
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** A rounded duration: `10 seconds`, `80 minutes`, `36 hours`, `90 days`. */
-export function soLong(ms: number): string {
+export function roundedDuration(ms: number): string {
   const [name, unit] = units.find(([, each, below]) => Math.round(ms / each) < below) ?? units.at(-1)!;
   const count = Math.max(1, Math.round(ms / unit));
   return `${count} ${name}${count === 1 ? "" : "s"}`;
@@ -41,5 +41,5 @@ export function timeAhead(time: string, nowMs: number): string {
   const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
   const date = `${then.getDate()} ${months[then.getMonth()]}`;
   const distance = then.getTime() - nowMs;
-  return `${distance < 1000 ? "now" : `in ${soLong(distance)}`} (${date} ${clock})`;
+  return `${distance < 1000 ? "now" : `in ${roundedDuration(distance)}`} (${date} ${clock})`;
 }

@@ -167,8 +167,8 @@ interface Around {
 
 function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
   // A secret at the item's destination is better evidence than a name.
-  const isRecognized = last === undefined && occupierOf(item, observed) === undefined;
-  const alike = isRecognized ? alikeInNoItem(item, observed, options) : [];
+  const isRecognized = last === undefined && holderAtDestination(item, observed) === undefined;
+  const alike = isRecognized ? adoptableAs(item, observed, options) : [];
   if (alike.length > 0) return notAdopted(item, alike);
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
@@ -201,7 +201,7 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
  * Working credentials without an item that fit this one: keys by name; without a destination, where nothing can be
  * created, all that agree with the file and are not named like another item.
  */
-function alikeInNoItem(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
+function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
     ...[...observed.works.values()].flatMap(({ candidates, unfinished }) => [
       ...candidates,
@@ -242,11 +242,11 @@ function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOp
 function unlessOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
-  if (locksOut(decision, observed.profile)) {
+  if (replacesOwnCredential(decision, observed.profile)) {
     const reason = `${decision.reason}; its secret would replace the credential of profile ${observed.profile}, which this run uses`;
     return { ...decision, hold: "occupied", reason };
   }
-  const holder = occupierOf(item, observed);
+  const holder = holderAtDestination(item, observed);
   if (holder === undefined) return decision;
   const { id, kind, item: other, isUnfinished, issuer } = holder;
   const current = seenOf(item, observed).get(id ?? "");
@@ -271,14 +271,14 @@ function unlessOccupied(decision: Decision, observed: Observed, { items }: Decis
 }
 
 /** The working or unfinished credential whose secret is at the item's destination. */
-function occupierOf(item: PolicyItem, observed: Observed): Holder | undefined {
+function holderAtDestination(item: PolicyItem, observed: Observed): Holder | undefined {
   return item.destinations
     .map((destination) => observed.holders.get(placeOf(destination, item)))
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
 /** True if a credential would replace the profile's own with a different one. */
-function locksOut({ item: { destinations }, step }: Decision, profile: string): boolean {
+function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
 }
@@ -290,14 +290,14 @@ function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, no
 }
 
 function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: PolicyItem): string {
-  const whose = item === undefined ? "" : ` of ${namedBeside(item, own)}`;
+  const whose = item === undefined ? "" : ` of ${itemLabel(item, own)}`;
   if (isUnfinished) return `unfinished journal entry ${entry}${whose} delivers to the same destination`;
   const from = issuer === undefined ? "" : `, issued by ${issuer},`;
   return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
 }
 
 /** The name of an item in a message about another one. */
-function namedBeside(key: string, own: PolicyItem): string {
+function itemLabel(key: string, own: PolicyItem): string {
   const { policy, name } = itemOf(key);
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
 }
@@ -307,7 +307,7 @@ function standing(item: PolicyItem, current: SeenCredential, { observed, options
   const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
-  const astray = astrayOf(item, current, observed);
+  const astray = misplacedSecret(item, current, observed);
   // A due rotation delivers the secret again; if the secret may be used elsewhere, ask first.
   const isInTheWay = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
   if (isInTheWay && !options.redeliver.has(item.name))
@@ -319,7 +319,7 @@ function standing(item: PolicyItem, current: SeenCredential, { observed, options
 }
 
 /** Why the secret is not at the file's destination. `isRelied`: it may be used elsewhere. */
-function astrayOf(
+function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,
   { delivered, missing, elsewhere }: Observed,

@@ -112,12 +112,12 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   const isDocument = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
   const isWhole = isDocument && typeof read.digest === "string" && typeof read.policy_file === "string";
   if (!isWhole || typeof read.made_from !== "object" || read.made_from === null)
-    throw notAPlan(file, `it is not a plan that integ plan ${flags.out} wrote`);
+    throw notPlanFailure(file, `it is not a plan that integ plan ${flags.out} wrote`);
   if (read.version !== 1)
-    throw notAPlan(file, `it has version ${String(read.version)}, and this integ reads version 1`, true);
+    throw notPlanFailure(file, `it has version ${String(read.version)}, and this integ reads version 1`, true);
   const plan = read as unknown as PlanDocument;
   if (digestOf({ made_from: plan.made_from, base_url: plan.base_url }) !== plan.digest)
-    throw notAPlan(file, "its digest does not belong to its content", true);
+    throw notPlanFailure(file, "its digest does not belong to its content", true);
   return plan;
 }
 
@@ -131,7 +131,7 @@ function parsed(text: string): Record<string, unknown> {
 }
 
 /** An earlier plan is replaced; any other file, most likely a policy, stays unchanged. */
-function notAPlan(file: string, why: string, isEarlier = false): Failure {
+function notPlanFailure(file: string, why: string, isEarlier = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
     ...(isEarlier

@@ -62,7 +62,7 @@ function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
   // At most its previous lifetime, in whole days or hours if it was nearly whole.
-  const life = nearly(lifeMs, day) ?? nearly(lifeMs, hour) ?? lifeMs;
+  const life = inWholeMultiples(lifeMs, day) ?? inWholeMultiples(lifeMs, hour) ?? lifeMs;
   const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
   const rules = [
     ...(everyMs + before < life ? [every] : []),
@@ -73,7 +73,7 @@ function rotation(lifeMs: number | undefined): string[] {
 }
 
 /** Rounds a lifetime: a key's expiry is chosen shortly before or after its creation. */
-function nearly(ms: number, unit: number): number | undefined {
+function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;
 }

@@ -72,14 +72,14 @@ export function holdersOf(
   const itemOf = itemsIn(works);
   const holders = new Map<string, Holder>();
   const seen = new Set<string>();
-  const madeAnew = new Set<string>();
+  const rotatedKeys = new Set<string>();
   const newestFirst = entries.filter(mayHold).sort((a, b) => (a.id < b.id ? 1 : -1));
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
     const made = resource_id ?? undefined;
     // A secret that was rotated in place is invalid everywhere.
-    const isStale = made !== undefined && madeAnew.has(made);
-    if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) madeAnew.add(made);
+    const isStale = made !== undefined && rotatedKeys.has(made);
+    if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) rotatedKeys.add(made);
     for (const at of placesOf(destination!)) {
       const place = placeIn(at, entry);
       if (place === undefined || !places.has(place) || seen.has(place) || !isHere(entry, at)) continue;

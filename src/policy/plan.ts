@@ -77,7 +77,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   );
   const decisions = recognized(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
-  const later = afterThisRun(slots.decisions, policy);
+  const later = postponedByLimit(slots.decisions, policy);
   const opens =
     policy.window && !isOpen(policy.window, observed.nowMs) ? opensAt(policy.window, observed.nowMs) : undefined;
   const items = slots.decisions.map((decision): PlannedItem => {
@@ -119,12 +119,12 @@ function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptio
 }
 
 /** Postpones changes beyond one run's limit; those that are overdue longest start first. */
-function afterThisRun(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
-  const beginning = decisions
+function postponedByLimit(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
+  const starting = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))
     .sort((a, b) => (a.dueMs ?? 0) - (b.dueMs ?? 0));
   const why = `a later run: changes_per_run is ${changesPerRun}`;
-  return new Map(beginning.slice(changesPerRun).map(({ item }) => [item.name, why]));
+  return new Map(starting.slice(changesPerRun).map(({ item }) => [item.name, why]));
 }
 
 function rowOf(

@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 import { type Path, type Position, Positions } from "./positions.ts";
 import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
-import { shell, flags, meantBy } from "../next-step.ts";
+import { shell, flags, similarName } from "../next-step.ts";
 
 /** Maximum size of a policy file in bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
@@ -261,7 +261,7 @@ function namesAllowed(path: Path): string {
 }
 
 function suggestion(key: string, allowed: readonly string[]): string {
-  const meant = meantBy(key, allowed);
+  const meant = similarName(key, allowed);
   return meant === undefined ? "" : `Did you mean "${meant}"? `;
 }
 

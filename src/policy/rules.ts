@@ -64,7 +64,7 @@ class Rules {
       ...Object.entries(oauth_clients).map(([name, client]) => this.#client(name, client)),
       ...Object.entries(access_keys).map(([name, key]) => this.#key(name, key)),
     ];
-    this.#refuseDoubles(items);
+    this.#refuseDuplicates(items);
     const window = defaults.window === undefined ? undefined : readWindow(defaults.window);
     if (defaults.window !== undefined && window === undefined)
       this.#add(
@@ -238,7 +238,7 @@ class Rules {
   }
 
   /** Refuses a name or destination of two items: one would replace the other. */
-  #refuseDoubles(items: readonly PolicyItem[]): void {
+  #refuseDuplicates(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
     for (const { name, kind, destinations } of items) {

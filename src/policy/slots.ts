@@ -31,7 +31,7 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
   for (const [account, own] of byAccount(decisions)) {
     const used = usedBy(account, observed);
     const ending = own.filter(({ action }) => action === "revoke_old").length;
-    const { creates, rotations } = beginning(own);
+    const { creates, rotations } = slotTakers(own);
     const left = limit - (used - ending);
     free.set(account, Math.max(0, left));
     const needed = creates.length + (rotations.length > 0 ? 1 : 0);
@@ -39,7 +39,7 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
     if (creates.length > left || (needed > left && !isFreedLater)) refusals.push({ account, used, needed, limit });
     for (const late of withoutSlot(rotations, left - creates.length)) assigned.set(late, waitForSlot(late, limit));
     let count = used;
-    for (const decision of inOrder(own)) {
+    for (const decision of revocationsFirst(own)) {
       const before = count;
       count += change(assigned.get(decision) ?? decision);
       spans.set(decision.item.name, { before, after: count });
@@ -67,7 +67,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
 }
 
 /** Decisions that take a slot, the longest due first. */
-function beginning(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
+function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {
     creates: free.filter(({ step }) => step.do === "create"),
@@ -95,7 +95,7 @@ function waitForSlot(decision: Decision, limit: number): Decision {
 }
 
 /** Revocations precede creations. */
-function inOrder(decisions: readonly Decision[]): Decision[] {
+function revocationsFirst(decisions: readonly Decision[]): Decision[] {
   const rank = ({ action }: Decision): number => (action === "revoke_old" ? 0 : 1);
   return [...decisions].sort((a, b) => rank(a) - rank(b));
 }

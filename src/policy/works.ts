@@ -90,7 +90,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   const works = new Map<string, Work[]>();
   const nameOfEntry = new Map<string, string>();
   const nameOfResource = new Map<string, string>();
-  const oldestFirst = entries.filter((entry) => mayBeNamed(entry, scope)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const oldestFirst = entries.filter((entry) => mayBelongToItem(entry, scope)).sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const entry of oldestFirst) {
     const work = workIn(entry);
     if (work === undefined) continue;
@@ -107,7 +107,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
 }
 
 /** False if the entry belongs to no item, whatever other entries exist: `worksByName` can omit it. */
-export function mayBeNamed(entry: Entry, scope: WorkScope): boolean {
+export function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
@@ -116,7 +116,7 @@ export function mayBeNamed(entry: Entry, scope: WorkScope): boolean {
 /** `worksByName` for a journal that is read one entry at a time, keeping only relevant entries. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
-  for await (const entry of entries) if (mayBeNamed(entry, scope)) named.push(entry);
+  for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
   return worksByName(named, scope);
 }
 
@@ -134,12 +134,12 @@ export function workIn(entry: Entry): Work | undefined {
 }
 
 /** States of work that left a client or key in use. */
-const leftOne: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
+const leavesCredential: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
 
 function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyMap<string, string>): ItemWorks {
   const open = works.filter(({ entry }) => !isSettled(entry.state));
   const made = works
-    .filter(({ entry, made: id }) => id !== undefined && leftOne.has(entry.state))
+    .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
   // If a rotation had no effect, the item keeps the credential that it would have replaced.
   const before = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
@@ -155,7 +155,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
 function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
-    if (leftOne.has(entry.state)) break;
+    if (leavesCredential.has(entry.state)) break;
     // A refusal without an error gave way to another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }

@@ -6,8 +6,8 @@ import { type Environment, variable, type Resolution } from "./resolution.ts";
 import {
   type ActiveProfile,
   type Credential,
-  credentialAgain,
-  lackOf,
+  commandForCredential,
+  missingCredentialOf,
   type LegacyAccess,
   type LegacyCredential,
   type OAuthSettings,
@@ -69,7 +69,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   if (source.from === "stored") {
     return tools.credentials.read(source, originsOf(profile)).catch((error: unknown) => {
       if (!(error instanceof Failure) || error.kind !== "auth" || error.details.hint !== undefined) throw error;
-      throw new Failure("auth", error.message, { ...error.details, nextCommand: credentialAgain(profile) });
+      throw new Failure("auth", error.message, { ...error.details, nextCommand: commandForCredential(profile) });
     });
   }
   if (source.from === "key_file") return keyIn(source.path, profile);
@@ -84,7 +84,7 @@ async function keyIn(path: string, profile: Profile): Promise<string> {
   const key = readPrivateFile(path);
   if (key !== undefined) return key;
   throw new Failure("auth", `The private key of profile ${profile.name} is missing: there is no file ${path}.`, {
-    nextCommand: credentialAgain(profile),
+    nextCommand: commandForCredential(profile),
   });
 }
 
@@ -114,7 +114,7 @@ function clientCredential(clientId: string, proof: ClientProof, oauth: OAuthSett
 
 async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {
   const { credential } = profile;
-  const lack = lackOf(profile, "v1");
+  const lack = missingCredentialOf(profile, "v1");
   if (lack !== undefined || credential === null) throw lack;
   return credential.kind === "api_key"
     ? { kind: "api_key", key: await secretOf(profile, credential, tools), style: credential.basic_style }
@@ -123,7 +123,7 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
-  const lack = lackOf(profile, "legacy");
+  const lack = missingCredentialOf(profile, "legacy");
   if (lack !== undefined || legacy === undefined) throw lack;
   const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
   if (legacy.kind === "access_token_endpoint") {

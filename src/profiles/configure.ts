@@ -94,7 +94,7 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
  * endpoint, which receives new clients' secrets, and the legacy token settings. Settings that the same change sets are
  * kept.
  */
-function withoutForeign(
+function withoutOldAddress(
   before: Profile,
   after: Profile,
   settings: ProfileSettings,
@@ -193,7 +193,7 @@ async function saveSecret(
  * Runs the step that assigns a saved secret to the profile, and removes the secret if the step fails. A step may fail
  * after profiles.json has changed (its folder's sync), so a secret that the file may name is kept.
  */
-async function orForget<T>(
+async function removeOnFailure<T>(
   { store, credentials }: ProfileStores,
   { name, saved }: { readonly name: string; readonly saved: SavedSecret | undefined },
   step: () => Promise<T>,
@@ -229,7 +229,7 @@ export async function addProfile(
   const bare: Profile = { id: crypto.randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
   const blank = patched(bare, settings);
   const saved = await saveSecret(settings.credential, { baseUrl: base_url, credentials });
-  return orForget({ store, credentials }, { name, saved }, async () => {
+  return removeOnFailure({ store, credentials }, { name, saved }, async () => {
     const credential = settings.credential ? storedForm(settings.credential, saved) : null;
     const profile = await store.add(withCredential(blank, credential), options);
     return { profile, notes: saved?.note === undefined ? [] : [saved.note] };
@@ -253,7 +253,7 @@ export async function editProfile(
   const saved = baseUrl === undefined ? undefined : await saveSecret(settings.credential, { baseUrl, credentials });
   const notes: string[] = [];
   let before: Profile | undefined;
-  const profile = await orForget({ store, credentials }, { name, saved }, () =>
+  const profile = await removeOnFailure({ store, credentials }, { name, saved }, () =>
     store.edit(name, (current) => {
       if (over !== undefined && JSON.stringify(current.credential) !== JSON.stringify(over))
         throw new Failure("conflict", `Profile ${name} was given another credential at the same time.`);
@@ -261,7 +261,7 @@ export async function editProfile(
       if (saved !== undefined && current.base_url !== seen?.base_url) {
         throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);
       }
-      const kept = withoutForeign(current, patched(current, settings), settings);
+      const kept = withoutOldAddress(current, patched(current, settings), settings);
       notes.push(...kept.notes);
       if (settings.credential === undefined) return kept.profile;
       const given = settings.credential === null ? null : storedForm(settings.credential, saved);
@@ -270,7 +270,7 @@ export async function editProfile(
   );
   if (saved?.note !== undefined) notes.push(saved.note);
   try {
-    await forgetReplaced(credentials, before, profile);
+    await removeReplaced(credentials, before, profile);
   } catch (error) {
     // The change is done: a failed cleanup must not hide that.
     if (!(error instanceof Failure)) throw error;
@@ -281,12 +281,12 @@ export async function editProfile(
 
 export async function removeProfile({ store, credentials }: ProfileStores, name: string): Promise<Profile> {
   const removed = await store.remove(name);
-  await forgetReplaced(credentials, removed, undefined);
+  await removeReplaced(credentials, removed, undefined);
   return removed;
 }
 
 /** Removes the old secret if the profile no longer uses it. */
-async function forgetReplaced(
+async function removeReplaced(
   credentials: Credentials,
   before: Profile | undefined,
   after: Profile | undefined,

@@ -28,7 +28,7 @@ const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** Bytes that `tryOut` writes: more than any secret. */
+/** Bytes that `testWrite` writes: more than any secret. */
 const tryOutBytes = 16 * 1024;
 
 export interface CredentialOptions {
@@ -125,7 +125,7 @@ class LayeredCredentials {
   }
 
   /** Checks before a request that `save` can succeed, by writing and removing a file or an entry. */
-  async tryOut(): Promise<void> {
+  async testWrite(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();
     if (absence !== undefined) {

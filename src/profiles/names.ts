@@ -1,7 +1,7 @@
 // Names of profiles and their rules. Without heavy imports, because completion loads this.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isThereUnchangedByOthers } from "../disk/private-file.ts";
+import { checkCommandFile } from "../disk/private-file.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
@@ -40,7 +40,7 @@ export interface ProfileName {
 export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {
-    if (!isThereUnchangedByOthers(path)) return [];
+    if (!checkCommandFile(path)) return [];
     const { profiles } = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, "")) as { profiles: unknown[] };
     return profiles.filter(isNamed).map(({ name, region, base_url }) => ({ name, region, base_url }));
   } catch {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { fileFailure } from "../disk/error-words.ts";
-import { isThereUnchangedByOthers } from "../disk/private-file.ts";
+import { checkCommandFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
@@ -201,7 +201,7 @@ export interface ProfileJournal {
  */
 export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {
   const path = join(configDir, "profiles.json");
-  if (!isThereUnchangedByOthers(path)) return { escrow: [] };
+  if (!checkCommandFile(path)) return { escrow: [] };
   const { default: standard, profiles } = parseFile(textOf(path), path);
   const found = profiles.find((profile) => profile.name === (name ?? standard));
   if (found === undefined) return { escrow: [] };

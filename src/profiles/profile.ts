@@ -45,7 +45,7 @@ export function secretSourceOf(credential: SecretFields): SecretSource {
 }
 
 /** The place of a profile's credential, for `profiles show`; null without one. */
-export function whereIsCredential(
+export function credentialPlace(
   profile: Profile,
 ): "keychain" | "file" | "command" | "assertion command" | "key file" | null {
   if (profile.credential === null) return null;
@@ -55,7 +55,7 @@ export function whereIsCredential(
 }
 
 /** The command that sets a profile's credential again. */
-export function credentialAgain({ name, credential }: Profile): NextCommand {
+export function commandForCredential({ name, credential }: Profile): NextCommand {
   const source = credential === null ? undefined : secretSourceOf(credential);
   if (source?.from === "assertion")
     return shell`integ profiles edit ${name} ${flags.clientAssertionCommand} ${source.command}`;
@@ -67,7 +67,7 @@ export function credentialAgain({ name, credential }: Profile): NextCommand {
 export type Contract = "v1" | "legacy";
 
 /** Why a stored profile cannot use a contract, judged without its secret; undefined if it can. */
-export function lackOf(profile: Profile, contract: Contract): Failure | undefined {
+export function missingCredentialOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
   const now = originsOf(profile);
@@ -78,7 +78,7 @@ export function lackOf(profile: Profile, contract: Contract): Failure | undefine
     `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
     {
       meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
-      nextCommand: credentialAgain(profile),
+      nextCommand: commandForCredential(profile),
     },
   );
 }

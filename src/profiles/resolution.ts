@@ -150,7 +150,7 @@ function nothingChosen(stored: StoredProfiles): Failure {
 }
 
 /** Used if `needsStored` is false. */
-export const noneStored: StoredProfiles = { default: null, list: () => [], get: () => undefined };
+export const emptyStore: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
 /** True if the choice depends on stored profiles, which take long to read. */
 export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
@@ -161,7 +161,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
 }
 
 /** True if neither flag, environment nor default chooses a profile, so that integ can ask. */
-export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
+export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isSaid = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
   );

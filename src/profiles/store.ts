@@ -4,7 +4,7 @@ import type Conf from "conf";
 import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import type { LockOwner } from "../disk/lock-owner.ts";
-import { ensurePrivateFolder, isThereUnchangedByOthers } from "../disk/private-file.ts";
+import { ensurePrivateFolder, checkCommandFile } from "../disk/private-file.ts";
 import type { HeldLock } from "../disk/kernel-lock.ts";
 import { waitForLock } from "../disk/process-lock.ts";
 import { Failure } from "../errors.ts";
@@ -141,7 +141,7 @@ class FileProfileStore implements StoredProfiles {
   /** @throws Failure `usage` with the position if the file is damaged, or if other users may write commands into it */
   #read(): ProfileFile {
     // Check first, because conf would create the folder.
-    if (!isThereUnchangedByOthers(this.path)) return noProfiles;
+    if (!checkCommandFile(this.path)) return noProfiles;
     try {
       this.#conf ??= this.#confAt(this.path);
       return { ...noProfiles, ...this.#conf.store };

@@ -1,7 +1,7 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
 /** Effects of a fault inside the service; the others apply to the connection. */
-export interface Wishes {
+export interface ServiceEffects {
   /** The creation stays pending for this many inspections. */
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
@@ -33,7 +33,7 @@ export interface Call {
   readonly settings: { readonly entities: number; readonly seed: number };
   readonly here: RegionState;
   readonly now: number;
-  readonly wishes: Wishes;
+  readonly effects: ServiceEffects;
 }
 
 /** The caller of a `/v1` request with its current permissions (§5.1 rule 5, §5.2 rule 4). */

@@ -51,8 +51,8 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
 const accessTokenSeconds = 900;
 
 /** Lifetime of a token that this call issues, in seconds. */
-export function lifetimeOf(call: Pick<Call, "wishes">): number {
-  const { lifetime } = call.wishes;
+export function lifetimeOf(call: Pick<Call, "effects">): number {
+  const { lifetime } = call.effects;
   return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
 }
 

@@ -60,7 +60,7 @@ async function deliverStrange(
   response: ServerResponse,
   given: { answer: Answer; kind: NonNullable<FaultEffects["body"]> },
 ): Promise<void> {
-  const strange = strangeBody(given.kind, given.answer.body ?? "");
+  const strange = malformedBody(given.kind, given.answer.body ?? "");
   response.writeHead(given.answer.status, { ...given.answer.headers, ...strange.headers });
   for (const piece of strange.pieces) {
     if (response.destroyed || response.socket?.destroyed) return;
@@ -152,7 +152,7 @@ function withRetryable(body: string, retryable: boolean): string {
 }
 
 /** Applies the content faults: hostile text, broken envelope, repeated token. */
-export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
+export function withContentFaults(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;
   const { body: good = "" } = answer;
@@ -170,7 +170,7 @@ export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToke
 }
 
 /** A body in pieces, with its headers. */
-export interface StrangeBody {
+export interface MalformedBody {
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Buffer | string>;
 }
@@ -197,9 +197,9 @@ function gzipBomb(): Buffer[] {
 }
 
 /** A body that replaces a valid one. `truncated` ends in the middle, with a matching Content-Length. */
-export function strangeBody(kind: NonNullable<FaultEffects["body"]>, good: string): StrangeBody {
+export function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
-  const bodies: Record<typeof kind, () => StrangeBody> = {
+  const bodies: Record<typeof kind, () => MalformedBody> = {
     html: () => ({ headers: { "Content-Type": "text/html; charset=utf-8" }, pieces: [html] }),
     truncated: () => ({ headers: json, pieces: [good.slice(0, Math.floor(good.length / 2))] }),
     empty: () => ({ headers: json, pieces: [] }),

@@ -128,11 +128,11 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const asked = Math.min(startOf(call, binding), rows.total);
   const isLater = asked > 0;
   // As if a row had been created meanwhile (§4.3 rule 4): the page repeats the previous page's last row.
-  const start = isLater && call.wishes.rows === "repeated" ? asked - 1 : asked;
+  const start = isLater && call.effects.rows === "repeated" ? asked - 1 : asked;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;
   const token = hasMore ? JSON.stringify(seal(call.here.signingKey, { text: String(end), binding })) : "null";
-  const changed = (row: string): string => (isLater && call.wishes.rows === "changed" ? updated(row, call.now) : row);
+  const changed = (row: string): string => (isLater && call.effects.rows === "changed" ? updated(row, call.now) : row);
   const data = rows.slice(start, end).map(changed).join(",");
   return {
     status: 200,

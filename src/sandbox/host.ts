@@ -1,8 +1,8 @@
 import { channel } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Answer, Problem, type Wishes, problemAnswer, problemOfStatus } from "./call.ts";
+import { type Answer, Problem, type ServiceEffects, problemAnswer, problemOfStatus } from "./call.ts";
 import { hashOf, randomName } from "./credentials.ts";
-import { deliver, spoiled } from "./delivery.ts";
+import { deliver, withContentFaults } from "./delivery.ts";
 import { FaultPlan } from "./fault-plan.ts";
 import type { FaultEffects } from "./fault.ts";
 import { accessTokenPath } from "./routes.ts";
@@ -121,10 +121,10 @@ export class Host {
       headers: request.headers,
       body,
       baseUrl: this.baseUrl,
-      wishes: wishesOf(effects),
+      effects: serviceEffectsOf(effects),
       requestId,
     });
-    const sent = withRequestId(spoiled(answer, { effects, pageToken: search.get("page_token") }), requestId);
+    const sent = withRequestId(withContentFaults(answer, { effects, pageToken: search.get("page_token") }), requestId);
     if (effects.drop !== "after" && !effects.cut) logged.status = sent.status;
     answers.publish({ request, response, faults: effects });
     await deliver(response, { answer: sent, effects });
@@ -185,7 +185,7 @@ function settled(effects: FaultEffects): FaultEffects {
   return isVague ? { ...effects, status: 503 } : effects;
 }
 
-function wishesOf(effects: FaultEffects): Wishes {
+function serviceEffectsOf(effects: FaultEffects): ServiceEffects {
   const { pending, secret, effect, cleanup, lifetime, rows } = effects;
   return { pending, secret, effect, cleanup, lifetime, rows, clientId: effects["client-id"] };
 }

@@ -79,7 +79,7 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
     pending: null,
     cleanup: null,
   };
-  const { pending, secret, effect, clientId } = call.wishes;
+  const { pending, secret, effect, clientId } = call.effects;
   if (clientId === "early") client.clientId = randomName(`cid_${call.region}_`);
   if (effect === "uncertain") return { client, secret: null };
   if (pending !== undefined) {
@@ -115,7 +115,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   }
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
-  if (call.wishes.effect === "abandoned") {
+  if (call.effects.effect === "abandoned") {
     // The reservation was abandoned before provider work began: its slot is free, and the key still belongs to it
     // (§3.1).
     return { status: 503 };

@@ -88,7 +88,7 @@ export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, management);
   const client = clientOf(call, caller);
   if (client.status !== "revoked") {
-    const { cleanup } = call.wishes;
+    const { cleanup } = call.effects;
     client.status = "revoked";
     client.pending = null;
     client.cleanup = cleanup === "open" ? "open" : call.now + (cleanup ?? 0);

@@ -13,7 +13,7 @@ import { type Route, routeOf } from "./routes.ts";
 import type { Region, State } from "./state.ts";
 import type { Store } from "./store.ts";
 
-type Sent = Pick<Call, "method" | "path" | "query" | "headers" | "body" | "baseUrl" | "wishes">;
+type Sent = Pick<Call, "method" | "path" | "query" | "headers" | "body" | "baseUrl" | "effects">;
 export type ServiceRequest = Sent & { readonly requestId: string };
 
 export interface ServiceSettings {
@@ -37,7 +37,7 @@ function checkQuery(call: Call, route: Route): void {
 
 export class Service {
   readonly #settings: ServiceSettings;
-  readonly #throttle = new Throttle(everydayRate);
+  readonly #throttle = new Throttle(defaultRate);
 
   constructor(settings: ServiceSettings) {
     this.#settings = settings;
@@ -118,7 +118,7 @@ export interface Rate {
 }
 
 /** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, reached only by a loop without other work */
-export const everydayRate: Rate = { capacity: 5_000, perSecond: 10_000 };
+export const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const mostBuckets = 10_000;
 

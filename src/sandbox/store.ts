@@ -53,7 +53,7 @@ function refuseFolder(path: string): void {
  * Runs synchronous `work` under the lock.
  * @throws Error that names a running process with the lock, after ten seconds
  */
-async function whileLocked<T>(path: string, work: () => T): Promise<T> {
+async function withLock<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
   const lock = await waitForLock(lockPath, {
     whenHeld: (owner) => {
@@ -95,7 +95,7 @@ export class Store {
 
   /** Runs `work` on the current state and stores its changes; if it throws, nothing is stored. */
   change<T>(work: (state: State) => T): Promise<T> {
-    const change = this.#lastChange.then(() => whileLocked(this.#path, () => this.#changeLocked(work)));
+    const change = this.#lastChange.then(() => withLock(this.#path, () => this.#changeLocked(work)));
     this.#lastChange = change.catch(() => {});
     return change;
   }
@@ -132,7 +132,7 @@ export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = `${stateDir}/${fileName}`;
   refuseFolder(path);
-  await whileLocked(path, () => {
+  await withLock(path, () => {
     for (const name of [fileName, temporaryName]) fs.rmSync(`${stateDir}/${name}`, { force: true });
   });
 }

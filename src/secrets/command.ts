@@ -74,11 +74,11 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
 /** A word without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** The command continues even if its first program is missing. */
-const goesOn = /[;\n]|\|\||(?<![&>])&(?![&>])/;
+const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
 /** @throws Failure `usage` if a required program is missing: no one would read the secret */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
-  const first = goesOn.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
+  const first = continuesAnyway.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
   const loop = `for tool in ${names}; do command -v "$tool" > /dev/null || { echo "$tool"; exit 1; }; done`;
   const run = await runShell(loop, { env, signal, timeLimitMs: 10_000 });

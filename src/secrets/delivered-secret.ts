@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { nameFile } from "../disk/atomic-write.ts";
 import { careful, folderSynced, writeAll } from "../disk/write.ts";
-import { errorCode, fileFailure, isMissing, isThereAlready, systemError } from "../disk/error-words.ts";
+import { errorCode, fileFailure, isMissing, alreadyExists, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
@@ -98,7 +98,7 @@ export async function reserveFile(path: string, mayBlank: (content: string, isCu
   try {
     fd = createPrivateFile(path);
   } catch (error) {
-    if (!isThereAlready(error)) throw error;
+    if (!alreadyExists(error)) throw error;
     fd = openPrivateFile(path, constants.O_RDWR);
     isNew = false;
   }
@@ -160,13 +160,13 @@ async function dropName(reserved: string): Promise<Error | undefined> {
 // is unchanged.
 
 /** Attempts if the destination changes between reading and writing. */
-const looks = 5;
+const mostAttempts = 5;
 
 /**
  * @param how.write returns false, without writing, if the destination has changed
  * @throws Failure of `may`, or `conflict` if the destination keeps changing
  */
-export async function writeOver(
+export async function overwriteFound(
   name: string,
   how: {
     readonly look: () => Promise<Found>;
@@ -174,12 +174,12 @@ export async function writeOver(
     readonly write: (found: Found) => Promise<boolean>;
   },
 ): Promise<void> {
-  for (let round = 0; round < looks; round += 1) {
+  for (let round = 0; round < mostAttempts; round += 1) {
     const found = await how.look();
     await how.may(found);
     if (await how.write(found)) return;
   }
-  throw new Failure("conflict", `${name} was changed by another at each of ${looks} attempts to write it.`, {
+  throw new Failure("conflict", `${name} was changed by another at each of ${mostAttempts} attempts to write it.`, {
     meaning: "Nothing of another was overwritten.",
   });
 }

@@ -89,7 +89,7 @@ export interface SecretOptions {
   /** The user agrees to replace the current contents. */
   readonly force?: boolean | undefined;
   /** The content may be integ's delivery for the same client or key, which is checked later. */
-  readonly mayBeOurs?: boolean | undefined;
+  readonly mayBeOwn?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
   /** Recipients of the encrypted secret in the team's journal. */
   readonly escrow?: readonly string[] | undefined;
@@ -210,11 +210,11 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
 /** The current content of a destination's secret field. */
 export type Found =
   | { readonly is: "absent"; readonly version?: string | undefined }
-  | (FoundThing & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
+  | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
   /** Content that cannot be read back, so only its version distinguishes it. */
-  | (FoundThing & { readonly is: "hidden"; readonly version: string });
+  | (FoundContent & { readonly is: "hidden"; readonly version: string });
 
-interface FoundThing {
+interface FoundContent {
   /** The client or key of a profile's credential, if known. */
   readonly of?: string | undefined;
 }

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { Failure } from "../errors.ts";
-import { causeOf, describeError, fileFailure, isThereAlready, systemError } from "../disk/error-words.ts";
+import { causeOf, describeError, fileFailure, alreadyExists, systemError } from "../disk/error-words.ts";
 import { isAmong, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -43,7 +43,7 @@ import {
   wipe,
   reservedName,
   foundAt,
-  writeOver,
+  overwriteFound,
 } from "./delivered-secret.ts";
 import type { MachineId } from "../disk/machine-id.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
@@ -52,7 +52,7 @@ import { type NextStep, shell, flags } from "../next-step.ts";
 /** As a destination, `path` is absolute. */
 export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
   /** The file may be integ's own delivery, which is checked once its entry is known. */
-  readonly mayBeOurs?: boolean | undefined;
+  readonly mayBeOwn?: boolean | undefined;
 }
 
 const anotherFile: NextStep = { hint: `Name another file with ${flags.secretFile}.` };
@@ -92,7 +92,7 @@ function checkTarget(target: FileTarget, own: readonly string[]): void {
   }
 }
 
-function lookAtTarget({ path, force, consent, mayBeOurs }: FileTarget, own: readonly string[]): void {
+function lookAtTarget({ path, force, consent, mayBeOwn }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
   if (isAmong(own, path)) throw refuse(path, "integ keeps its own files there");
   const folder = checkFolder(path);
@@ -101,12 +101,12 @@ function lookAtTarget({ path, force, consent, mayBeOurs }: FileTarget, own: read
   if (found.isSymbolicLink()) throw refuse(path, "it is a symbolic link, and a secret is never written through one");
   if (found.isDirectory()) throw refuse(path, "it is a folder");
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
-  if (force !== true && mayBeOurs !== true && consent === undefined) throw fileInTheWay(path);
+  if (force !== true && mayBeOwn !== true && consent === undefined) throw fileExistsFailure(path);
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
 
 /** The failure for an existing file that may not be replaced. */
-export function fileInTheWay(path: string): Failure {
+export function fileExistsFailure(path: string): Failure {
   return refuse(path, "the file already exists", {
     hint: `Name another file, or add ${flags.force} to replace this one.`,
     nextCommand: { add: [flags.force] },
@@ -196,7 +196,7 @@ class FileDestination implements SingleDestinationPlace {
       // Syncs the length before the file gets its name.
       fsyncSync(fd);
       if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
-      await writeOver(path, {
+      await overwriteFound(path, {
         look: async () => foundAt(path),
         may: (found) => may(this.record, found),
         write: async (found) => {
@@ -224,7 +224,7 @@ class FileDestination implements SingleDestinationPlace {
     }
     this.#reserve = undefined;
     try {
-      clearAway(reserve, this.#target.path);
+      discardReserve(reserve, this.#target.path);
     } finally {
       closeSync(reserve.fd);
     }
@@ -235,7 +235,7 @@ class FileDestination implements SingleDestinationPlace {
  * Blanks a reserve and removes its name. Either step makes a secret unreadable, so both are tried, and any failure is
  * reported, because it means a disk fault.
  */
-function clearAway(reserve: Reserve, finished: string): void {
+function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
   const attempt = (step: () => void): void => {
     try {
@@ -280,7 +280,7 @@ async function named(reserved: string, path: string, found: Found): Promise<Erro
   try {
     return await putInPlace(reserved, path, found);
   } catch (error) {
-    if (found.is === "absent" && isThereAlready(error)) return false;
+    if (found.is === "absent" && alreadyExists(error)) return false;
     throw error;
   }
 }
@@ -330,7 +330,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
     const length = Buffer.byteLength(contentOf(fd));
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
-    await writeOver(path, {
+    await overwriteFound(path, {
       look: async () => foundAt(path),
       may: (found) => may(record, found),
       write: async (found) => (await named(reserved, path, found)) !== false,

@@ -9,7 +9,7 @@ import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
 import type { Found } from "./destination.ts";
 import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import {
-  askedWait,
+  waitSeconds,
   fieldOf,
   isTemporary,
   type LostResponse,
@@ -215,7 +215,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
     const name = this.name;
     if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0") {
-      const wait = askedWait(headers, Date.now()) ?? Number.POSITIVE_INFINITY;
+      const wait = waitSeconds(headers, Date.now()) ?? Number.POSITIVE_INFINITY;
       const when = wait > longestShownS ? undefined : new Date(Date.now() + wait * 1000).toISOString().slice(0, 19);
       return new Failure("rate_limited", `${name}: GitHub limits the rate of requests.`, {
         ...details,

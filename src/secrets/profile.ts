@@ -6,7 +6,7 @@ import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileStores } from "../profiles/configure.ts";
 import type { Credentials } from "../profiles/credentials.ts";
 import { oauthOf, type Profile, secretSourceOf } from "../profiles/profile.ts";
-import { writeOver } from "./delivered-secret.ts";
+import { overwriteFound } from "./delivered-secret.ts";
 import {
   type Delivery,
   type DestinationOption,
@@ -137,7 +137,7 @@ class ProfileDestination implements SingleDestinationPlace {
     const { stores, machine } = this.#tools;
     const profile = await this.#checked(this.#target.yields);
     await may?.(this.record, await foundIn(profile, stores.credentials));
-    await stores.credentials.tryOut();
+    await stores.credentials.testWrite();
     this.record = { ...this.record, machine: machine.make() };
     return this.record;
   }
@@ -163,7 +163,7 @@ class ProfileDestination implements SingleDestinationPlace {
       let profile = await this.#checked(secret.kind);
       this.record = { ...this.record, proof: digests.of(secret.secret) };
       await record(this.record);
-      await writeOver(`profile ${name}`, {
+      await overwriteFound(`profile ${name}`, {
         look: async () => foundIn((profile = await this.#checked(secret.kind)), stores.credentials),
         may: (found) => may(this.record, found),
         write: async () => {

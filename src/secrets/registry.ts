@@ -89,7 +89,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   if (options.remembered)
     return (await severally()).rememberedSeveral(options.remembered, typed, async (place) => {
       const { option } = describeDestination(place);
-      return option ? singleDestination(option, options, tools) : unnamedCommand(place);
+      return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
   const [first, ...others] = typed;
   if (first === undefined) return (await import("./stdout.ts")).outputDestination({ ...tools, fd: tools.stdoutFd });
@@ -97,7 +97,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
 }
 
 /** A recorded command must be typed again: its text is not stored, because it may contain a credential. */
-function unnamedCommand(record: SingleRecord): SingleDestinationPlace {
+function retypedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
   };
@@ -106,7 +106,7 @@ function unnamedCommand(record: SingleRecord): SingleDestinationPlace {
 
 async function singleDestination(
   option: DestinationOption,
-  { force, mayBeOurs, commandLimitMs, yields }: SecretOptions,
+  { force, mayBeOwn, commandLimitMs, yields }: SecretOptions,
   tools: DestinationTools,
 ): Promise<SingleDestinationPlace> {
   const consented: Consented = option.kind === "command" ? {} : option;
@@ -115,7 +115,7 @@ async function singleDestination(
     case "file": {
       checkFileName(option.path);
       const { fileDestination } = await import("./file.ts");
-      return fileDestination({ path: option.path, as: option.as ?? "raw", mayBeOurs, ...consent }, tools.cwd, tools);
+      return fileDestination({ path: option.path, as: option.as ?? "raw", mayBeOwn, ...consent }, tools.cwd, tools);
     }
     case "command":
       return (await import("./command.ts")).commandDestination(option, { ...tools, commandLimitMs });
@@ -141,7 +141,7 @@ function checkFileName(path: string): void {
 }
 
 /** A destination without a trace to check. */
-const untraced: RememberedDestination = {
+const traceless: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},
   reread: async () => undefined,
@@ -158,5 +158,5 @@ export async function rememberedDestination(
     return (await import("./profile.ts")).rememberedProfile(record, { stores: profiles, digests });
   if (record.kind === "store")
     return (await import("./store.ts")).rememberedStore(record, { open: () => openStore(record.to, tools), digests });
-  return untraced;
+  return traceless;
 }

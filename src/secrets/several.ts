@@ -37,7 +37,7 @@ class SeveralDestinations implements Destination {
 
   async check(preparation: Preparation = {}): Promise<RecordOf<"several">> {
     this.#adopt(preparation);
-    refuseTwice(this.#parts);
+    refuseDuplicates(this.#parts);
     return this.#each(preparation, (destination) => destination.check());
   }
 
@@ -121,7 +121,7 @@ function hasDestination(part: Part): part is Part & { readonly destination: Sing
 }
 
 /** @throws Failure `usage` if two deliveries would go to the same place */
-function refuseTwice(parts: readonly Part[]): void {
+function refuseDuplicates(parts: readonly Part[]): void {
   const places = parts.map(({ at }) => (at.kind === "file" ? { ...at, path: realPath(at.path) } : at));
   const twice = places.find((place, index) => places.slice(0, index).some((other) => isSamePlace(place, other)));
   if (twice === undefined) return;
@@ -143,7 +143,7 @@ function realPath(path: string): string {
 /** @throws Failure `usage` if two destinations are the same place */
 export function severalDestinations(destinations: readonly SingleDestinationPlace[]): Destination {
   const parts = destinations.map((destination) => partOf(destination));
-  refuseTwice(parts);
+  refuseDuplicates(parts);
   return new SeveralDestinations(parts);
 }
 
@@ -181,6 +181,6 @@ export async function rememberedSeveral(
     else if (!replacesAll) parts.push({ ...place, destination: same.get(place.at) ?? (await rebuilt(place.at)) });
   }
   const all = [...parts, ...left.map(partOf)];
-  refuseTwice(all);
+  refuseDuplicates(all);
   return new SeveralDestinations(all);
 }

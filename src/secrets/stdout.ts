@@ -60,7 +60,7 @@ export function refuseForAgent(env: Environment, advice: Advice, meaning = "Noth
 
 /** A mask that no one reads would leave the secret in the log. @throws Failure `usage` */
 export async function checkMask(stderrFd: number): Promise<void> {
-  const trouble = await outputTrouble(stderrFd);
+  const trouble = await outputFault(stderrFd);
   if (trouble === undefined) return;
   throw new Failure("usage", `GitHub Actions could not be asked to mask the secret: standard error ${trouble}.`, {
     meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
@@ -74,7 +74,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
       env,
       `Name a destination with ${flags.secretFile}, ${flags.secretCommand}, ${flags.secretProfile} or ${flags.secretTo}.`,
     );
-    const trouble = await outputTrouble(fd);
+    const trouble = await outputFault(fd);
     if (trouble === undefined) {
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);
       return { kind: "stdout" };
@@ -148,7 +148,7 @@ function isWriteOnly(fd: number): boolean {
  * Node has no `poll`. A write-only pipe is ready only if its reader has closed it. Without such a shell, printing the
  * secret detects the loss, and the secret is kept.
  */
-async function hasLostItsReader(fd: number): Promise<boolean> {
+async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
   // A later pipe may have the same descriptor and inode.
@@ -176,7 +176,7 @@ async function askShell(fd: number): Promise<boolean> {
 }
 
 /** Why a descriptor is unusable, as the predicate of "standard output"; undefined if it is usable. */
-async function outputTrouble(fd: number): Promise<string | undefined> {
+async function outputFault(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";
   } catch (error) {
@@ -184,5 +184,5 @@ async function outputTrouble(fd: number): Promise<string | undefined> {
   }
   const error = emptyWriteError(fd);
   if (error !== undefined) return troubleOf(error) ?? `cannot be written to (${errorCode(error)})`;
-  return (await hasLostItsReader(fd)) ? troubles.no_reader : undefined;
+  return (await hasNoReader(fd)) ? troubles.no_reader : undefined;
 }

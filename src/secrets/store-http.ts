@@ -121,7 +121,7 @@ export class StoreClient {
 
   /** Waits before another attempt. @returns false if the store requests too long a wait */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
-    const asked = response.kind === "response" ? askedWait(response.headers, Date.now()) : undefined;
+    const asked = response.kind === "response" ? waitSeconds(response.headers, Date.now()) : undefined;
     const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (asked ?? 0) * 1000);
     if (delayMs > longestWaitMs) return false;
     await this.#server.sleep(delayMs);
@@ -136,7 +136,7 @@ export function isTemporary({ status, headers }: StoreResponse): boolean {
 }
 
 /** The requested wait in seconds: `Retry-After`, else the time until the limit resets. */
-export function askedWait(headers: StoreResponse["headers"], nowMs: number): number | undefined {
+export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
   const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];

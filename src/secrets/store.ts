@@ -5,7 +5,7 @@ import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import type { SecretDigests } from "../journal/keys.ts";
-import { isSameSecret, writeOver } from "./delivered-secret.ts";
+import { isSameSecret, overwriteFound } from "./delivered-secret.ts";
 import {
   type Delivery,
   type DestinationOption,
@@ -157,7 +157,7 @@ class StoreDestination implements SingleDestinationPlace {
     };
     let read: Found;
     try {
-      await writeOver(to, {
+      await overwriteFound(to, {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);

@@ -13,7 +13,7 @@ import { type Entry, type EntryProgress, isSettled } from "../../src/journal/ent
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../../src/journal/journal.ts";
 import { type EntryFilter, findEntry, fits } from "../../src/journal/lookup.ts";
 import type { SecretDigests } from "../../src/journal/keys.ts";
-import { writeOver } from "../../src/secrets/delivered-secret.ts";
+import { overwriteFound } from "../../src/secrets/delivered-secret.ts";
 import {
   commandMark,
   describeDestination,
@@ -265,7 +265,7 @@ export class InMemory {
           return isKnown(files.get(record.path)?.secret) || !isKnown(written?.secret) ? undefined : written;
         });
         if (whole === undefined) return isKnown(files.get(record.path)?.secret);
-        await writeOver(record.path, {
+        await overwriteFound(record.path, {
           look,
           may: (found) => may(record, found),
           write: async () => {
@@ -375,10 +375,10 @@ export class InMemory {
   }
 
   /** What the options of a command name, or an entry remembers. */
-  async destination({ to, remembered, force, mayBeOurs, yields }: SecretOptions): Promise<Destination> {
+  async destination({ to, remembered, force, mayBeOwn, yields }: SecretOptions): Promise<Destination> {
     const one = (option: DestinationOption): SingleDestinationPlace => {
       if (option.kind === "command") return this.taker("command", commandMark(option));
-      const how = { ...option, force: force === true || option.force === true, mayBeOurs, yields };
+      const how = { ...option, force: force === true || option.force === true, mayBeOwn, yields };
       if (how.kind === "file") return this.file(how.path, how);
       return how.kind === "store" ? this.store(how.to, how) : this.profile(how);
     };
@@ -397,9 +397,9 @@ export class InMemory {
     path: string,
     {
       force = false,
-      mayBeOurs = false,
+      mayBeOwn = false,
       consent: before,
-    }: { force?: boolean; mayBeOurs?: boolean; consent?: string } = {},
+    }: { force?: boolean; mayBeOwn?: boolean; consent?: string } = {},
   ): SingleDestinationPlace {
     const { files, reserves, id: machine } = this.#machine;
     const { call, by } = this.#watch;
@@ -417,7 +417,7 @@ export class InMemory {
       },
       check: () =>
         call("check", () => {
-          if (files.has(path) && !force && !mayBeOurs && before === undefined)
+          if (files.has(path) && !force && !mayBeOwn && before === undefined)
             throw new Failure("usage", `${path} exists.`);
           if (force) consent ??= knownAs(found(), plainDigests);
           return record();
@@ -442,7 +442,7 @@ export class InMemory {
           await note(record());
           const written = { inode: inode!, secret, by };
           await call("write", () => void reserves.set(reserved!, written));
-          await writeOver(path, {
+          await overwriteFound(path, {
             look: async () => found(),
             may: (one) => may(record(), one),
             write: (over) =>

@@ -400,7 +400,7 @@ class Nights {
         destinationOf: async (entry) => {
           const options = optionsFor(entry, asked);
           if (options === undefined) return unnamedDestination(entry, asked);
-          const place = await context.secrets.destination({ ...options, mayBeOurs: true }, async () => {});
+          const place = await context.secrets.destination({ ...options, mayBeOwn: true }, async () => {});
           return taken.once(place, entry.parent ?? entry.id);
         },
         mayReplace: (entry) => mayReplace(context, { question: "?", entry }),

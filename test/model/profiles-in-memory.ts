@@ -21,7 +21,7 @@ export function profilesOf(
     },
   };
   const kept = {
-    tryOut: async () => {},
+    testWrite: async () => {},
     read: async (source: { ref: string }) => credentials.get(source.ref) ?? "",
     save: async (secret: string) => {
       const ref = `of ${secret}`;

@@ -31,7 +31,7 @@ export function assertionAuthentication(assertion: string, nowMs: number): Authe
       meaning: "It has to be three parts in base64url with dots between them. Nothing was sent.",
       hint: "Check what the command prints: the assertion alone.",
     });
-  const claims = wordsOf(payload);
+  const claims = claimsText(payload);
   if (typeof payload.exp === "number" && payload.exp * 1000 < nowMs - leewayMs)
     throw new Failure("auth", "The client assertion has expired.", {
       meaning: `${claims} Nothing was sent.`,
@@ -60,7 +60,7 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
 }
 
 /** The claims that decide whether a token endpoint accepts an assertion (RFC 7523 §3). */
-function wordsOf({ iss, sub, aud, exp }: Readonly<Record<string, unknown>>): string {
+function claimsText({ iss, sub, aud, exp }: Readonly<Record<string, unknown>>): string {
   const until = typeof exp === "number" ? new Date(exp * 1000) : undefined;
   const claims = {
     issuer: iss,

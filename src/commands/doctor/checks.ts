@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
-import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
+import { credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { stepHere } from "../running/missing.ts";
@@ -74,7 +74,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
   if (sandboxRegions.has(name)) return [ok("credential store", "the sandbox keeps its own credentials")];
   const stored = (await context.profiles.store()).get(name);
   if (!stored) return [ok("credential store", "the credential is in the environment")];
-  const where = whereIsCredential(stored);
+  const where = credentialPlace(stored);
   if (where === "file")
     return [
       {

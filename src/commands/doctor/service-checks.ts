@@ -5,7 +5,7 @@ import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
+import { type ActiveProfile, commandForCredential } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { entriesOfProfile } from "../running/change.ts";
@@ -59,7 +59,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   const { name, region, oauth } = await profile();
   if (sandboxRegions.has(name)) return { nextCommand: shell`integ sandbox reset` };
   const stored = (await context.profiles.store()).get(name);
-  if (stored !== undefined) return { nextCommand: credentialAgain(stored) };
+  if (stored !== undefined) return { nextCommand: commandForCredential(stored) };
   const variables = oauth === undefined ? "INTEG_API_KEY" : "INTEG_API_KEY or INTEG_CLIENT_ID and INTEG_CLIENT_SECRET";
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }

@@ -44,7 +44,7 @@ export const command = defineVerb({
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
-      const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOurs: true };
+      const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOwn: true };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;

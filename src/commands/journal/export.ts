@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { headerLine, recordLine } from "../../journal/record.ts";
-import { fileFailure, isThereAlready } from "../../disk/error-words.ts";
+import { fileFailure, alreadyExists } from "../../disk/error-words.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -55,7 +55,7 @@ async function writeTo(path: string, context: Context): Promise<number> {
     return entries;
   } catch (error) {
     if (error instanceof Failure) throw error;
-    if (isThereAlready(error))
+    if (alreadyExists(error))
       throw new Failure("usage", `The file ${path} already exists.`, {
         meaning: "An export replaces no file.",
         hint: "Name another file.",

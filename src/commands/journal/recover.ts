@@ -262,7 +262,7 @@ async function destinationOf(
   const passed = passedOver(entry, asked, context.settings.cwd);
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
-  const own = { ...options, ...issuedAs(entry), mayBeOurs: true };
+  const own = { ...options, ...issuedAs(entry), mayBeOwn: true };
   if (asked.isNamed) await tryTyped(context, entry, { ...asked.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
   return taken.once(place, entry.parent ?? entry.id);

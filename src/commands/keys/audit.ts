@@ -159,8 +159,8 @@ async function tell({ output }: Context, report: Report): Promise<void> {
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
-  const isSaid = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
-  if (!isSaid) output.note(judgedLine(report));
+  const isReported = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
+  if (!isReported) output.note(judgedLine(report));
 }
 
 function judgedLine({ audit: { judged, keys } }: Report): string {

@@ -69,7 +69,7 @@ export const command = defineVerb({
     });
     const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
     const destination = await context.secrets.destination(
-      { ...asked, yields: "oauth_client", mayBeOurs: true },
+      { ...asked, yields: "oauth_client", mayBeOwn: true },
       (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);

@@ -166,7 +166,7 @@ async function destinationOf(
     current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);
   const record = entry?.destination;
   const chosen: SecretOptions = {
-    mayBeOurs: true,
+    mayBeOwn: true,
     to: isOwn ? [...to, ownProfile] : to,
     yields: item.kind,
     remembered: record?.kind === "several" ? record : undefined,

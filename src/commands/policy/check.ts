@@ -51,7 +51,7 @@ async function destinationFindings(context: Context, { items }: Policy): Promise
       const place = await context.secrets.destination(
         {
           ...destinationOptions(destinations),
-          mayBeOurs: destinations.every((one) => !("file" in one) || written.has(one.file)),
+          mayBeOwn: destinations.every((one) => !("file" in one) || written.has(one.file)),
           yields: kind,
         },
         async () => {},

@@ -32,7 +32,7 @@ export function destinationOptions(
     const place = places.find((one) => leadsTo(option, one, ""));
     return place === undefined || option.kind === "command" ? option : (describeDestination(place).option ?? option);
   });
-  return { to, mayBeOurs: true };
+  return { to, mayBeOwn: true };
 }
 
 function optionOf(destination: ItemDestination, isFirst: boolean): DestinationOption {

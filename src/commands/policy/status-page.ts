@@ -1,6 +1,6 @@
 // The status as a person reads it at a terminal: a headline, what needs a person, what waits, and when each credential ends. Pure.
 import type { PageLine } from "../../output/output.ts";
-import { soLong } from "../../output/relative-time.ts";
+import { roundedDuration } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
 
 /** A line of a section: what it is about, how it stands, and the command that continues it. */
@@ -38,7 +38,7 @@ export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
   /** It may be listened to: sentences, and nothing that is drawn. */
-  readonly isSpoken: boolean;
+  readonly isPlain: boolean;
   readonly time: (iso: string, nowMs: number) => string;
 }
 
@@ -114,7 +114,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     columnOf(["", ...shown], (one) => (typeof one === "string" ? "expires" : expiryOf(one, timed)), screen),
   ];
   const width = columns.reduce((sum, column) => sum + column.width + 2, 0);
-  if (screen.isSpoken || width > screen.width)
+  if (screen.isPlain || width > screen.width)
     return [
       { margin: 0, text: "Credentials" },
       ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, timed) })),
@@ -155,7 +155,7 @@ function markOf(
 
 function ageOf({ createdAt }: LiveCredential, nowMs: number): string {
   const created = Date.parse(createdAt ?? "");
-  return Number.isNaN(created) ? "" : soLong(Math.max(0, nowMs - created));
+  return Number.isNaN(created) ? "" : roundedDuration(Math.max(0, nowMs - created));
 }
 
 function usedOf({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
@@ -198,7 +198,7 @@ function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number
 function slotLines(slots: ReadonlyMap<string, number>, screen: Screen): PageLine[] {
   const accounts = [...slots];
   const names = columnOf(accounts, ([name]) => name, screen);
-  const isDrawn = !screen.isSpoken && names.width + 40 <= screen.width;
+  const isDrawn = !screen.isPlain && names.width + 40 <= screen.width;
   return accounts.map(([name, count], index): PageLine => {
     const bar = "█".repeat(Math.min(20, count)).padEnd(20, "·");
     const text = isDrawn ? `Slots  ${names.cells[index]}  ${bar}  ${count} of 20` : `Slots of ${name}: ${count} of 20`;

@@ -1,6 +1,6 @@
 // Everything of a profile is shown but secrets, which only say where they are kept.
 import type { ResourceView } from "../../output/formats/format.ts";
-import { type Profile, whereIsCredential } from "../../profiles/profile.ts";
+import { type Profile, credentialPlace } from "../../profiles/profile.ts";
 
 export const profileColumns = [
   { path: "name", heading: "name", kind: "id" },
@@ -44,7 +44,7 @@ export function profileRow(profile: Profile, defaultName: string | null): string
     service_version: profile.service_version ?? null,
     credential: credential && {
       kind: credential.kind,
-      kept_in: whereIsCredential(profile),
+      kept_in: credentialPlace(profile),
       secret: "••••••••",
       ...(credential.kind === "api_key"
         ? { basic_style: credential.basic_style, key_id: credential.key_id ?? null }

@@ -128,7 +128,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     if (unique === undefined) overlaps.tell(context);
   } catch (error) {
     await writer.abandon();
-    out?.abandon({ forGood: error instanceof Failure && error.details.endsWalk === true });
+    out?.abandon({ forGood: error instanceof Failure && error.details.endsList === true });
     throw brokenOff(walk, error);
   } finally {
     progress.done();
@@ -208,7 +208,7 @@ function brokenOff(walk: Walk, error: unknown): unknown {
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
   const token = last?.nextPageToken;
   const { out } = plan;
-  if (error.details.endsWalk) return brokenForGood(walk, error);
+  if (error.details.endsList) return brokenForGood(walk, error);
   const on: SameCommand | undefined =
     out && !plan.unique
       ? { add: ["--resume"], without: ["--force"] }

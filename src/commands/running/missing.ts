@@ -5,7 +5,7 @@ import { otherAccount, setEnvironment } from "../../journal/account.ts";
 import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
 import type { Beside } from "../journal/view.ts";
 import { type NextStep, shell } from "../../next-step.ts";
-import { type Contract, lackOf } from "../../profiles/profile.ts";
+import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
@@ -55,7 +55,7 @@ export async function missingCredential(
   if (sandboxRegions.has(name)) return undefined;
   if (name !== "env") {
     const stored = (await profiles.store()).get(name);
-    return stored && lackOf(stored, contract);
+    return stored && missingCredentialOf(stored, contract);
   }
   // Variables alone: nothing is run or asked for them.
   const found = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));

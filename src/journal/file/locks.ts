@@ -3,8 +3,8 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
-import { canBeLookedAt, describeOwner, identify } from "../../disk/lock-owner.ts";
-import { type LockMeans, type OwnedLock, sweepLocks, takeOver, tryLock } from "../../disk/process-lock.ts";
+import { isVisible, describeOwner, identify } from "../../disk/lock-owner.ts";
+import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
@@ -39,7 +39,7 @@ export class JournalLocks {
     const attempt = tryLock(path, this.#means);
     if (attempt.held) return attempt.held;
     const { self } = this.#means;
-    const isSeen = attempt.owner !== undefined && canBeLookedAt(attempt.owner, self);
+    const isSeen = attempt.owner !== undefined && isVisible(attempt.owner, self);
     const by = describeOwner(attempt.owner, self);
     return new Busy(nameOf(id), { kind: "failed", by, entry: isSeen ? undefined : id });
   }
@@ -61,7 +61,7 @@ export class JournalLocks {
           meaning: "Nothing changed: a request may be under way.",
           hint: "Wait ten minutes after its last step.",
         });
-      if (takeOver(path, this.#means) === "lives")
+      if (forceUnlock(path, this.#means) === "lives")
         throw new Failure("conflict", `${what} is in use by a process that runs.`, {
           meaning: "Nothing changed.",
           hint: "Wait for that process, or end it.",

@@ -1,7 +1,7 @@
 // The machine's own key, in its state folder: what it signs the records of its journal with.
 import { dirname, join } from "node:path";
 import { createNamed } from "../../disk/atomic-write.ts";
-import { isThereAlready } from "../../disk/error-words.ts";
+import { alreadyExists } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
 import { type KeySource, newKey, parseKeys } from "../keys.ts";
 
@@ -22,7 +22,7 @@ export function machineKey(stateDir: string): KeySource {
         return key;
       } catch (error) {
         // Another process was first.
-        if (isThereAlready(error)) return read()[0]!;
+        if (alreadyExists(error)) return read()[0]!;
         throw error;
       }
     },

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
 import { isMissing } from "../../disk/error-words.ts";
-import { type Appended, careful, cutBack, writeAll } from "../../disk/write.ts";
+import { type Appended, careful, truncateAppended, writeAll } from "../../disk/write.ts";
 import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
 import { assertOurs, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
@@ -162,7 +162,7 @@ export class RecordFile {
         fs.fsyncSync(fd);
         health.syncName(this.path, fd);
       } catch (error) {
-        if (appended) cutBack(appended);
+        if (appended) truncateAppended(appended);
         throw error;
       } finally {
         if (fd !== undefined) this.#close(fd);

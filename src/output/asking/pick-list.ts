@@ -20,7 +20,7 @@ export interface PickList {
 /** The chosen values in the list's order, and whether the user chose `other`. */
 export interface Picked {
   readonly values: readonly string[];
-  readonly somethingElse: boolean;
+  readonly isOther: boolean;
 }
 
 /** From this length on, typing searches the list. */
@@ -51,7 +51,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
   const key = await askOnTerminal(context, (streams) =>
     options.length < searchedFrom
       ? select({ ...streams, ...shown })
-      : autocomplete({ ...streams, ...shown, filter: fits, validate: isSomething }),
+      : autocomplete({ ...streams, ...shown, filter: fits, validate: noMatchMessage }),
   );
   return pickedOf(list, [key]);
 }
@@ -96,7 +96,7 @@ export async function pickSome(
 
 function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {
   const values = choices.filter((_choice, index) => keys.includes(String(index))).map(({ value }) => value);
-  return { values, somethingElse: keys.includes(otherKey) };
+  return { values, isOther: keys.includes(otherKey) };
 }
 
 function optionsOf({ choices, other }: PickList): Option[] {
@@ -126,7 +126,7 @@ function fits(
 }
 
 /** Rejects Enter if no choice matches the search. */
-function isSomething(key: string | string[] | undefined): string | undefined {
+function noMatchMessage(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }
 

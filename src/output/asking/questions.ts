@@ -110,7 +110,7 @@ export function createQuestions(
 }
 
 /** Without known values, ask for the text immediately. */
-const nothingKnown: Picked = { values: [], somethingElse: true };
+const nothingKnown: Picked = { values: [], isOther: true };
 
 function picks(
   context: PromptContext,
@@ -123,7 +123,7 @@ function picks(
       const { pickOne } = await import("./pick-list.ts");
       const list = { question, choices, other: other?.label };
       const picked = choices.length === 0 ? nothingKnown : await pickOne(context, list);
-      if (picked.somethingElse && other) return ask(other.question, { validate: other.validate, flag });
+      if (picked.isOther && other) return ask(other.question, { validate: other.validate, flag });
       const [value] = picked.values;
       if (value === undefined) throw new Failure("usage", missing);
       return value;
@@ -134,8 +134,8 @@ function picks(
       const { pickSome } = await import("./pick-list.ts");
       const list = { question, choices, other: other.label, chosen };
       const picked = choices.length === 0 ? nothingKnown : await pickSome(context, list);
-      const { values, somethingElse } = picked;
-      const more = somethingElse ? split(await ask(other.question, { validate: other.validate, flag })) : [];
+      const { values, isOther } = picked;
+      const more = isOther ? split(await ask(other.question, { validate: other.validate, flag })) : [];
       return [...new Set([...values, ...more])];
     },
   };

@@ -87,7 +87,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
     async end() {
       await target.sink.write(header);
       extras.noteThem(target.note);
-      chosen.tellMissing(view.singular, target.tellMissing);
+      chosen.reportMissing(view.singular, target.reportMissing);
     },
     async abandon() {
       extras.noteThem(target.note);

@@ -108,7 +108,7 @@ export interface ListTarget {
   readonly receiptsBefore?: number;
   /** Prints notes about the list. */
   readonly note: (text: string) => void;
-  readonly tellMissing: (what: string) => void;
+  readonly reportMissing: (what: string) => void;
 }
 
 export interface ShownResource {

@@ -32,7 +32,7 @@ export const ndjson: Formatter = {
   list: lineList,
 };
 
-function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: ListTarget): PageWriter {
+function lineList(view: ListView, { sink, fields, isTerminal, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   return {
     async page(page) {
@@ -42,14 +42,14 @@ function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: Lis
       await sink.write(isTerminal ? visibleJson(lines) : lines);
     },
     async end() {
-      chosen.tellMissing(view.singular, tellMissing);
+      chosen.reportMissing(view.singular, reportMissing);
     },
   };
 }
 
 function compactList(
   view: ListView,
-  { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
+  { sink, fields, rowsBefore = 0, receiptsBefore, reportMissing }: ListTarget,
 ): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
@@ -63,13 +63,13 @@ function compactList(
     },
     async end(state) {
       await sink.write(`${isFirst ? head : ""}],${envelopeTail(state).join(",")}}\n`);
-      chosen.tellMissing(view.singular, tellMissing);
+      chosen.reportMissing(view.singular, reportMissing);
     },
   };
 }
 
 /** A terminal shows complete lines only, so a row waits until it is known whether a comma follows. */
-function indentedList(view: ListView, { sink, fields, receiptsBefore, tellMissing }: ListTarget): PageWriter {
+function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';
   let waiting = "";
@@ -85,7 +85,7 @@ function indentedList(view: ListView, { sink, fields, receiptsBefore, tellMissin
       const data = waiting === "" ? `${head}  "data": [],\n` : `${waiting}\n  ],\n`;
       const tail = envelopeTail(state).map((member) => `  ${member.replace('":', '": ')}`);
       await sink.write(`${data}${tail.join(",\n")}\n}\n`);
-      chosen.tellMissing(view.singular, tellMissing);
+      chosen.reportMissing(view.singular, reportMissing);
     },
     async abandon() {
       if (waiting !== "") await sink.write(`${waiting}\n`);

@@ -4,7 +4,7 @@
 export const gap = 2;
 
 /** A column's preferred width and how it may shrink. */
-export interface Wish {
+export interface WidthRange {
   readonly width: number;
   /** Minimum width: for an id its whole width. */
   readonly least: number;
@@ -34,22 +34,22 @@ export const narrowestSentence = 24;
  * block.
  */
 export function layoutOf(
-  wishes: readonly Wish[],
-  { room, of = [...wishes.keys()] }: { readonly room: number; readonly of?: readonly number[] },
+  ranges: readonly WidthRange[],
+  { room, of = [...ranges.keys()] }: { readonly room: number; readonly of?: readonly number[] },
 ): Layout {
   const shown = [...of];
   const below: number[] = [];
-  const leastOf = (index: number): number => Math.min(wishes[index]?.width ?? 0, wishes[index]?.least ?? 0);
+  const leastOf = (index: number): number => Math.min(ranges[index]?.width ?? 0, ranges[index]?.least ?? 0);
   while (total(shown.map(leastOf)) > room) {
-    const lastOf = (otherwise: Wish["otherwise"]): number =>
-      shown.findLastIndex((index) => wishes[index]?.otherwise === otherwise);
+    const lastOf = (otherwise: WidthRange["otherwise"]): number =>
+      shown.findLastIndex((index) => ranges[index]?.otherwise === otherwise);
     const detail = lastOf("away");
     const leaving = detail < 0 ? lastOf("below") : detail;
     if (leaving < 0) return { kind: "blocks" };
     if (detail < 0) below.unshift(shown[leaving]!);
     shown.splice(leaving, 1);
   }
-  const widths = shown.map((index) => wishes[index]?.width ?? 0);
+  const widths = shown.map((index) => ranges[index]?.width ?? 0);
   shrink(widths, { least: shown.map(leastOf), room });
   return { kind: "rows", shown, widths, below };
 }

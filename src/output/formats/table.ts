@@ -13,7 +13,7 @@ import {
   layoutOf,
   narrowest,
   narrowestSentence,
-  type Wish,
+  type WidthRange,
   wrapped,
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
@@ -118,9 +118,9 @@ class TableList implements PageWriter {
         Math.max(least, this.#measure.of(headings[index] ?? "")),
       );
     });
-    const spoken = [...columns.keys()].filter((index) => !this.#isDull(index, cells));
+    const spoken = [...columns.keys()].filter((index) => !this.#isRedundant(index, cells));
     this.#layout = target.isTerminal
-      ? layoutOf(wishesOf(columns, widest), { room: target.width, of: spoken })
+      ? layoutOf(widthRangesOf(columns, widest), { room: target.width, of: spoken })
       : { kind: "rows", shown: [...columns.keys()], widths: widest, below: [] };
     this.#headings = headings;
     const layout = this.#layout;
@@ -142,7 +142,7 @@ class TableList implements PageWriter {
   }
 
   /** True for a column that is empty in every row, or has the same value in all rows of a complete list. */
-  #isDull(index: number, cells: readonly (readonly string[])[]): boolean {
+  #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
     const [first] = cells.map((row) => row[index]);
@@ -243,7 +243,7 @@ class TableList implements PageWriter {
 
   async end(): Promise<void> {
     if (this.#layout === undefined && !this.#target.isTerminal) await this.#target.sink.write(await this.#begin([]));
-    this.#chosen.tellMissing(this.#view.singular, this.#target.tellMissing);
+    this.#chosen.reportMissing(this.#view.singular, this.#target.reportMissing);
   }
 }
 
@@ -251,7 +251,7 @@ class TableList implements PageWriter {
  * Names and sentences shrink first, then optional columns are dropped; ids, words and statuses never shrink, and
  * sentences are never dropped.
  */
-function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wish[] {
+function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
     const width = widths[index] ?? 0;
     const isNeeded = index === 0 || isWhole(kind) || kind === "sentence";

@@ -19,7 +19,7 @@ const rowMargin = "    ";
 /** A list as the envelope of §2.1, with rows printed as they arrive; a failed list lacks its last two keys. */
 function yamlList(
   view: ListView,
-  { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
+  { sink, fields, rowsBefore = 0, receiptsBefore, reportMissing }: ListTarget,
 ): PageWriter {
   const chosen = new ChosenFields(fields);
   const opening = receiptsBefore ? "" : "object: list\n";
@@ -45,7 +45,7 @@ function yamlList(
       const head = isFirst ? `${opening}data: []\n` : "";
       const token = nextPageToken === null ? "null" : scalar(nextPageToken);
       await sink.write(`${head}next_page_token: ${token}\nhas_more: ${hasMore}\n`);
-      chosen.tellMissing(view.singular, tellMissing);
+      chosen.reportMissing(view.singular, reportMissing);
     },
   };
 }

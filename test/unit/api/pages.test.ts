@@ -6,7 +6,7 @@ import {
   type PageRequest,
   SeenTokens,
   walk,
-  type WalkOptions,
+  type PagesOptions,
 } from "../../../src/api/pages.ts";
 import { Failure } from "../../../src/errors.ts";
 
@@ -33,7 +33,7 @@ function serviceOf(total: number, shorten: (limit: number) => number = (limit) =
 
 const what = { what: "list entities" };
 
-async function collect(fetchPage: FetchPage, options: Partial<WalkOptions> = {}) {
+async function collect(fetchPage: FetchPage, options: Partial<PagesOptions> = {}) {
   const ids: string[] = [];
   let failure: unknown;
   try {
@@ -129,7 +129,7 @@ describe("walk", () => {
     expect(ids).toHaveLength(good);
     expect((failure as Failure).kind).toBe("unreachable");
     expect((failure as Failure).message).toContain("repeated a page token");
-    expect((failure as Failure).details).toMatchObject({ endsWalk: true });
+    expect((failure as Failure).details).toMatchObject({ endsList: true });
     // A circle is noticed without asking once more.
     expect(asked).toHaveLength(good);
   });

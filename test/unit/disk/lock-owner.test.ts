@@ -4,7 +4,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
 import {
-  canBeLookedAt,
+  isVisible,
   describeOwner,
   hasEnded,
   identify,
@@ -62,14 +62,14 @@ describe("the owner of a lock", () => {
     ["of a container with another name", { host: "far" }, true, "process 7"],
   ])("can be looked at %s, or is named by its place", (_what, changed, isSeen, words) => {
     const owner = { ...whole, pid: 7, ...changed };
-    expect([canBeLookedAt(owner, self), describeOwner(owner, self)]).toEqual([isSeen, words]);
+    expect([isVisible(owner, self), describeOwner(owner, self)]).toEqual([isSeen, words]);
     expect(describeOwner(undefined, self)).toBe("a process that left no name");
   });
 
   it("is told by its host where the system says nothing else", () => {
     const nothing = { ...whole, boot: null, space: null, start: null };
-    expect(canBeLookedAt(nothing, nothing)).toBe(true);
-    expect(canBeLookedAt({ ...nothing, host: "far" }, nothing)).toBe(false);
+    expect(isVisible(nothing, nothing)).toBe(true);
+    expect(isVisible({ ...nothing, host: "far" }, nothing)).toBe(false);
   });
 
   it.each<[string, string, boolean]>([

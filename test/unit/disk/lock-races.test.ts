@@ -7,7 +7,7 @@ import { describe, expect, it, test } from "vitest";
 import { errorCode } from "../../../src/disk/error-words.ts";
 import type { KernelLock } from "../../../src/disk/kernel-lock.ts";
 import { identify, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
-import { type LockMeans, sweepLocks, takeOver, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
+import { type LockMeans, sweepLocks, forceUnlock, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
 import { temporaryFolder as folder } from "../../support/bundle-driver.ts";
 import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 
@@ -43,7 +43,7 @@ const gone = { pid: spawnSync("true").pid };
 const another = { space: "pid:[1] time:[1]", pid: 1 };
 
 describe("a person who takes a lock away", () => {
-  it.each<[string, (path: string) => void, LockMeans, ReturnType<typeof takeOver>, string[]]>([
+  it.each<[string, (path: string) => void, LockMeans, ReturnType<typeof forceUnlock>, string[]]>([
     ["finds none", () => {}, without, "free", []],
     ["finds one that the kernel gives", (path) => writeFileSync(path, ""), means(true), "free", []],
     ["finds one whose owner has ended", (path) => plant(path, gone), without, "free", []],
@@ -65,7 +65,7 @@ describe("a person who takes a lock away", () => {
   ])("%s", (_what, arrange, lockMeans, expected, left) => {
     const path = lockPath();
     arrange(path);
-    expect(takeOver(path, lockMeans)).toBe(expected);
+    expect(forceUnlock(path, lockMeans)).toBe(expected);
     expect(readdirSync(dirname(path)).sort()).toEqual(left);
   });
 
@@ -75,7 +75,7 @@ describe("a person who takes a lock away", () => {
     expect(held?.isHeld()).toBe(true);
     plant(path, another);
     expect(held?.isHeld()).toBe(true); // the same file
-    expect(takeOver(path, without)).toBe("taken");
+    expect(forceUnlock(path, without)).toBe("taken");
     expect(held?.isHeld()).toBe(false);
     held?.release();
     expect(existsSync(path)).toBe(false);
@@ -249,8 +249,8 @@ describe("a disk that fails", () => {
   const works: readonly (readonly [string, (path: string) => void, (path: string) => unknown])[] = [
     ["a lock that is taken", () => {}, (path) => tryLock(path, without).held],
     ["a lock that is taken from the dead", (path) => plant(path, gone), (path) => tryLock(path, without).held],
-    ["a lock that a person takes away", (path) => plant(path, another), (path) => takeOver(path, without)],
-    ["a lock without a name", (path) => writeFileSync(path, ""), (path) => takeOver(path, without)],
+    ["a lock that a person takes away", (path) => plant(path, another), (path) => forceUnlock(path, without)],
+    ["a lock without a name", (path) => writeFileSync(path, ""), (path) => forceUnlock(path, without)],
   ];
 
   it.each(works)(
@@ -292,7 +292,7 @@ describe("a disk that fails", () => {
     const path = lockPath();
     writeFileSync(path, "");
     const { value } = await onDisk(
-      () => takeOver(path, without),
+      () => forceUnlock(path, without),
       ({ call, file }) => {
         if (call === "rename" && file === "x.lock") plant(path, { random: "another" });
       },

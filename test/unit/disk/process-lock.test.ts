@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
 import { type LockMeans, sweepLocks, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
-import { identify, isProvenDead, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
+import { identify, hasCertainlyEnded, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
 import { temporaryFolder as folder } from "../../support/bundle-driver.ts";
 
 const self = identify(process.pid);
@@ -130,14 +130,14 @@ test("doubt is no proof: another container, another machine, a shared file syste
     expect(tryLock(path, fallback)).toMatchObject({ held: undefined, owner: gone });
   }
   const earlier = { ...newOwner(self, false), boot: "before" };
-  expect(isProvenDead(earlier, self, path)).toBe(true);
-  expect(isProvenDead(earlier, self, "/proc/self/status")).toBe(false); // no disk of this machine's own
-  expect(isProvenDead(newOwner(self, false), self, path)).toBe(false);
+  expect(hasCertainlyEnded(earlier, self, path)).toBe(true);
+  expect(hasCertainlyEnded(earlier, self, "/proc/self/status")).toBe(false); // no disk of this machine's own
+  expect(hasCertainlyEnded(newOwner(self, false), self, path)).toBe(false);
   const without = { ...newOwner(self, false), boot: null, ...gone };
-  expect(isProvenDead(without, self, "/proc/self/status")).toBe(false);
-  expect(isProvenDead({ ...without, pid: process.pid }, self, path)).toBe(false);
-  expect(isProvenDead(without, { ...self, boot: null, host: "elsewhere" }, path)).toBe(false);
-  expect(isProvenDead(earlier, { ...self, boot: null }, path)).toBe(false);
+  expect(hasCertainlyEnded(without, self, "/proc/self/status")).toBe(false);
+  expect(hasCertainlyEnded({ ...without, pid: process.pid }, self, path)).toBe(false);
+  expect(hasCertainlyEnded(without, { ...self, boot: null, host: "elsewhere" }, path)).toBe(false);
+  expect(hasCertainlyEnded(earlier, { ...self, boot: null }, path)).toBe(false);
 });
 
 test("what the kernel had locked and has no longer is free, whatever its owner's number", () => {

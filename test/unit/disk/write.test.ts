@@ -2,7 +2,7 @@ import fs, { closeSync, openSync, readFileSync, renameSync, writeFileSync } from
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../../src/disk/error-words.ts";
-import { cutBack, folderSynced, isAt, removeFile, syncFolder, writeAll } from "../../../src/disk/write.ts";
+import { truncateAppended, folderSynced, isAt, removeFile, syncFolder, writeAll } from "../../../src/disk/write.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { type DiskCall, diskError, onDisk, wordsOf } from "../../support/disk-calls.ts";
 
@@ -52,10 +52,10 @@ test("a write that is cut short goes on where it stopped; one that writes nothin
     () => () => 0,
   );
   expect(none.error).toMatchObject({ code: "EIO", syscall: "write" });
-  cutBack({ fd, size: 3 });
+  truncateAppended({ fd, size: 3 });
   expect(readFileSync(path, "utf8")).toBe("..a");
   closeSync(fd);
-  expect(() => cutBack({ fd: 9999, size: 0 })).not.toThrow();
+  expect(() => truncateAppended({ fd: 9999, size: 0 })).not.toThrow();
 });
 
 test.each([

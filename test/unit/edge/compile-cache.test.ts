@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepCompiledCode } from "../../../src/edge/compile-cache.ts";
+import { useCompileCache } from "../../../src/edge/compile-cache.ts";
 
 let home = "";
 beforeEach(() => {
@@ -26,7 +26,7 @@ function folderGiven({ platform = "linux", env = {}, isExecutable = false }: Sur
     "node:os": { homedir: () => home },
   };
   const process = { platform, env: { HOME: home, ...env }, getBuiltinModule: (name: string) => modules[name] };
-  keepCompiledCode(process as unknown as NodeJS.Process);
+  useCompileCache(process as unknown as NodeJS.Process);
   return given;
 }
 

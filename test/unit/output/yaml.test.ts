@@ -18,7 +18,7 @@ const target: ListTarget = {
   colour: 0,
   now: () => 0,
   note: () => {},
-  tellMissing: () => {},
+  reportMissing: () => {},
 };
 
 function yamlText(json: string): string {

@@ -112,10 +112,10 @@ describe("credentials in a file", () => {
   it("find out a full disk before the secret exists, and leave nothing on it", async (context) => {
     const disk = mountSmallDisk(64, context);
     const credentials = fileCredentials(disk);
-    await credentials.tryOut();
+    await credentials.testWrite();
     expect(readdirSync(credentials.folder)).toEqual([]);
     fillDisk(disk, 4096);
-    expect((await failureOf(() => credentials.tryOut())).message).toContain("no space left");
+    expect((await failureOf(() => credentials.testWrite())).message).toContain("no space left");
     expect(readdirSync(credentials.folder)).toEqual([]);
     fillDisk(disk, 0);
     expect((await failureOf(() => credentials.save(secret, origins))).kind).toBe("failed");

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Profile, StoredProfiles } from "../../../src/profiles/profile.ts";
-import { leavesTheChoice, needsStored, noneStored, resolveProfile } from "../../../src/profiles/resolution.ts";
+import { needsChoice, needsStored, emptyStore, resolveProfile } from "../../../src/profiles/resolution.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
 import { sampled } from "../../support/sample.ts";
 
@@ -107,7 +107,7 @@ describe("the order of docs/design/commands.md", () => {
         for (const one of environments) {
           const env = { ...one, ...(named === undefined ? {} : { INTEG_PROFILE: named }) };
           if (needsStored({ flagProfile, env })) needed.push(`${flagProfile} ${named}`);
-          else expect(await outcome(flagProfile, env, noneStored)).toEqual(await outcome(flagProfile, env, stored()));
+          else expect(await outcome(flagProfile, env, emptyStore)).toEqual(await outcome(flagProfile, env, stored()));
         }
     expect(new Set(needed)).toContain("undefined undefined");
     expect(needed.some((line) => line.startsWith("sandbox") || line.startsWith("env"))).toBe(false);
@@ -260,9 +260,9 @@ describe("what a person can be asked", () => {
     ["INTEG_PROFILE", { env: { INTEG_PROFILE: "none" } }, stored(undefined, null), false],
     ["an address", { env: address }, stored(undefined, null), false],
     ["a credential without an address", { env: { INTEG_API_KEY: "k" } }, stored(undefined, null), false],
-    ["nothing is stored", { env: {} }, noneStored, false],
+    ["nothing is stored", { env: {} }, emptyStore, false],
   ])("is which profile it is, where resume information is missing it: %s", (_what, input, profiles, expected) => {
-    expect(leavesTheChoice({ ...input, stored: profiles })).toBe(expected);
+    expect(needsChoice({ ...input, stored: profiles })).toBe(expected);
     const resolve = (): unknown => resolveProfile({ ...input, stored: profiles });
     if (expected) expect(resolve).toThrow("No default profile is set, and no profile was named.");
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
-import { askedWait, fieldOf, isTemporary, StoreClient, type StoreServer } from "../../../src/secrets/store-http.ts";
+import { waitSeconds, fieldOf, isTemporary, StoreClient, type StoreServer } from "../../../src/secrets/store-http.ts";
 
 interface Answer {
   readonly status: number;
@@ -168,7 +168,7 @@ describe("an error", () => {
     [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset, date: "Sat, 21 Nov 2026 02:00:20 GMT" }, 40],
     [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset, date: "soon" }, 60],
   ])("with %j asks for %j seconds", (headers, seconds) => {
-    expect(askedWait(headers, now)).toBe(seconds);
+    expect(waitSeconds(headers, now)).toBe(seconds);
   });
 });
 
