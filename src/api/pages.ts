@@ -43,7 +43,7 @@ export interface PagesOptions {
  * @returns each page once it is checked; its rows are readable until the next page is requested
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
-export async function* walk(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
+export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const abandoned = new AbortController();
   // The request's own signal replaces the transport's, so forward interruptions.
   const onInterruption = (): void => abandoned.abort(options.interruption?.reason);

@@ -100,7 +100,7 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
   const signal = context.clock.interruption;
   if (plan.walks) {
     const left = max === undefined ? undefined : () => max - writer.rowsWritten;
-    return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where, interruption: signal });
+    return pages.readPages(fetchPage, { limit: plan.limit, pageToken, left, what, where, interruption: signal });
   }
   return (async function* () {
     yield await pages.onePage(fetchPage, { limit: plan.limit, pageToken, interruption: signal, what, where });

@@ -5,7 +5,7 @@ import {
   type Page,
   type PageRequest,
   SeenTokens,
-  walk,
+  readPages,
   type PagesOptions,
 } from "../../../src/api/pages.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -37,7 +37,7 @@ async function collect(fetchPage: FetchPage, options: Partial<PagesOptions> = {}
   const ids: string[] = [];
   let failure: unknown;
   try {
-    for await (const page of walk(fetchPage, { ...what, ...options })) ids.push(...idsOf(page));
+    for await (const page of readPages(fetchPage, { ...what, ...options })) ids.push(...idsOf(page));
   } catch (error) {
     failure = error;
   }
@@ -68,7 +68,7 @@ describe("walk", () => {
   test("the next page is asked for before the last is given, and never two ahead", async () => {
     const service = serviceOf(50);
     const asked: number[] = [];
-    for await (const page of walk(service.fetchPage, { ...what, limit: 10 }))
+    for await (const page of readPages(service.fetchPage, { ...what, limit: 10 }))
       asked.push(page.rows.length && service.asked.length);
     expect(asked).toEqual([2, 3, 4, 5, 5]);
   });
@@ -82,7 +82,7 @@ describe("walk", () => {
       value: { body: pages[pageToken]!, requestId: undefined },
     });
     const seen: number[] = [];
-    for await (const page of walk(fetchPage, what)) {
+    for await (const page of readPages(fetchPage, what)) {
       expect(idsOf(page)).toHaveLength(page.rows.length);
       seen.push(first.length);
     }
@@ -100,7 +100,7 @@ describe("walk", () => {
       setImmediate(() => setImmediate(() => left++));
       return fetchPage(request);
     };
-    for await (const _ of walk(sending, { ...what, limit: 10 })) given.push(left);
+    for await (const _ of readPages(sending, { ...what, limit: 10 })) given.push(left);
     expect(given.slice(0, 2)).toEqual([2, 3]);
   });
 
@@ -177,7 +177,7 @@ describe("walk", () => {
   test("whoever leaves early ends what is under way", async () => {
     const signals: AbortSignal[] = [];
     const { fetchPage } = serviceOf(100);
-    for await (const page of walk((request) => (signals.push(request.signal), fetchPage(request)), {
+    for await (const page of readPages((request) => (signals.push(request.signal), fetchPage(request)), {
       ...what,
       limit: 10,
     }))
@@ -192,7 +192,7 @@ describe("walk", () => {
       const service = serviceOf(50);
       let taken = 0;
       let token: string | null = null;
-      for await (const page of walk(service.fetchPage, { ...what, limit: 10, left: () => max - taken })) {
+      for await (const page of readPages(service.fetchPage, { ...what, limit: 10, left: () => max - taken })) {
         taken += page.rows.length;
         token = page.nextPageToken;
       }

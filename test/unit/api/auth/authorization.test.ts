@@ -4,7 +4,7 @@ import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "../../../../src/api/auth/credential.ts";
 import { failureOf } from "../../../../src/api/call/attempt.ts";
-import { type FetchPage, walk } from "../../../../src/api/pages.ts";
+import { type FetchPage, readPages } from "../../../../src/api/pages.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, deadPort, type Peer, type Received, startPeer, transportTo } from "../peer.ts";
 
@@ -149,7 +149,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
-    for await (const page of walk(pagesOf(entities), { what: "list entities" })) count += page.rows.length;
+    for await (const page of readPages(pagesOf(entities), { what: "list entities" })) count += page.rows.length;
     expect(count).toBe(last + 1);
     expect(api.received).toHaveLength(last + 1);
     expect(tokens.received).toHaveLength(5);
@@ -174,7 +174,8 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
       if (++count > 1) nowMs += 1_000_000;
       return pagesOf(entities)(request);
     };
-    for await (const _ of walk(fetchPage, { what: "list entities" })) await new Promise((done) => setTimeout(done, 5));
+    for await (const _ of readPages(fetchPage, { what: "list entities" }))
+      await new Promise((done) => setTimeout(done, 5));
     expect(api.received).toHaveLength(last + 1);
     expect(api.connections()).toBe(1);
   });
@@ -188,7 +189,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
     let rows = 0;
-    for await (const page of walk(pagesOf(entities), { what: "list entities" })) rows += page.rows.length;
+    for await (const page of readPages(pagesOf(entities), { what: "list entities" })) rows += page.rows.length;
     expect([rows, tokens.received.length, api.received.length]).toEqual([7, 2, 8]);
   });
 
