@@ -87,10 +87,7 @@ export interface Context {
     profile?: ActiveProfile,
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
-  /**
-   * Loads the modules of every change in advance, because integ may be updated, or open files run out, while it runs.
-   * Safe to repeat.
-   */
+  /** Loads the modules of a change in advance: integ may be updated, or open files run out. Safe to repeat. */
   loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
   /** Opens another journal. @param place a path or an address */

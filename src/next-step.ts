@@ -3,10 +3,7 @@
 
 declare const quoted: unique symbol;
 
-/**
- * All options that messages outside commands/ name. Only this file spells them, and a test compares them with the
- * command tree.
- */
+/** All options that messages outside commands/ name. A test compares them with the command tree. */
 export const flags = {
   accessTokenCommand: "--access-token-command",
   accessTokenEndpoint: "--access-token-endpoint",
@@ -97,10 +94,7 @@ type Verb =
 
 type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | WordsOf<Rest> : Text;
 
-/**
- * What to do if no single command suffices: a sentence that starts with a verb and ends with a full stop, or with a
- * command to paste.
- */
+/** Advice if no single command suffices: starts with a verb, ends with a full stop or with a command to paste. */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
 /** The known next steps. Both are set if the command is part of the advice. */

@@ -135,10 +135,7 @@ function expiryDifference(shown: string | null | undefined, asked: string | unde
   );
 }
 
-/**
- * Each call is one attempt. The legacy contract has no idempotency key, so callers must not repeat a change that may
- * have arrived.
- */
+/** Each call is one attempt. Without idempotency keys, callers must not repeat a change that may have arrived. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;

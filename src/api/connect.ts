@@ -19,10 +19,7 @@ export interface ConnectOptions {
   readonly baseUrl: string;
   /** A UUID, which only the legacy contract needs (§4.4). */
   readonly organizationId?: string;
-  /**
-   * `YYYY-MM-DD`, sent with each /v1 request so that the service account's version never applies (§9). Default:
-   * `contractVersion`.
-   */
+  /** `YYYY-MM-DD`, sent with each /v1 request instead of the account's version (§9). Default: `contractVersion`. */
   readonly serviceVersion?: string;
   /** Called once, when a request needs it. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;

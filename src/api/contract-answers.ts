@@ -1,5 +1,4 @@
-// The response fields that integ reads (§2), and how a published specification differs from them. The specification is
-// untrusted.
+// The response fields that integ reads (§2), and how a published specification, which is untrusted, differs from them.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-text.ts";
 

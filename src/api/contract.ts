@@ -1,5 +1,4 @@
-// The published specification (§4.5), the operations that integ relies on (§4, §9), and their differences. The
-// specification is untrusted.
+// The published specification (§4.5), which is untrusted, and how it differs from integ's operations (§4, §9).
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";

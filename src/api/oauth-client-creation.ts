@@ -60,8 +60,7 @@ function refuse(message: string, hint?: Advice): never {
 }
 
 /**
- * The exact body of a creation. The journal keeps it, and every attempt sends the same bytes. Scopes keep their order
- * without duplicates.
+ * The exact body of a creation, which the journal keeps for every attempt. Scopes keep their order, without duplicates.
  */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
@@ -170,10 +169,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
 
-/**
- * The ids in an incomplete response, each only if it occurs exactly once. They hint at the secret's client but prove
- * nothing.
- */
+/** Ids in an incomplete response that occur exactly once. They hint at the secret's client but prove nothing. */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {
     const found = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,200})"`, "g"))];

@@ -65,8 +65,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
       const token = page.nextPageToken;
       const early =
         token !== null && !seen.has(token) && isNextWanted(page, options) ? request(token, options.limit) : undefined;
-      // Lets undici send the request, which takes two turns of the event loop, before the consumer blocks the
-      // processor.
+      // Lets undici send the request, which takes two turns of the event loop, before the consumer blocks the process.
       if (early) for (let turns = 0; turns < 3; turns += 1) await turn();
       yield page;
       release(raw.body);
@@ -150,10 +149,7 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
 /** Number of recent tokens in memory. A repetition among them is detected immediately. */
 const remembered = 10_000;
 
-/**
- * Detects repeated page tokens: a cycle of up to 10,000 pages when it closes, a longer one by Brent's method after at
- * most three rounds.
- */
+/** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer ones by Brent's method. */
 export class SeenTokens {
   readonly #recent = new Set<string>();
   /** The token that later ones are compared with, replaced at each power of two. */

@@ -1,5 +1,4 @@
-// People search and membership of the legacy contract (§4.4). Neither parameters nor responses are documented, so
-// results stay unparsed.
+// People and memberships of the legacy contract (§4.4). Results stay unparsed, because they are undocumented.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";

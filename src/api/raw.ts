@@ -1,5 +1,4 @@
-// Requests to any endpoint (`integ api`): which paths and headers may go with a credential. The journal does not record
-// them.
+// Requests to any endpoint (`integ api`), without journal: which paths and headers may go with a credential.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";

@@ -1,5 +1,4 @@
-// Finds the candidates at the cursor of a command line. All shells ask through `integ __complete`, so that they
-// complete alike.
+// Finds the candidates at the cursor. All shells ask through `integ __complete`, so that they complete alike.
 import type { Flag, Node, Tree, Value } from "./tree.ts";
 import type { LiveNames } from "./values.ts";
 

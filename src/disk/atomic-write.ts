@@ -17,10 +17,7 @@ import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
 export interface WriteOptions {
-  /**
-   * What survives a power cut after the call: the file under its name (default), complete content if the name exists,
-   * or neither.
-   */
+  /** What survives a power cut: the file under its name (default), complete content if the name exists, or neither. */
   readonly durable?: "name" | "content" | "none";
   /** Contains a secret: file systems that cannot hide it from other users are refused. */
   readonly secret?: boolean;

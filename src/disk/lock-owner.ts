@@ -106,8 +106,7 @@ function isLocal(path: string): boolean {
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // The owner could not read its boot id. It ran in this boot or an earlier one, and no process has its number in
-  // either.
+  // The owner has no boot id. It ran in this boot or an earlier one, and no process has its number in either.
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 

@@ -176,8 +176,7 @@ function heldLock(path: string, fd: number): OwnedLock {
     release() {
       if (!held) return;
       held = false;
-      // Remove the file while still holding the lock: a process that opened it earlier then sees another file at the
-      // path, or none.
+      // Remove the file while holding the lock: processes that opened it then see another file at the path, or none.
       for (const step of [() => isAt(path, fd) && discard(path), () => fs.closeSync(fd)]) {
         try {
           step();

@@ -13,10 +13,7 @@ const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {
   readonly clock: Clock;
-  /**
-   * Closes connections: at the first signal if no response is needed, else after the grace period or at the second
-   * signal.
-   */
+  /** Closes connections at the first signal if no response is needed, else after the grace period or a second signal. */
   readonly cut: AbortSignal;
   /** Stops listening for signals. */
   release(): void;

@@ -77,10 +77,7 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
 /** Kinds that follow a response: a missing request id is not shown as "unknown". */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/**
- * Place, request, request id and exit code on one line if they fit. Later parts are omitted if the message contains
- * them.
- */
+/** Place, request, request id and exit code, on one line if they fit; parts that the message contains are omitted. */
 function whereLines(
   { kind, message, details }: Failure,
   {

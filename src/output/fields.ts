@@ -36,10 +36,7 @@ const snake = (name: string): string =>
     .replaceAll("__", "_")
     .toLowerCase();
 
-/**
- * Resolves a table's names: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. An exact key takes
- * precedence.
- */
+/** Resolves a table's names: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. Exact keys win. */
 export function asColumns(
   fields: readonly FieldPath[],
   columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],

@@ -71,10 +71,7 @@ export class LiveLine implements LiveText {
     this.#timer = setTimeout(() => void this.#show(first), drawAfterMs).unref();
   }
 
-  /**
-   * @param first the operation that took this long; while the spinner was loading, it may have ended and another
-   * started
-   */
+  /** @param first the operation to show; it may have ended while the spinner was loading */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;
@@ -227,8 +224,7 @@ export class PlainTable implements LiveTable {
   done(): void {}
 }
 
-// Progress of long work: drawn in place on a terminal, printed as lines for screen readers, and occasionally logged
-// otherwise.
+// Progress of long work: drawn in place on a terminal, else printed as lines, rarely in a log.
 
 interface ProgressOptions {
   readonly terminal: Terminal;

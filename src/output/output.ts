@@ -95,10 +95,7 @@ export interface Output extends Questions {
    * @throws Failure `failed` if it cannot be written; the previous file stays
    */
   replacedFile(path: string, text: string): Promise<void>;
-  /**
-   * Prints text and a final new line; a terminal shows invisible characters escaped. Pass the service's text through
-   * `visibleText` first.
-   */
+  /** Prints text and a new line, escaped on a terminal. Pass the service's text through `visibleText` first. */
   text(text: string): Promise<void>;
   /** Prints a page for the user, wrapped at the terminal's width with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;

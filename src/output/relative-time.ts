@@ -14,10 +14,7 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
 /** Longest relative time of this century: `in 119 minutes`, `59 seconds ago`. */
 export const relativeTimeWidth = 14;
 
-/**
- * An ISO 8601 time relative to `nowMs`: `3 days ago`, `in 2 hours`, `just now`. Rounded; a month is 30 days. Other
- * texts stay unchanged.
- */
+/** An ISO 8601 time relative to `nowMs`, rounded: `3 days ago`, `in 2 hours`, `just now`. Other texts stay unchanged. */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(then)) return time;

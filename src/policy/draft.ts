@@ -54,10 +54,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/**
- * Rotates an expiring key in the last quarter of its lifetime at the latest, with an overlap that ends before it
- * expires.
- */
+/** Rotates an expiring key in the last quarter of its lifetime; the overlap ends before the key expires. */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];

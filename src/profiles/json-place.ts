@@ -1,5 +1,4 @@
-// Finds positions in JSON text. `JSON.parse` reports few positions before Node 22, and never those of valid values that
-// violate a schema.
+// Positions in JSON text. `JSON.parse` reports few before Node 22, and never those of values that violate a schema.
 
 /** Line and column, from 1. */
 export interface JsonPosition {

@@ -123,10 +123,7 @@ export interface ProfileFacts {
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /**
-   * Normalized, without a final slash. `sandbox://us` and `sandbox://eu` are logical; the embedded service knows its
-   * port.
-   */
+  /** Without a final slash. `sandbox://us` and `sandbox://eu` are logical; the embedded service knows its port. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;

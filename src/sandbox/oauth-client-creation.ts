@@ -116,8 +116,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
   if (call.effects.effect === "abandoned") {
-    // The reservation was abandoned before provider work began: its slot is free, and the key still belongs to it
-    // (§3.1).
+    // The reservation was abandoned before provider work began: its slot is free, the key still belongs to it (§3.1).
     return { status: 503 };
   }
   const made = make(call, identity);

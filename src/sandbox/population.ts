@@ -91,10 +91,7 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * apartMs + (mix(seedOf(population, 1), index) % apartMs);
 }
 
-/**
- * An entity as JSON text with exactly the fields of §2.2 in order. Names need no escaping, because they come from this
- * file.
- */
+/** An entity as JSON text with exactly the fields of §2.2 in order. This file's names need no escaping. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));

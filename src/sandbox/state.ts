@@ -35,10 +35,7 @@ export interface OAuthClientRecord {
   status: ClientStatus;
   /** How a pending creation proceeds; null if it never completes by itself. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /**
-   * When remote cleanup after revocation is confirmed, in epoch ms; `open` until a request confirms it; null before
-   * revocation.
-   */
+  /** When remote cleanup is confirmed, epoch ms; `open` until a request confirms it; null before revocation. */
   cleanup: number | "open" | null;
 }
 

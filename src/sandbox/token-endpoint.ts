@@ -69,10 +69,7 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
   return client;
 }
 
-/**
- * Scopes of the new token: the requested ones, else all current permissions of client and service account (§5.2 rule
- * 4).
- */
+/** Scopes of the new token: the requested ones, else all permissions of client and service account (§5.2 rule 4). */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
   const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
   const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));

@@ -30,10 +30,7 @@ export interface FileIdentity {
   readonly born?: string;
 }
 
-/**
- * Identifies an open file. Birth times that equal the last change are ignored, because some file systems report that
- * instead.
- */
+/** Identifies an open file. Ignores a birth time that equals the last change, which some file systems report. */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
   const isBirth = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
@@ -156,8 +153,7 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-// Every destination is written in the same way: read what is there, check that it may be replaced, and write only if it
-// is unchanged.
+// Every destination is written alike: read the content, check that it may be replaced, write if it is unchanged.
 
 /** Attempts if the destination changes between reading and writing. */
 const mostAttempts = 5;

@@ -254,10 +254,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/**
- * Adds that the request was not sent, because space is reserved before each request. Failures with their own advice
- * keep it.
- */
+/** Adds that the request was not sent: space is reserved before it. Failures with their own advice keep it. */
 function withoutSpace({ kind, message, details }: Failure): Failure {
   const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
@@ -294,10 +291,7 @@ function holdsDelivered(path: string, { record, digests }: Remembered): boolean 
   return record.proof !== undefined && isKnownAs(foundAt(path), record.proof, digests);
 }
 
-/**
- * Completes a delivery whose file has its name: syncs it and removes the reserved name. @returns false if it has no
- * name
- */
+/** Completes a named file: syncs it and removes the reserved name. @returns false if the file has no name */
 function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!holdsDelivered(path, remembered)) return false;
@@ -368,10 +362,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   }
 }
 
-/**
- * Opens a reserve by its entry's name: on a restored disk it has another identity. Cleanup only, so an unreadable place
- * is ignored.
- */
+/** Opens a reserve by name, because a restored disk changes its identity. Errors of this cleanup are ignored. */
 function openOwn(path: string): number | undefined {
   try {
     return openPrivateFile(path, constants.O_RDWR);
@@ -398,10 +389,7 @@ function reread({ record, digests }: Remembered): string | undefined {
     : undefined;
 }
 
-/**
- * A file in a journal entry. If a crash preceded the record of its reserve, the reserve is found by name and removed if
- * empty.
- */
+/** A file in a journal entry. A reserve that the journal does not record is found by name, and removed if empty. */
 export function rememberedFile(record: RecordOf<"file">, digests: SecretDigests): RememberedDestination {
   const remembered = { record, digests };
   return {

@@ -209,18 +209,12 @@ export interface AllowedDestinations {
 export interface SecretKeeping {
   /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may name a file. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
-  /**
-   * Removes an entry's reserve at the destination. A complete secret stays unless `isKept` says that it is safe
-   * elsewhere. Safe to repeat.
-   */
+  /** Removes an entry's reserve. A complete secret stays unless `isKept`: it is safe elsewhere. Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /**
-   * Lists of allowed destinations for a profile's secrets: every list must contain the destination; no list means no
-   * limit.
-   */
+  /** Lists of allowed destinations: each must contain a secret's destination; no list means no limit. */
   readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
   /** The machine and folder of kept secrets. */
   readonly place: string;

@@ -1,5 +1,4 @@
-// libsodium's sealed box (`crypto_box_seal`), the only form in which GitHub accepts secrets: only the owner of the
-// private key can read it.
+// libsodium's sealed box (`crypto_box_seal`), readable only with the private key. GitHub accepts no other form.
 import { randomBytes } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { x25519 } from "@noble/curves/ed25519.js";

@@ -27,10 +27,7 @@ export function maskLines(secret: string, receipt: string): string {
     .join("");
 }
 
-/**
- * The forms in which formats may print the secret: unchanged, with the receipt's escapes, with JSON's, with doubled
- * quotes.
- */
+/** The forms in which formats may print the secret: unchanged, with JSON's or the receipt's escapes, quotes doubled. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const asItCame = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));

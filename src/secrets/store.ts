@@ -183,10 +183,7 @@ class StoreDestination implements SingleDestinationPlace {
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
   }
 
-  /**
-   * Records the time of change, by which a later process recognizes the secret: such a store only confirms that it
-   * accepted it.
-   */
+  /** Records the time of change, by which a later process recognizes a secret that the store does not return. */
   async #noteChange(note: (proof: string | undefined) => Promise<void>): Promise<void> {
     const { store } = this.#target;
     const read = await store.look(this.record.facts).catch((error: unknown) => {

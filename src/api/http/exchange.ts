@@ -85,10 +85,7 @@ export interface NetworkError {
   readonly hint?: Advice;
 }
 
-/**
- * A connection that could not be opened, so nothing was sent. It hides undici's error codes, on which undici would
- * reconnect forever.
- */
+/** A connection that failed to open, so nothing was sent. Hides undici's error codes, on which it reconnects forever. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -192,10 +189,7 @@ const ownHeaders = new Set([
   "upgrade",
 ]);
 
-/**
- * @throws Failure `usage` for a header or path that HTTP cannot carry; the message omits the value, which may be a
- * secret
- */
+/** @throws Failure `usage` for an invalid header or path; the message omits the value, which may be a secret */
 export function checkWireRequest({
   method,
   path,

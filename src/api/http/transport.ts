@@ -139,10 +139,7 @@ interface ReceptionParts {
 
 /** Turns of the event loop without data after which the socket is empty. */
 const quietTurns = 2;
-/**
- * Longest time to read data that arrived before the deadline, in milliseconds, so a peer that keeps sending gets no
- * more.
- */
+/** Longest time in milliseconds to read data that arrived before the deadline, even if the peer keeps sending. */
 const mostReadMs = 1000;
 
 /** undici's handler for one response. It settles exactly once and ignores later events. */

@@ -1,5 +1,4 @@
-// Reads JSON (RFC 8259) safely (encoding, nesting, `__proto__` keys) and keeps the original text: long numbers,
-// escapes, duplicate keys.
+// Reads JSON (RFC 8259) safely (encoding, nesting, `__proto__`), keeping long numbers, escapes and duplicate keys.
 import { isAscii, isUtf8 } from "node:buffer";
 
 /** A body as bytes, and as text if both have the same indices, because slicing text is faster. */

@@ -38,8 +38,7 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // Sends Escape immediately, before later keys are read. Clack redraws for Escape, while an abort leaves half a
-    // list.
+    // Send Escape immediately, before later keys are read: Clack redraws for Escape, an abort leaves half a list.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();

@@ -91,10 +91,7 @@ export interface Wrapping {
 /** Below this width the terminal wraps as well as integ. */
 const narrowestLine = 20;
 
-/**
- * Wraps a text between words, each line behind the margin. Long words, such as ids and addresses, and a command at the
- * end stay whole.
- */
+/** Wraps a text between words, each line behind the margin. Long words and a command at the end stay whole. */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];

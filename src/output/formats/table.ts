@@ -27,10 +27,7 @@ const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicod
 /** Kinds that are printed below the row on a terminal, with their labels. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/**
- * The first page sets the widths. Later cells are cut to them on a terminal, and protrude in a pipe. Ids are never cut,
- * and sentences wrap.
- */
+/** The first page sets the widths, to which a terminal cuts later cells. Ids are never cut, and sentences wrap. */
 class TableList implements PageWriter {
   /** Columns within the row. */
   readonly #columns: readonly CellColumn[];
