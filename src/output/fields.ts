@@ -1,4 +1,4 @@
-import { flags, meantBy } from "../next-step.ts";
+import { flags, similarName } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
@@ -131,7 +131,7 @@ export function assertKnown(
   if (first === undefined) return;
   const keys = rows[0]?.isObject ? rows[0].parts().names : [];
   const all = [...new Set([...documented.map(({ path }) => path), ...keys])];
-  const meant = meantBy(first.name, all);
+  const meant = similarName(first.name, all);
   throw new Failure("usage", missingWords(chosen.unseen, singular), {
     meaning: meant === undefined ? undefined : `Did you mean "${visibleText(meant)}"?`,
     hint: `Choose from ${visibleText(all.slice(0, mostNamed).join(", "))}${all.length > mostNamed ? ", …" : ""}.`,

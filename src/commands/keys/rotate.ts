@@ -148,9 +148,8 @@ async function destinationOf(
       });
   const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : longestByUse;
   const overlap = (options.byReplacement && standard) || undefined;
-  const destination = await context.secrets.destination(
-    { ...asked, yields: "access_key", mayBeOurs: true },
-    (receipt) => context.output.resource(receipt, accessKeyView),
+  const destination = await context.secrets.destination({ ...asked, yields: "access_key", mayBeOwn: true }, (receipt) =>
+    context.output.resource(receipt, accessKeyView),
   );
   return { destination, overlap: options.overlap ?? overlap };
 }
