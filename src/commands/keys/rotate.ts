@@ -34,7 +34,7 @@ export const command = defineVerb({
           )
           .option(
             "--overlap-unused <duration>",
-            "With --by-replacement: revoke the old key once it was not used for this long, at the latest after --overlap (default then: 14d)",
+            "With --by-replacement: revoke the old key once it was not used for this long, at the latest after --overlap, or after 14 days",
           )
           .option(
             "--accept-unproven",
