@@ -117,10 +117,7 @@ it("3,000 credentials take 5 seconds and 150 MB at most", async () => {
   const key = { keyType: "service_account", status: "active", scopes: ["*"], createdAt: "2026-01-01T00:00:00Z" };
   const keys = Array.from({ length: 3000 }, (_, n) => ({ ...key, id: `ak_${n}`, name: `key ${n}`, lastUsedAt: null }));
   const server = createServer((_, response) => response.end(JSON.stringify(keys))).listen(0, "127.0.0.1");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  onTestFinished(() => server.close().closeAllConnections());
   await new Promise((resolve) => server.once("listening", resolve));
   const at = home({ INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
   const env = { NODE_OPTIONS: `--require=${join(root, "bench/peak-memory.cjs")}`, BENCH_PEAK_FILE: at.path("peak") };
