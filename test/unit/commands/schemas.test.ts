@@ -1,4 +1,4 @@
-// The promise of the outputs to scripts: what a schema says is printed here key by key. A line that goes breaks a script.
+// The promise of the outputs to scripts: what a schema says is printed here, a line for each object. A key that is missing breaks a script.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
@@ -23,13 +23,13 @@ function typeOf(schema: Schema): string {
   return schema.enum?.join("|") ?? (schema.const === undefined ? (schema.type ?? "anything") : String(schema.const));
 }
 
-/** A line for each key, those that may be absent with a question mark. */
+/** A line for each object with its keys, those that may be absent with a question mark. */
 function* keysOf(schema: Schema, path: string): Iterable<string> {
   const { properties = {}, required = [], items, anyOf = [] } = schema;
-  for (const [key, of] of Object.entries(properties)) {
-    yield `${path}.${key}${required.includes(key) ? "" : "?"}: ${typeOf(of)}`;
-    yield* keysOf(of, `${path}.${key}`);
-  }
+  const keys = Object.entries(properties);
+  const words = keys.map(([key, of]) => `${key}${required.includes(key) ? "" : "?"}: ${typeOf(of)}`);
+  if (words.length > 0) yield `${path} has ${words.join(", ")}`;
+  for (const [key, of] of keys) yield* keysOf(of, `${path}.${key}`);
   if (items) yield* keysOf(items, `${path}[]`);
   for (const one of anyOf) yield* keysOf(one, path);
 }
