@@ -37,7 +37,6 @@ const pureRules = [
   "api/orphan-key.ts",
   "api/pages.ts",
   "api/raw.ts",
-  "journal/account.ts",
   "journal/entry.ts",
   "journal/exported.ts",
   "journal/postgres/address.ts",

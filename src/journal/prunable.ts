@@ -23,11 +23,6 @@ function madeBy(entry: Entry): string[] {
   return exists && !entry.operation.endsWith(".revoke") ? named(entry, entry.resource_id) : [];
 }
 
-/** Its secret was delivered, and no process that learned the id could record it: nothing shows that it is revoked. */
-function isUnnamed({ operation, state, resource_id }: Entry): boolean {
-  return operation.endsWith(".create") && state === "done" && resource_id === null;
-}
-
 /**
  * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all, and
  * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
@@ -36,8 +31,7 @@ function isUnnamed({ operation, state, resource_id }: Entry): boolean {
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
   const hasExpired = ({ detail }: Entry): boolean => Date.parse(detail.expiry ?? "") < Date.parse(choice.before);
-  const isLive = (entry: Entry): boolean =>
-    isUnnamed(entry) || (!hasExpired(entry) && madeBy(entry).some((name) => !revoked.has(name)));
+  const isLive = (entry: Entry): boolean => !hasExpired(entry) && madeBy(entry).some((name) => !revoked.has(name));
   const unfinished = entries.filter((entry) => isInPlace(entry) && !isSettled(entry.state));
   const rotating = new Set(unfinished.flatMap((entry) => named(entry, rotatedBy(entry))));
   const isNeeded = (entry: Entry): boolean =>

@@ -1,7 +1,7 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { eachInParallel } from "../parallel.ts";
 import { Failure, type FailureKind, onFailure } from "../errors.ts";
-import { otherAccount } from "../journal/account.ts";
+import { otherAccount } from "./entry-account.ts";
 import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";

@@ -206,16 +206,11 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-const verbs: Readonly<Record<Operation, string>> = {
-  "oauth_client.create": "create client",
-  "oauth_client.revoke": "revoke client",
-  "oauth_client.rotate": "rotate client",
-  "oauth_client.adopt": "adopt client",
-  "access_key.create": "create key",
-  "access_key.rotate": "rotate key",
-  "access_key.revoke": "revoke key",
-  "access_key.adopt": "adopt key",
-};
+/** `create client`, `rotate key` */
+function workOf(operation: Operation): string {
+  const [kind = "", verb] = operation.split(".");
+  return `${verb} ${kind === "oauth_client" ? "client" : "key"}`;
+}
 
 /** How an unfinished entry stands, for a person. */
 const standing: Readonly<Record<string, string>> = {
@@ -244,7 +239,7 @@ function itemsOf(
     const isDue = needsAttention(entry, nowMs);
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
-      what: [verbs[operation], resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
+      what: [workOf(operation), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
       state: end === undefined ? `${standing[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
       command: isDue ? row.next_step : undefined,
     };

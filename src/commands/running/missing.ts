@@ -1,7 +1,7 @@
 // What this machine lacks to finish an entry: what its next step needs first. Nothing is sent, and no secret is read.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
-import { otherAccount, setEnvironment } from "../../journal/account.ts";
+import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
 import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
 import type { Beside } from "../journal/view.ts";
 import { type NextStep, shell } from "../../next-step.ts";

@@ -41,7 +41,6 @@ describe("an old settled entry", () => {
     ["that was touched a moment before goes", [{ ...client, state: "refused", updated_at: moment }], "c"],
     ["that was given up, of a client that exists, stays", [{ ...client, state: "abandoned" }], ""],
     ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
-    ["that is done and does not name what it made stays", [{ ...key, resource_id: null }], ""],
     ["of a client that was disabled, and may be enabled again, stays", [{ ...client, state: "unusable" }], ""],
     ["of a client that was disabled and then revoked goes", [{ ...client, state: "unusable" }, revokesClient], "cr"],
     ["of a client that is replaced goes", [{ ...client, state: "replaced" }], "c"],

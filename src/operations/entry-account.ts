@@ -1,7 +1,7 @@
 // The account that an entry was made for: what leads to it, and why a profile does not.
 import { Failure } from "../errors.ts";
 import { type NextStep, shell } from "../next-step.ts";
-import { type Entry, nextStep } from "./entry.ts";
+import { type Entry, nextStep } from "../journal/entry.ts";
 
 /** A profile, as far as an entry is bound to it. */
 interface BoundProfile {

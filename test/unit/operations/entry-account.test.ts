@@ -1,10 +1,10 @@
 // Which account an entry belongs to, and what a person is told whose profile, or environment, is another one.
 import { describe, expect, it } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
-import { otherAccount, setEnvironment } from "../../../src/journal/account.ts";
+import { otherAccount, setEnvironment } from "../../../src/operations/entry-account.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { shell } from "../../../src/next-step.ts";
-import { intent } from "./intent.ts";
+import { intent } from "../journal/intent.ts";
 
 const organization = "7d4f7a2e-2d9c-4c1c-9b53-0a3c3f1f0b11";
 const own = { profileId: "prf_1", baseUrl: "https://eu.example.com", organizationId: organization };
