@@ -28,13 +28,12 @@ export function namesOf({ user, host, run }: Actor): string[] {
   return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }
 
-/** Who is working here, as the journal's records name it. */
 export function actorOf(env: Environment): Actor {
   const { hostname } = process.getBuiltinModule("node:os");
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };
 }
 
-/** Nothing for a user number without a name, as containers have them. */
+/** Returns undefined for a user number without a name, as containers have. */
 function userName(): string | undefined {
   try {
     return process.getBuiltinModule("node:os").userInfo().username;

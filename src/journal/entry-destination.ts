@@ -84,7 +84,6 @@ export type SingleDestination = Fixed<z.infer<typeof Single>>;
 
 export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 
-/** One of several destinations, and how far its delivery came. */
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
 /** A person's or a policy's consent to one act, for what was shown. */

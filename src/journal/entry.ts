@@ -85,13 +85,13 @@ export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
 export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
-/** What never changes once an entry is admitted: the intent with its key and its exact request. */
+/** The intent of an entry, with its key and its exact request: never changed once admitted. */
 export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
 }
 
-/** What a step of the work may change. */
+/** The fields that a step may change. */
 export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail"> {
   readonly state: EntryState;
   readonly detail: EntryDetail;
@@ -143,7 +143,6 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
   }
 }
 
-/** What makes two requests the same one. */
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
 /** Text that all requests have in common which can be the same one; which of them are, `isSameRequest` says. */
@@ -161,7 +160,7 @@ export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | 
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
 
-/** What an account is in a journal of many machines, each with names for its profiles. */
+/** An account as a team's journal identifies it: each machine names its profiles differently. */
 export interface EntryAccount extends Pick<Entry, "base_url"> {
   readonly organization_id: string | null;
   /** The client that acts; an API key does not say whose it is. */
@@ -223,7 +222,6 @@ export interface Moved {
   readonly isUnfinished: boolean;
 }
 
-/** What the mark of a journal says, in a sentence. */
 export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"): string {
   return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
 }

@@ -97,7 +97,7 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** Those that fit, the newest first. What relates to one entry or resource is found without reading the others. */
+  /** Matching entries, the newest first. Entries of one id or resource are found without reading the others. */
   async select(filter: EntryFilter): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
@@ -310,7 +310,6 @@ export class StoredJournal {
     };
   }
 
-  /** Who works on which entry now, by its id. Of a file only its locks know it. */
   holders(): Promise<ReadonlyMap<string, Holder>> {
     return this.#reading(() => this.#store.holders());
   }
@@ -360,7 +359,7 @@ export class StoredJournal {
     ]);
   }
 
-  /** Those of these entries that have a record without a valid HMAC; all of them if this machine has no key. */
+  /** Entries with a record without a valid HMAC; all of them if this machine has no key. */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { keys } = this.#parts;
     const found = new Set<string>();
@@ -409,5 +408,4 @@ export class StoredJournal {
   }
 }
 
-/** What the rest of the program sees of it. */
 export type Journal = Pick<StoredJournal, keyof StoredJournal>;

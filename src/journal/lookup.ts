@@ -7,32 +7,29 @@ import { shell, flags } from "../next-step.ts";
 export interface EntryFilter {
   /** Settled ones too; if `states` are named, those alone. */
   readonly all?: boolean;
-  /** Those of the archive too. An entry that is named by its id is found there anyway. */
+  /** Include the archive. An entry that is named by its id is found there anyway. */
   readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
-  /** Those of one account, whatever the profiles are called that made them. */
+  /** Entries of one account, whatever their profiles are called. */
   readonly account?: EntryAccount;
   /** Who made a step of it: the user, the host, `user@host` or the address of the CI run. */
   readonly actor?: string;
   /** ISO 8601 UTC: touched then or later. */
   readonly since?: string;
-  /** Those that were admitted after the entry with that id. */
+  /** Entries admitted after the entry with that id. */
   readonly after?: string;
-  /** Those whose id begins so. */
   readonly start?: string;
-  /** Those with these whole ids. */
   readonly ids?: readonly string[];
   /** The steps of that entry. */
   readonly parent?: string;
-  /** Those that replace that entry. */
   readonly replaces?: string;
-  /** Those that made, changed or revoked that client or key; a `client_id` counts too. */
+  /** Entries that made, changed or revoked that client or key; a `client_id` counts too. */
   readonly resource?: string;
-  /** Those that are work for the item of a policy with that name. */
+  /** Entries of the policy item with that name. */
   readonly item?: string;
-  /** Those that create or adopt a client of that service account. */
+  /** Entries that create or adopt a client of that service account. */
   readonly serviceAccount?: string;
   /** At most this many of them, the newest. */
   readonly limit?: number;
@@ -53,7 +50,6 @@ export function fits(entry: Entry, filter: EntryFilter): boolean {
   return aboutNames.every((name) => filter[name] === undefined || about[name](entry).includes(filter[name]));
 }
 
-/** What an entry is about, by the names of what asks for it. */
 const about = {
   operation: ({ operation }: Entry) => [operation],
   profile: ({ profile }: Entry) => [profile],
@@ -74,12 +70,10 @@ export function aboutOf(entry: Entry): string[] {
   });
 }
 
-/** Those that an entry must be about to be one of them. */
 export function wordsOf(filter: EntryFilter): string[] {
   return aboutNames.flatMap((name) => (filter[name] === undefined ? [] : `${name} ${filter[name]}`));
 }
 
-/** Whose client a creation or an adoption is about. */
 function serviceAccountOf({ operation, request_text }: Entry): string | undefined {
   if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return undefined;
   try {
@@ -120,7 +114,7 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
   return idOf(wanted > least ? wanted : least + (options.random % 1024));
 }
 
-/** What was typed, as an id is spelt: any case, o for 0, i and l for 1. */
+/** Normalizes a typed id: any case, o for 0, i and l for 1. */
 export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
 }

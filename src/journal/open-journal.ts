@@ -15,7 +15,6 @@ export interface JournalParts {
   readonly actor: Actor;
   /** Where the machine's own key is. */
   readonly stateDir: string;
-  /** What only a team's journal asks for. */
   readonly team: {
     readonly env: Readonly<Record<string, string | undefined>>;
     /** What the profile's command for the team's keys prints; undefined if it has none. */

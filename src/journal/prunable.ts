@@ -17,7 +17,7 @@ function named({ base_url }: Entry, resource: string | null | undefined): string
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** What exists by an entry's work, as far as the entry itself says: what was disabled may be enabled again. */
+/** The credential that an entry created and did not revoke: a disabled one may be enabled again. */
 function madeBy(entry: Entry): string[] {
   const exists = ["done", "abandoned", "unusable"].includes(entry.state);
   return exists && !entry.operation.endsWith(".revoke") ? named(entry, entry.resource_id) : [];
@@ -43,7 +43,7 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   return {
     /** Ids of the entries that may be forgotten. */
     going,
-    /** Those of them whose client or key may still be live. */
+    /** The ids among them whose client or key may still be live. */
     live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
     /** Entries that stay for nothing but their client or key. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),

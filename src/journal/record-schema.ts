@@ -8,7 +8,6 @@ const optional = z.optional(z.string());
 const flag = z.optional(z.boolean());
 const number = z.optional(z.number());
 
-/** Who made a record. */
 export const ActorSchema = z.object({ user: text, host: text, run: optional });
 
 /** The token exchange that proves a new client. `sandbox://…` is the sandbox's own, wherever it listens. */
@@ -28,7 +27,6 @@ const Exchange = z.union([
 
 /** What the work of an entry needs in order to continue. Keys that are not named here are kept. */
 export const detailShape = {
-  // Of every operation.
   /** How often `integ apply` failed at it since it was admitted. */
   failures: number,
   /** Machine and folder where the secret is kept for `claim`. */
@@ -44,7 +42,6 @@ export const detailShape = {
   /** A request may have arrived; a crash between the record and the response leaves it true. */
   in_flight: flag,
 
-  // Of a client.
   client_id: z.optional(textOrNull),
   /** The idempotency key is random and of this entry alone: what is under it was made by the entry's own requests. */
   own_key: flag,
@@ -93,7 +90,7 @@ export const detailShape = {
   revoking: flag,
 };
 
-/** What was asked for, and never changes once an entry is admitted: the request, exactly, with its key. */
+/** The intent: the exact request with its key, never changed once admitted. */
 const Intent = z.object({
   operation: text,
   /** null if the contract has no idempotency key. */
@@ -120,13 +117,13 @@ const Intent = z.object({
   parent: textOrNull,
   /** The policy, by its own id, and its item that the work is for. */
   policy: z.optional(z.object({ id: text, item: text })),
-  /** What a person or a policy consented to when it was asked for. */
+  /** The consent of a person or a policy, given with the request. */
   consent: z.optional(z.array(ConsentSchema)),
   /** ISO 8601 UTC, milliseconds. */
   created_at: text,
 });
 
-/** What a step of the work may change, as it is after the step. */
+/** The fields that a step may change, as they are after the step. */
 const Now = z.object({
   resource_id: textOrNull,
   /** How often the request was sent. */

@@ -10,7 +10,6 @@ import { type Entry, formatVersion, type Moved } from "./entry.ts";
 import type { EntryDestination } from "./entry-destination.ts";
 import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-schema.ts";
 
-/** What `journal verify` has to report. */
 export interface Finding {
   readonly severity: "problem" | "warning";
   /** File with line and offset, or the entry. */
@@ -65,7 +64,6 @@ export function sumIn(line: string): string {
   return line.slice(recordStart.length, recordStart.length + sumDigits);
 }
 
-/** What the first line of a file says. */
 export interface HeaderFacts {
   /** Where the entries of the file are now, if that is not here. */
   readonly moved?: Moved | undefined;

@@ -20,7 +20,7 @@ export async function settledRotations(journal: Looked, of: AnyRotation): Promis
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** What a finished rotation put in the place of a client or key; nothing if none did, or the journal cannot be read. */
+/** The successor that a finished rotation created; undefined without one, or if the journal cannot be read. */
 export async function rotatedTo(journal: Looked, id: string): Promise<string | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -77,7 +77,7 @@ async function decided(
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
   // What was seen active though a rotation has revoked it was looked at before that: the other process was faster.
-  // One in place has given the key another secret even if its receipt was not as expected.
+  // A rotation in place changed the key's secret even if its receipt was not as expected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));

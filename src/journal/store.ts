@@ -68,7 +68,6 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Who works on an entry. */
 export interface Holder extends Actor {
   readonly pid: number;
   /** ISO 8601 UTC, by the server's clock, as `until`. */
@@ -99,7 +98,6 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** What a store has of a request. */
 export interface Looked {
   /** Unfinished entries, those of the request among them; the newest first, each with who works on it. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
@@ -163,7 +161,6 @@ export interface Store {
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
   /** @param isTrial nothing is changed */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
-  /** What only this engine can find. */
   verify(): Promise<readonly Finding[]>;
   /** A failure of the engine's own calls, in words. @param action what was being done, such as `read the journal` */
   failure(error: unknown, action: string, meaning?: string): unknown;

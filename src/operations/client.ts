@@ -99,7 +99,6 @@ async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> 
 
 const creating = { what: "create the OAuth client", change: true } as const;
 
-/** One run of sending: what is known before its first attempt. */
 interface Run extends CreationWork {
   /** Clients that existed before: a receipt that shows one of them is not of a new client. */
   readonly formerIds: readonly string[];
@@ -151,7 +150,7 @@ async function isThere({ bench, lease }: CreationWork): Promise<boolean> {
 /** Everything that must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // Of several destinations those that can be reached get a secret that is kept.
+  // A kept secret goes to those of several destinations that can be reached.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
   // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });

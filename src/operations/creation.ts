@@ -68,13 +68,10 @@ export interface Made {
   readonly entry: Entry;
   /** The API's object: with the secret if it came in this process. */
   readonly receipt?: string | undefined;
-  /** What was delivered, if this process had it in hand. */
   readonly secret?: OneTimeSecret;
-  /** Of the response that showed the client without its secret. */
   readonly requestId?: string | undefined;
 }
 
-/** What one contract makes of the steps of a creation. */
 export interface CreationContract extends Credential {
   /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
   takeUp(work: CreationWork): Promise<TakenUp | undefined>;
@@ -195,7 +192,6 @@ async function foundMeanwhile(contract: CreationContract, work: CreationWork, be
   }
 }
 
-/** What an earlier process delivered: nothing is sent for it again. */
 export async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
   return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
 }
@@ -231,7 +227,6 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
     return await replaceNow(contract, lost);
   } catch (error) {
     if (!(error instanceof Failure) || !saysNothingWasDone(error) || lease.entry.state !== "secret_lost") throw error;
-    // What stopped the replacement is not all that a person has to know.
     const { message, details } = secretLost(lease.entry);
     throw new Failure("secret_lost", withReason(`${message} It could not be replaced`, error), {
       ...details,
@@ -314,7 +309,6 @@ async function revokeBefore(contract: CreationContract, { bench, lease }: Creati
   await contract.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
 }
 
-/** What is at the end of a row of replacements. */
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   if (entry.replaced_by === null) return entry;
   const [by] = await journal.select({ all: true, ids: [entry.replaced_by] });

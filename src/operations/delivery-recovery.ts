@@ -194,7 +194,7 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** Of several destinations one has the secret: the others are looked at again when it is delivered there. */
+/** True if only some of several destinations have the secret. */
 export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }

@@ -47,7 +47,6 @@ export function setEnvironment(entry: Entry): NextStep {
       : `INTEG_CLIENT_ID=${principal} with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT`;
   const organization = organization_id === null ? "" : ` INTEG_ORGANIZATION_ID=${organization_id}`;
   const address = `INTEG_BASE_URL=${base_url} INTEG_REGION=${region}${organization}`;
-  // Who has all of these set looks for what else differs.
   const without = organization_id === null ? ", and leave INTEG_ORGANIZATION_ID unset" : "";
   return { hint: `Set ${address} and ${credential}${without}.`, nextCommand: nextStep(entry) ?? undefined };
 }

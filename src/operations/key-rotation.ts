@@ -22,7 +22,7 @@ import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workb
 export interface KeyReplacementRequest extends Overlap {
   /** Resource id of the key to be replaced. */
   readonly oldId: string;
-  /** Who created the old key, if it is bound to that user: a key bound to someone else is not the same. */
+  /** The user that a user_bound key belongs to: a successor of another user is not equivalent. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
   readonly updateProfile: boolean;
@@ -68,7 +68,6 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
   };
 }
 
-/** What the replacement was started with, beside what is typed now. */
 function differencesOf(entry: Entry, request: KeyReplacementRequest): Difference[] {
   const { creation, updateProfile } = request;
   const begun = JSON.parse(entry.request_text) as AccessKeyRequest;

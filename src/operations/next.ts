@@ -5,7 +5,6 @@ import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../j
 import { detailsOf, isInterruption, saysNothingWasDone } from "./workbench.ts";
 
 export type Step =
-  /** Nothing is left to do. */
   | "end"
   /** Other work has taken its place: it ends, and nothing is sent. */
   | "give way"
@@ -22,11 +21,10 @@ export type Step =
   | "wait"
   | "revoke the old one";
 
-/** What is known besides the entry itself. */
 export interface Facts {
   /** Other work replaces it: a later rotation, another replacement, a secret that was found. */
   readonly isOverrun?: boolean;
-  /** Of a rotation: its newest creation that did not fail. */
+  /** The newest creation of a rotation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
   /** Whether an overlap is over, or is ended now. */
   readonly isDue?: boolean;

@@ -84,7 +84,7 @@ async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** Those of the keys that other entries of the journal stand for. Its rotation stands for the same new key. */
+/** Keys of other entries. A rotation and its creation have the same new key. */
 async function knownAmong(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
@@ -202,11 +202,11 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   for (const { id } of others)
     if (await isWorkedOn(journal, id))
       throw mayBeOf(id, `a running process works on ${id}`, "Run the command again when that has ended.");
-  // One of them may have ended since the list was read: it recorded its key before it let its entry go.
+  // Another process may have ended since the list was read: it recorded its key before it released its entry.
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
-  // One whose secret was delivered, and whose key is not known, may have made it.
+  // An entry with a delivered secret and an unknown key may have made this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
     if (wasClaimed(one) || (await seenAtAll(bench, { entry: one })) !== undefined)

@@ -140,7 +140,6 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
   }
 }
 
-/** What finishing one entry needs. */
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
 /**

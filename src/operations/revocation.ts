@@ -27,7 +27,6 @@ export interface Revoking {
   readonly service?: Service | undefined;
 }
 
-/** What the two contracts make of a credential that exists. */
 export interface Credential {
   readonly noun: "client" | "key";
   /** Its status now; nothing if the service does not say. @throws Failure of the read */

@@ -109,7 +109,6 @@ export interface Rotated {
 export interface AskedRotation {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
-  /** What an unfinished one was started with, beside what is typed now. */
   readonly differences: (entry: Entry) => readonly Difference[];
   /** How another one is started instead, in words. */
   readonly wayOut: (entry: Entry) => string;
@@ -140,7 +139,6 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
   });
 }
 
-/** What two rotations of one key at the same time come to, if one of them is in place. */
 export const oneUseless = "two rotations would make the secret of one of them useless";
 
 /**
@@ -189,7 +187,6 @@ export interface Overlap {
 
 const unusedIn = (ms: number | undefined): string => (ms === undefined ? "not given" : `${ms / 1000}s`);
 
-/** What two commands say of the overlap. */
 export function overlapDifferences(
   { detail }: Entry,
   { overlapMs, unusedMs, keepOld = false }: Overlap & { readonly keepOld?: boolean },
@@ -376,7 +373,6 @@ function newUnusable({ noun }: CreationContract, child: Entry): Failure {
   });
 }
 
-/** What a failed creation means for the rotation that it belongs to: the old one is not revoked. */
 function inRotation({ noun }: CreationContract, error: Failure): Failure {
   if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
   const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
@@ -450,7 +446,6 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
   });
 }
 
-/** What the journal keeps of a proof: how it was made, and until when both are to work. */
 export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
   const until = isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
   return { detail: { ...detail, proven: how, overlap_until: until } };
@@ -529,7 +524,7 @@ async function assertWorks({ bench, oldId, creation }: Rotation, newId: string):
   if (status === undefined || status === "active") return;
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const after = await rotatedTo(bench.journal, newId);
-  // What a later rotation put in its place works: another new one would be one too many.
+  // A later rotation created a working successor: another one would be one too many.
   const meaning = after
     ? `It was rotated, and ${after} followed. If nothing uses ${oldId} any more, revoke it.`
     : `Another rotation makes another new ${noun}.`;

@@ -51,7 +51,6 @@ export interface SecretDelivery {
   readonly claimedBy?: "person" | "policy" | undefined;
 }
 
-/** One whose request is still to be sent. */
 export interface SecretWork extends SecretDelivery {
   readonly bench: Workbench;
 }
@@ -158,7 +157,7 @@ function leavesTrace(destination: DestinationRecord): boolean {
   return destination.kind !== "several" && describeDestination(destination).leavesTrace;
 }
 
-/** What the team's journal cannot take now is delivered or kept here anyway. */
+/** If the team's journal cannot take a secret now, this machine delivers or keeps it. */
 async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
@@ -380,7 +379,6 @@ function lostWords(entry: Entry, others: readonly string[]): readonly [message: 
   ];
 }
 
-/** What a response with a key says of the entry. */
 export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] = {}): Partial<EntryProgress> {
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }

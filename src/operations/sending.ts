@@ -133,7 +133,6 @@ export interface Sending<A, R> {
     answer: Attempt<A>,
     before: Entry["state"] | undefined,
   ) => Promise<{ readonly end: R } | Failure | undefined>;
-  /** What is said while the next request is waited for. */
   readonly again: string;
 }
 
@@ -175,7 +174,6 @@ export function assertMayContinue({ clock, disk }: Workbench): void {
 interface Standing {
   /** How an earlier request left the entry, if that may have changed something. */
   readonly before: Entry["state"] | undefined;
-  /** What the last request met, if something else ends the work. */
   readonly met?: Failure;
 }
 

@@ -9,7 +9,7 @@ import { type Advice, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-/** Whose account is changed. `service` sends as this profile, and to nowhere else. */
+/** The account that is changed. `service` sends as this profile only. */
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
@@ -149,7 +149,6 @@ export function tellOtherEndpoint(
 /** If the clocks of this machine and the service agree, they differ by this much at most. */
 export const clockSkewMs = 5 * 60_000;
 
-/** What the time is by the service's clock, as far as that is known. */
 export function serviceTime({ clock, account }: Workbench): number {
   return clock.now() + (account.service.clockOffset() ?? 0);
 }
@@ -196,7 +195,7 @@ export async function recordAfterwards(
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // What is kept here is not there for a later process elsewhere, and not lost for that.
+  // A secret that is kept here is not lost, although another machine cannot see it.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -205,7 +204,6 @@ export async function recordAfterwards(
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);
-    // What was learned stays known. The state, and whether a request may have arrived, is what the journal says.
     const { state: _, ...learned } = change;
     const { in_flight } = lease.entry.detail;
     lease.note({ ...learned, detail: { ...detail, in_flight } });
@@ -260,7 +258,7 @@ export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }
 
-/** What has to be fixed on this machine before any next step can help. */
+/** The fix that this machine needs before any next step can help. */
 export function prerequisite({ kind, details }: Failure): string {
   const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
   const { hint, nextCommand, recovers } = details;
@@ -330,7 +328,6 @@ function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): stri
   return `The ${noun} may or may not be revoked. The request was sent ${sent}; it is safe to send it again.`;
 }
 
-/** What the journal keeps of a failure. */
 export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
   const { status, code, request_id } = failure.details.problem ?? {};
   return { kind: failure.kind, message: failure.message, status, code, request_id };

@@ -12,13 +12,11 @@ import type { Finding } from "../../journal/journal.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 
-/** Of a profile, before anything is asked of the service. */
 export const profileChecks: readonly Check[] = [
   { name: "profile", run: checkProfile },
   { name: "credential store", run: checkKeeping },
 ];
 
-/** Of this machine, whatever the profile is. */
 export const machineChecks: readonly Check[] = [
   { name: "journal", run: ({ context }) => checkJournal(context) },
   { name: "file modes", run: ({ context }) => checkModes(context) },

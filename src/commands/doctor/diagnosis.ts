@@ -4,7 +4,6 @@ import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 
-/** One line of the diagnosis. */
 export interface Diagnosis {
   readonly check: string;
   readonly status: "ok" | "warning" | "problem";
@@ -32,7 +31,6 @@ export function ok(check: string, message: string): Diagnosis {
   return { check, status: "ok", message, ...todo({}) };
 }
 
-/** What to do, as a row has it. */
 export function todo({ nextCommand, hint }: NextStep): Pick<Diagnosis, "next" | "hint"> {
   return { next: typeof nextCommand === "string" ? nextCommand : null, hint: hint ?? null };
 }

@@ -106,7 +106,6 @@ async function conclude(
   entry: Entry,
   about: {
     readonly kept: OneTimeSecret;
-    /** What had it before this claim. */
     readonly had: readonly SingleRecord[];
     readonly isShown: boolean;
   },

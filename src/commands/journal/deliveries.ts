@@ -58,7 +58,6 @@ function progressIn(
 ): readonly DestinationProgress[] {
   if (!destination) return [];
   if (destination.kind === "several") return destination.places;
-  // What is not what was asked for has its secret delivered anyway.
   const isDelivered = state === "done" || (state === "unusable" && differs !== undefined);
   const isFailed = isSettled(state) || state === "undelivered" || state === "secret_lost";
   return [{ at: destination, state: isDelivered ? "delivered" : isFailed ? "failed" : "pending" }];

@@ -25,7 +25,6 @@ export const command = defineVerb({
   },
 });
 
-/** Who moves house with an export would forget them. */
 async function mentionSecrets(context: Context): Promise<void> {
   const ids = [...((await (await context.journal()).escrow?.ids()) ?? [])];
   if (ids.length === 0) return;

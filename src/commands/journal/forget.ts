@@ -77,7 +77,6 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
   );
 }
 
-/** What no one will look after any more. */
 function leftBehind(entry: Entry, isKept: boolean): string {
   const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";

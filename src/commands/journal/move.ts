@@ -77,7 +77,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
 
 async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
   const merged = await target.merge(from.records(), { isMove: true });
-  // One that was claimed there since an earlier try is not brought back.
+  // A secret that was claimed there since an earlier try is not copied back.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);

@@ -100,7 +100,7 @@ export const command = defineVerb({
       mayTryAgain: (ended) => accounts.isSentAgain(ended),
       benchFor: async (entry) => {
         if (unsigned.has(entry.id)) throw untrusted(entry.id);
-        // What waits or is kept may need no request.
+        // A waiting entry or a kept secret may need no request.
         const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -296,7 +296,7 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
-/** What is in an entry's place belongs to the report: it is what the person has now. */
+/** Adds the replacements of entries to the report: a person has those now. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
   const shown = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
   const all: Recovered[] = [];

@@ -107,15 +107,12 @@ function requestJson(text: string): string {
   return text;
 }
 
-/** What is said with an entry, and is not in it. */
 export interface Beside {
   /** A record of it has no valid HMAC: it permits nothing, and still forbids. */
   readonly isUntrusted?: boolean | undefined;
-  /** Who works on it now. */
   readonly holder?: object | undefined;
   /** What has to be done first, on this machine: its own next step alone would end as it did. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
-  /** What `journal show` says besides. */
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
 }

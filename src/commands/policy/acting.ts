@@ -44,7 +44,6 @@ interface Choice {
   readonly adopt?: boolean | undefined;
 }
 
-/** What was typed, as a plan takes it. */
 export function chosen({ only, retry, redeliver, finish, includeOwn = false, adopt = false }: Choice): PlanOptions {
   const [onlyThese, retried, redelivered, finished] = [only, retry, redeliver, finish].map((names) => new Set(names));
   return { only: onlyThese!, retry: retried!, redeliver: redelivered!, finish: finished!, includeOwn, adopt };

@@ -56,7 +56,6 @@ function messageOf({ planned, outcome, postponed }: AppliedItem): string {
   return outcome?.failure?.message ?? postponed ?? reason;
 }
 
-/** What was done, once the reason of the plan no longer holds. */
 const actionsDone: Readonly<Record<string, string>> = {
   create: "created, its secret delivered",
   rotate: "rotated, its new secret delivered",

@@ -6,7 +6,6 @@ import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts"
 
 export interface AppliedItem {
   readonly planned: PlannedItem;
-  /** Nothing of items that were left as they are. */
   readonly outcome?: ItemOutcome;
   /** Why it was left to a later run. */
   readonly postponed?: string | undefined;

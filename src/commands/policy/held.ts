@@ -41,7 +41,7 @@ export function stepForAllHeld(decisions: readonly Decision[], file: string): Ne
   return stepForHeld(decisions[0]!, file);
 }
 
-/** One for each client or key that may be adopted as the item; none of an item that is not held for that. */
+/** An adopt command for each client or key that may be the item. */
 export function adoptionCommands(
   { item: { name, kind }, hold, choices, current }: Decision,
   file: string,

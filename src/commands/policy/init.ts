@@ -155,7 +155,6 @@ function secretOf({ destinations, used, folder }: Known, id: string): string {
   return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
 }
 
-/** What the journal knows of clients and keys. */
 interface Known {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;

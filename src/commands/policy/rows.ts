@@ -42,7 +42,6 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
   await list.end({ nextPageToken: null, hasMore: false });
 }
 
-/** What a person should know besides the rows. */
 export function tellPlanNotes(
   { output }: Context,
   { opensAt, unmanaged }: Plan,

@@ -227,7 +227,6 @@ interface Rows {
   readonly ending: readonly Row[];
 }
 
-/** What needs a person now, and what continues at its time. */
 function itemsOf(
   { unfinished, due, ending }: Rows,
   { nowMs, time }: { readonly nowMs: number; readonly time: (iso: string) => string },

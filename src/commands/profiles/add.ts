@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // Nothing is asked, and no secret read, for a profile that cannot be.
+    // An invalid profile is refused before a question or a secret.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);

@@ -159,7 +159,6 @@ function tellOf(context: Context): Tell {
   };
 }
 
-/** Who acts, as a question or a plan begins. */
 export function actingAs({ account }: Workbench): string {
   return `Profile ${account.profile} (${account.region})`;
 }
@@ -233,7 +232,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const found = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // What another machine is working on needs no one else.
+  // An entry that another machine works on needs nothing here.
   const held = found.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unsettled = found.filter(({ id }) => !held?.has(id));
   if (unsettled.length === 0) return;

@@ -97,7 +97,6 @@ export interface RecoveryChoice {
   /** A lost secret is replaced. */
   readonly replaces: boolean;
   readonly nowMs: number;
-  /** What is kept here. */
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 

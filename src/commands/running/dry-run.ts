@@ -7,11 +7,10 @@ import { describeDestination, type Destination, placesOf } from "../../secrets/d
 
 /** One step of a run. A value in parentheses is not fixed before the run. */
 export interface DryStep {
-  /** What is done, in words. */
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** Those that are the request's own, without credentials. */
+  /** The request's own headers, without credentials. */
   readonly headers?: Readonly<Record<string, string | null>>;
   /** The body as it is sent, character for character; absent if there is none. */
   readonly body?: string;

@@ -250,7 +250,6 @@ function tellMore({ context: { output }, plan, view, writer: { rowsWritten: rows
   output.warn(`This is one page, ${rows} ${rows === 1 ? view.singular : view.plural}. More exist: ${all}`);
 }
 
-/** What a list command was asked for. */
 export interface ListPlan {
   /** Rows per page; absent: the service's own (25). */
   readonly limit: number | undefined;

@@ -64,13 +64,12 @@ export class FileStore implements Store {
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
     const { ids = [], parent, replaces, start, archived = false, actor } = filter;
     const named = [...ids, parent, replaces].filter((id) => id !== undefined);
-    // What is named and not in the journal is looked for in the archive.
     const isHere = (journal: Contents): boolean =>
       named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
     const shelf = this.#shelf((journal) => archived || (!isOfUnsettled(filter) && !isHere(journal)));
     const isTheirs = ({ id }: Entry): boolean =>
       actor === undefined || shelf.records(id).some((record) => isBy(record, actor));
-    // What is in the archive is given out as it is read: all of it may be more than should be in memory.
+    // The archive is streamed: it may be larger than memory.
     const found = shelf.candidates(filter);
     for (const entry of shelf.isLong ? found : [...found]) if (isTheirs(entry)) yield entry;
   }

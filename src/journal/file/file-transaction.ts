@@ -93,7 +93,6 @@ export class FileTransaction implements Transaction {
     const ids = [...new Set([...contents.ids(), ...(takesChanges ? this.#changed.keys() : [])])];
     const staying = ids.filter((id) => this.#removed?.has(id) !== true);
     const touches = staying.length < ids.length || ids.some((id) => this.#changed.has(id));
-    // Who removes asks for a file without damage too.
     const isMended = this.#removed !== undefined && size > 0 && !isSound;
     if (!touches && !isMended && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);

@@ -31,7 +31,6 @@ interface Known {
   readonly contents: Contents;
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
-  /** What its records are read from again. */
   readonly file: { readonly fd: number };
 }
 

@@ -36,7 +36,6 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
 
 const anew = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
 
-/** What was set aside of these files, which are in one folder. */
 export function asideFindings(paths: readonly string[]): Finding[] {
   const folder = dirname(paths[0]!);
   if (!fs.existsSync(folder)) return [];

@@ -102,7 +102,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
 const unreadable =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
-/** Nothing of the address is shown: if it has a typing mistake, a password may be anywhere. */
+/** Shows nothing of the address: with a typing mistake, a password may be anywhere in it. */
 function wrong(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,
@@ -154,7 +154,7 @@ export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** What libpq encrypts without a check of the certificate's name is checked too. */
+/** Checks the certificate's name even where libpq would only encrypt. */
 function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boolean | undefined {
   if (sslmode === undefined) return undefined;
   if (["require", "verify-ca", "verify-full"].includes(sslmode)) return true;

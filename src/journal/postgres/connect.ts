@@ -10,7 +10,6 @@ import type { Address, Host } from "./address.ts";
 import { connectionWords, LostConnection, serverErrorOf, within } from "./failures.ts";
 import { tlsTo } from "./tls.ts";
 
-/** What is known of the server at the other end. */
 export interface Server {
   readonly isReadOnly: boolean;
   readonly encoding: string;
@@ -32,7 +31,6 @@ export async function connect(address: Address): Promise<Connected> {
   const end = performance.now() + limitMs;
   let met: readonly unknown[] = [];
   for (let round = 0; ; round += 1) {
-    /** What each host says instead. */
     const now: unknown[] = [];
     for (const [index, host] of hosts.entries()) {
       const share = (end - performance.now()) / (hosts.length - index);

@@ -12,7 +12,6 @@ import { durably, type Row } from "./session.ts";
 
 const isoTime = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** What a row says about its lease, times in ISO 8601 UTC by the server's clock. */
 export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS since, ${isoTime("lease_until")} AS until,
   ${isoTime("quiet_until")} AS quiet_until,
   (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
@@ -38,7 +37,6 @@ function named(row: Row): (Actor & { readonly process: ProcessIdentity }) | unde
   return typeof row.holder === "string" ? JSON.parse(row.holder) : undefined;
 }
 
-/** Who has the lease of a row now. */
 export function holderIn(row: Row | undefined): Holder | undefined {
   const holder = row?.is_held === true ? named(row) : undefined;
   if (holder === undefined) return undefined;

@@ -142,7 +142,7 @@ export class PostgresStore implements Store {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
     }
-    // Nothing was inserted: the entries are elsewhere since it was asked.
+    // Nothing was inserted: the journal was moved meanwhile.
     await this.#assertHere();
     return undefined;
   }

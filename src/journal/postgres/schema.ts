@@ -13,7 +13,6 @@ const schemaVersion = 3;
 /** Any number that no one else is likely to lock: of the making of tables, in each database. */
 const initLock = 4_927_301_658;
 
-/** What every lease of one journal works with. */
 export interface PostgresParts {
   readonly session: Session;
   readonly tables: Tables;

@@ -15,7 +15,7 @@ export function tlsTo(
   try {
     // "system" is libpq's name for the authorities that the system trusts.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
-    // One that is not in PEM form would be passed over in silence.
+    // Node ignores a certificate that is not in PEM form.
     if (ca) void new X509Certificate(ca.toString("latin1"));
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};

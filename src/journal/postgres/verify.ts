@@ -4,7 +4,6 @@ import type { PostgresParts } from "./schema.ts";
 
 type VerifyParts = Pick<PostgresParts, "session" | "tables" | "shown">;
 
-/** What a failure of the server would cost. */
 export async function serverFindings({ session, tables, shown }: VerifyParts): Promise<Finding[]> {
   const [row = {}] = await session.read(
     `SELECT current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,

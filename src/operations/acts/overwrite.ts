@@ -118,7 +118,6 @@ async function provable({ journal, secrets }: Overwriting, entry: Entry, record:
   return { ...record, proof: journal.digests.of(withoutLastNewline(text)) };
 }
 
-/** What formats and commands know of the work that produced a secret. */
 export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
   if (operation !== "oauth_client.create") return { entry: id, profile, region };
   const request = JSON.parse(request_text) as CreationRequest;
@@ -166,7 +165,7 @@ function isActing(place: SingleRecord, { profile_id }: Entry): place is Extract<
   return place.kind === "profile" && place.profileId !== "" && place.profileId === profile_id;
 }
 
-/** What was recorded before the state folder had an id was recorded here: no request had left by then. */
+/** A record without a machine id was written before the state folder had one, on this machine. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
@@ -288,7 +287,7 @@ function proofOf(place: SingleRecord): string | undefined {
   return "proof" in place ? place.proof : undefined;
 }
 
-/** What cannot be read, and was changed since this entry began to write it: weaker evidence, and the only one there is. */
+/** A store that cannot be read changed since this entry began to write: the only evidence there is. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   const proof = proofOf(place);
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;

@@ -47,7 +47,6 @@ export interface Revocation<C extends keyof Revoked, R> {
   /** @param earlier responses of this run @returns the end, or why it was not seen. Throws if no repetition can say more. */
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
   readonly grounds: RevocationGrounds;
-  /** Of the entry whose work it is a part of. */
   readonly lease: EntryLease;
 }
 

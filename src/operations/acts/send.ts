@@ -11,7 +11,6 @@ import { proofIn } from "../next.ts";
 import { untrusted } from "./overwrite.ts";
 import { detailsOf, isoTime, type Workbench } from "../workbench.ts";
 
-/** What the service answers to each change. */
 interface Answers {
   readonly "create client": OAuthClient;
   readonly "create key": SecretAnswer;
