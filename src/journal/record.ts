@@ -92,26 +92,25 @@ const recordHead =
 const longestHead = 300;
 
 /**
- * A line without its newline, or undefined if it is not sound: the checksum covers every byte after it, so that any flipped bit
- * is seen. Checksum and format are at the same place in every format to come.
+ * Reads a line without its newline. The checksum covers every byte after it, so that any flipped bit is seen. Checksum and format
+ * are at the same place in every format to come.
+ * @returns undefined if the line is not sound
  */
-export function readLine(line: Buffer): Line | undefined {
-  if (line.length <= bodyStart) return undefined;
-  const text = line.toString("latin1", 0, longestHead);
+export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | undefined {
+  if (end - start <= bodyStart) return undefined;
+  const text = bytes.toString("latin1", start, Math.min(end, start + longestHead));
   if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
-  const sum = sealed(line.subarray(bodyStart));
+  const sum = sealed(bytes.subarray(start + bodyStart, end));
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
   const head = recordHead.exec(body);
-  if (head !== null) {
-    const [, after = "", , id = "", n, state = ""] = head;
-    return { kind: "record", sum, after, id, n: Number(n), state };
-  }
+  // Array destructuring would take as long as the checksum.
+  if (head) return { kind: "record", sum, after: head[1]!, id: head[3]!, n: Number(head[4]), state: head[5]! };
   const format = Number(/^"v":([1-9]\d{0,8}),/.exec(body)?.[1]);
   if (Number.isNaN(format)) return undefined;
   if (format !== formatVersion) return { kind: "foreign", sum, format };
   if (!body.startsWith('"v":3,"journal":"integ"')) return undefined;
-  return { kind: "header", sum, ...(jsonIn(line.toString()) as HeaderFacts) };
+  return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
 /** The id and the state that the beginning of a record's line says, without a check of the line. */

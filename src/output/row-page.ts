@@ -5,7 +5,7 @@ export type RowPage = readonly JsonText[];
 
 /** A page of rows from several sources. @param rows JSON texts, one per row */
 export function pageOf(rows: readonly string[]): RowPage {
-  return rows.map((row) => JsonText.of(row));
+  return JsonText.of(`[${rows.join(",")}]`).items();
 }
 
 /**

@@ -183,26 +183,36 @@ export interface KnownClient {
   readonly createdAt?: string | undefined;
 }
 
-export interface ClientInventory {
-  /** Clients that the journal did not record as revoked. */
-  readonly known: readonly KnownClient[];
+/** The clients of one account, from the entries of a journal in any order. */
+export class ClientInventory {
   /** Creations that may have made an unknown client, by service account. */
-  readonly unresolved: ReadonlyMap<string, number>;
-}
+  readonly unresolved = new Map<string, number>();
+  readonly #scope: WorkScope;
+  readonly #created: (KnownClient & { readonly entry: string })[] = [];
+  readonly #gone = new Set<string | undefined>();
+  readonly #replaced = new Set<string | null>();
 
-export function inventoryOf(entries: readonly Entry[], scope: WorkScope): ClientInventory {
-  const here = entries.filter((entry) => isOf(entry, scope));
-  const gone = new Set(here.map(revokedBy));
-  const replaced = new Set(here.map(revokedFirst));
-  const known = new Map<string, KnownClient>();
-  const unresolved = new Map<string, number>();
-  for (const { id: entry, operation, state, attempts, resource_id: id, request_text, created_at } of here) {
-    if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") continue;
-    const { service_account_id: serviceAccount } = JSON.parse(request_text) as { service_account_id: string };
-    if (id !== null && !gone.has(id) && state !== "replaced" && !replaced.has(entry))
-      known.set(id, { id, serviceAccount, createdAt: operation === "oauth_client.create" ? created_at : undefined });
-    if (id === null && !isSettled(state) && attempts > 0)
-      unresolved.set(serviceAccount, (unresolved.get(serviceAccount) ?? 0) + 1);
+  constructor(scope: WorkScope, entries: readonly Entry[] = []) {
+    this.#scope = scope;
+    for (const entry of entries) this.add(entry);
   }
-  return { known: [...known.values()], unresolved };
+
+  add(entry: Entry): void {
+    if (!isOf(entry, this.#scope)) return;
+    this.#gone.add(revokedBy(entry));
+    this.#replaced.add(revokedFirst(entry));
+    const { operation, state, attempts, resource_id: id, created_at } = entry;
+    if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return;
+    const { service_account_id: serviceAccount } = JSON.parse(entry.request_text) as { service_account_id: string };
+    const createdAt = operation === "oauth_client.create" ? created_at : undefined;
+    if (id !== null && state !== "replaced") this.#created.push({ entry: entry.id, id, serviceAccount, createdAt });
+    if (id === null && !isSettled(state) && attempts > 0)
+      this.unresolved.set(serviceAccount, (this.unresolved.get(serviceAccount) ?? 0) + 1);
+  }
+
+  /** Clients that the journal did not record as revoked. */
+  get known(): readonly KnownClient[] {
+    const live = this.#created.filter(({ id, entry }) => !this.#gone.has(id) && !this.#replaced.has(entry));
+    return [...new Map(live.map((client) => [client.id, client])).values()];
+  }
 }

@@ -20,7 +20,7 @@ import { deliveries, holdersOf, placeIn, placeOf } from "../../src/policy/holder
 import type { Observed, SeenCredential } from "../../src/policy/observed.ts";
 import { planPolicy } from "../../src/policy/plan.ts";
 import type { ItemDestination, Policy, PolicyItem } from "../../src/policy/policy.ts";
-import { inventoryOf, isOf, itemKey, type WorkScope, worksByName } from "../../src/policy/works.ts";
+import { ClientInventory, isOf, itemKey, type WorkScope, worksByName } from "../../src/policy/works.ts";
 import { type DestinationOption, isLocal, type SingleRecord } from "../../src/secrets/destination.ts";
 import type { Machine } from "./in-memory.ts";
 import type { Outcome } from "./one-seed.ts";
@@ -320,7 +320,7 @@ class Nights {
       const { id = "", keyType: type, status = "active", name, createdAt, expiresAt } = readAccessKey(value);
       keys.set(id, { id, type, status, name, createdAt, expiresAt, ownership: "other" });
     }
-    const { unresolved } = inventoryOf(entries, scope);
+    const { unresolved } = new ClientInventory(scope, entries);
     const seen = {
       nowMs: this.#world.now,
       profile: actingProfile,

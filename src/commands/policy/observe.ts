@@ -9,7 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import { deliveries, type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { inventoryOf, isOf, itemKey, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import { ClientInventory, isOf, itemKey, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
@@ -33,7 +33,7 @@ export async function observe(
   const entries = await journal.entries();
   const scope = scopeOf(account);
   const works = worksByName(entries, scope);
-  const { known, unresolved } = inventoryOf(entries, scope);
+  const { known, unresolved } = new ClientInventory(scope, entries);
   const ids = new Set(known.map(({ id }) => id));
   for (const {
     works: [newest],

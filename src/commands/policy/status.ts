@@ -10,7 +10,7 @@ import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { inventoryOf, type ItemKind } from "../../policy/works.ts";
+import { ClientInventory, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
@@ -333,7 +333,9 @@ async function knownClients(
   context: Context,
   account: Account,
 ): Promise<{ readonly slots: Slots; readonly clients: readonly LiveCredential[] }> {
-  const { known, unresolved } = inventoryOf(await (await context.journal()).entries(), scopeOf(account));
+  const inventory = new ClientInventory(scopeOf(account));
+  for await (const entry of (await context.journal()).each({ all: true })) inventory.add(entry);
+  const { known, unresolved } = inventory;
   return { slots: countsOf(known, unresolved), clients: known };
 }
 

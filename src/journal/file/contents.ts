@@ -14,7 +14,7 @@ interface Kept {
 
 interface Slot {
   readonly records: Kept[];
-  /** As the newest record that is one says; read when it is asked for. */
+  /** An unfinished entry, once it was read. Finished ones are not kept, since they may be more than memory holds. */
   entry?: Entry | undefined;
 }
 
@@ -32,12 +32,9 @@ export class Contents {
   newest = "";
   readonly #slots = new Map<string, Slot>();
   readonly #again: ReadAgain;
-  readonly #isLong: boolean;
 
-  /** @param isLong it has more entries than should be in memory */
-  constructor(again: ReadAgain = () => Buffer.alloc(0), isLong = false) {
+  constructor(again: ReadAgain = () => Buffer.alloc(0)) {
     this.#again = again;
-    this.#isLong = isLong;
   }
 
   /** Takes in a sound line behind all that it knows, and the damage between. */
@@ -78,7 +75,7 @@ export class Contents {
       // Another one: what was read was cut back meanwhile, as an append that failed.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: slot!.records.at(-1)!.n };
-      if (!this.#isLong) slot!.entry = entry;
+      if (!isSettled(kept.state)) slot!.entry = entry;
       return entry;
     }
     return undefined;
@@ -105,10 +102,6 @@ export class Shelf {
 
   constructor(...parts: readonly Contents[]) {
     this.#parts = parts;
-  }
-
-  get isLong(): boolean {
-    return this.#parts.length > 1;
   }
 
   of(id: string): Contents | undefined {

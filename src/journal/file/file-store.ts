@@ -51,7 +51,7 @@ export class FileStore implements Store {
     this.#waitMs = waitMs;
     this.#health = new DiskHealth(path);
     this.#journal = new RecordFile(path, { now, health: this.#health });
-    this.#archive = new RecordFile(archivePath(path), { now, health: this.#health, isArchive: true });
+    this.#archive = new RecordFile(archivePath(path), { now, health: this.#health });
     this.#locks = new JournalLocks(path, means);
   }
 
@@ -69,9 +69,7 @@ export class FileStore implements Store {
     const shelf = this.#shelf((journal) => archived || (!isOfUnsettled(filter) && !isHere(journal)));
     const isTheirs = ({ id }: Entry): boolean =>
       actor === undefined || shelf.records(id).some((record) => isBy(record, actor));
-    // The archive is streamed: it may be larger than memory.
-    const found = shelf.candidates(filter);
-    for (const entry of shelf.isLong ? found : [...found]) if (isTheirs(entry)) yield entry;
+    for (const entry of shelf.candidates(filter)) if (isTheirs(entry)) yield entry;
   }
 
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {

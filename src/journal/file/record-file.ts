@@ -37,7 +37,6 @@ interface Known {
 interface FileParts {
   readonly now: () => number;
   readonly health: DiskHealth;
-  readonly isArchive?: boolean;
 }
 
 export class RecordFile {
@@ -103,7 +102,7 @@ export class RecordFile {
       if (!this.#open.has(file)) throw new Error(`${this.path} was read after it was let go of`);
       return readBytes(file.fd, offset, length);
     };
-    const contents = known?.contents ?? new Contents(again, this.#parts.isArchive);
+    const contents = known?.contents ?? new Contents(again);
     let isKnown = known !== undefined;
     let last: Found | undefined;
     // Damage behind the last sound record is read again next time, so it is not known for good.

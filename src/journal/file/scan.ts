@@ -39,10 +39,10 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
     const end = cut < 0 ? bytes.length : cut;
-    const [text, offset] = [bytes.subarray(start, end), from.offset + start];
-    const record = readLine(text);
-    if (record !== undefined) scan.found.push({ record, offset, line, length: text.length });
-    else scanBadLine(text, { offset, line, isEnded: cut >= 0, scan });
+    const offset = from.offset + start;
+    const record = readLine(bytes, start, end);
+    if (record !== undefined) scan.found.push({ record, offset, line, length: end - start });
+    else scanBadLine(bytes.subarray(start, end), { offset, line, isEnded: cut >= 0, scan });
     start = end + 1;
   }
   return line;
@@ -51,15 +51,20 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 /** The most bytes that one read returns, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
-/** Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. */
+/**
+ * Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. A piece is valid
+ * until the next one is asked for: all are read into the same memory.
+ */
 export function* linesOf(
   fd: number,
   from: number,
   size: number,
 ): Iterable<{ readonly bytes: Buffer; readonly offset: number }> {
+  let memory = Buffer.alloc(0);
   for (let [offset, length] = [from, pieceLength]; offset < size; ) {
     const wanted = Math.min(length, size - offset);
-    const bytes = readBytes(fd, offset, wanted);
+    if (memory.length < wanted) memory = Buffer.allocUnsafeSlow(wanted);
+    const bytes = readInto(memory.subarray(0, wanted), fd, offset);
     const isLast = bytes.length < wanted || offset + wanted === size;
     const end = isLast ? bytes.length : bytes.lastIndexOf(newline) + 1;
     length = end > 0 ? pieceLength : 2 * length;
@@ -97,7 +102,10 @@ function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; 
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(Math.max(0, length));
+  return readInto(Buffer.allocUnsafe(Math.max(0, length)), fd, offset);
+}
+
+function readInto(bytes: Buffer, fd: number, offset: number): Buffer {
   let done = 0;
   while (done < bytes.length) {
     const count = fs.readSync(fd, bytes, done, bytes.length - done, offset + done);

@@ -15,7 +15,7 @@ import type {
   PolicyItem,
   RotationRule,
 } from "../../../src/policy/policy.ts";
-import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
+import { ClientInventory, worksByName } from "../../../src/policy/works.ts";
 import { commandMark } from "../../../src/secrets/destination.ts";
 import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
 import { entry, now, own, scope } from "./an-entry.ts";
@@ -110,7 +110,7 @@ const observed = ({
   works: worksByName(entries, scope),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
-  unresolved: inventoryOf(entries, scope).unresolved,
+  unresolved: new ClientInventory(scope, entries).unresolved,
   delivered: deliveries(entries),
   missing: new Set(missing),
   elsewhere: new Set(elsewhere),
