@@ -1,4 +1,4 @@
-// `node scripts/pack.mjs`: packs the package for publishing. Scripts and development dependencies are removed from its
+// `npm run pack`: packs the package for publishing. Scripts and development dependencies are removed from its
 // manifest, because `prepare` would build from sources that the package lacks. Fixed file modes make the bytes
 // reproducible.
 //

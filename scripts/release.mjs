@@ -1,4 +1,4 @@
-// `node scripts/release.mjs`: collects a release in build/release: the package, its SBOM, existing archives of
+// `npm run release`: collects a release in build/release: the package, its SBOM, existing archives of
 // executables, and checksums. The workflow publishes them.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
