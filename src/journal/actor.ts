@@ -1,29 +1,29 @@
-// Who made a record: the user and the host, and in CI the address of the run.
+// The actor of a record: the user and the host, and in CI the address of the run.
 
 export interface Actor {
   readonly user: string;
   readonly host: string;
-  /** Where the log of the CI run is. */
+  /** Address of the CI run's log. */
   readonly run?: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The run's address as GitHub, GitLab and Jenkins give it; nothing elsewhere. */
+/** The CI run's address in the variables of GitHub, GitLab or Jenkins; undefined elsewhere. */
 export function runIn(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
   return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
 }
 
-/** Without what may be a credential: an address is written down where many read it. */
+/** The address without its user, password and query, which may hold credentials: many people read a journal. */
 function plainAddress(address: string | undefined): string | undefined {
   if (!address || !URL.canParse(address)) return undefined;
   const url = new URL(address);
   return /^https?:$/.test(url.protocol) ? `${url.origin}${url.pathname}` : undefined;
 }
 
-/** How a person may name an actor: the user, the host, `user@host`, or the run's address. */
+/** The names that select an actor: the user, the host, `user@host`, or the run's address. */
 export function namesOf({ user, host, run }: Actor): string[] {
   return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }

@@ -1,4 +1,4 @@
-// What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
+// The intent of a change, and the search for an existing entry with its key or the same request.
 import { Failure } from "../errors.ts";
 import {
   type Entry,
@@ -11,12 +11,12 @@ import {
 } from "./entry.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** A change that someone asked for, before it has a key. */
+/** A requested change, before it has a key. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
-  /** Whether the contract has an idempotency key for it. */
+  /** True if the API takes an idempotency key for it. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
-  /** Entry of the larger piece of work; it and `replaces` must be the same in an entry that is resumed. */
+  /** Id of the parent entry; an entry is resumed only if its `parent` and `replaces` are the same. */
   readonly parent?: string | null;
   readonly replaces?: string | null;
   readonly detail?: EntryProgress["detail"];
@@ -46,8 +46,8 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
 }
 
 /**
- * Whether an entry was made for the account of an intent with the same address and organization. The id of a profile is one
- * machine's: what many machines have in common is the client that acts; an API key does not say whose it is.
+ * True if the entry has the intent's account. Machines of a team compare the client that acts, because profile ids are local to a
+ * machine; an API key does not name its client.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
@@ -56,15 +56,15 @@ export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): 
 }
 
 /**
- * The entry that holds a key given by hand, within one base URL; undefined if none does.
- * @throws Failure `conflict` if it holds it for another request.
+ * Finds the entry with an idempotency key given by hand, within one base URL.
+ * @throws Failure `conflict` if the key belongs to another request.
  */
 export function entryOfKey(
   entries: readonly Entry[],
   intent: Intent,
   { key, isShared }: { readonly key: string; readonly isShared: boolean },
 ): Entry | undefined {
-  // The oldest one: should two ever hold a key, the first was sent first.
+  // Take the oldest: if two entries have the key, its request was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
   const isOther = !isSameAccount(entry, intent, isShared);
@@ -80,8 +80,8 @@ export function entryOfKey(
 }
 
 /**
- * A request that is unfinished as another profile, or with an organization if none is named now (or the other way about):
- * it is another request to the service (§4.2 rule 2), and another client would be made in silence.
+ * Refuses a request that is unfinished as another profile or in another organization: the service treats it as another request
+ * (§4.2 rule 2) and would create a second client.
  * @throws Failure `conflict`; nothing was sent
  */
 export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, isShared: boolean): void {
@@ -107,7 +107,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, i
   );
 }
 
-/** Unfinished entries of the same request of the same account in the same role, the oldest first. */
+/** The account's unfinished entries of the same request in the same role, the oldest first. */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isShared: boolean): Entry[] {
   return entries
     .filter(
@@ -121,7 +121,7 @@ export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isSh
     .toReversed();
 }
 
-/** What a policy creates for its item is not what someone types: the secret of each goes where that one wants it. */
+/** A policy item does not share a creation with a typed command: each has its own destination. */
 function isCreationForOther(entry: Entry, { operation, policy }: Intent): boolean {
   return operation.endsWith(".create") && (entry.policy === undefined) !== (policy === undefined);
 }
@@ -131,7 +131,7 @@ export function isResumable({ state }: Entry): boolean {
 }
 
 /**
- * Stops an intent whose request was made before and lacks its secret.
+ * Refuses an intent if an entry of the same request lacks its secret.
  * @throws Failure `secret_lost` or `undelivered` with the next step of that entry.
  */
 export function assertNoneLost(entries: readonly Entry[]): void {
@@ -146,7 +146,7 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   });
 }
 
-/** The refusal of a journal whose entries are elsewhere now, or on their way. */
+/** The refusal of a journal whose entries were moved or are being moved. */
 export function movedAway(path: string, moved: Moved): Failure {
   const { to, isUnfinished } = moved;
   return new Failure("usage", movedWords(moved, `the journal ${path}`), {

@@ -1,14 +1,14 @@
-// Where a secret goes, as an entry records it: no secret, and nothing that opens one.
+// The destination of a secret as an entry records it, without the secret and without credentials.
 import * as z from "zod/mini";
 
-/** What a schema describes, as what is read and never changed. */
+/** The type of a schema, read-only. */
 export type Fixed<T> = T extends readonly (infer U)[]
   ? readonly Fixed<U>[]
   : T extends object
     ? { readonly [K in keyof T]: Fixed<T[K]> }
     : T;
 
-/** How a secret is written to a file or a command: `env:NAME=field,…` and `template:<text>` carry what they need. */
+/** Format of a secret in a file or on a command's input; `env:NAME=field,…` and `template:<text>` contain their parameters. */
 const Format = z.union([
   z.enum(["raw", "line", "json", "json-string", "env"]),
   z.templateLiteral(["env:", z.string()]),
@@ -23,13 +23,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 const optionalText = z.optional(z.string());
 
-/** What every kind of destination that can be looked at has: how integ knows what it finds there. */
+/** Fields of every destination that integ can read: they show whether integ wrote its content. */
 const Known = {
-  /** The random id of the state folder whose machine the place is on; absent of what every machine reaches. */
+  /** Random id of the machine's state folder; absent for a destination that every machine reaches. */
   machine: optionalText,
-  /** What was delivered: a digest under the journal's key, or a version of what cannot be read. In the journal before it is written. */
+  /** Keyed digest of the delivered secret, or the version of a store that cannot be read; recorded before the write. */
   proof: optionalText,
-  /** What was there when a person consented to its replacement: a digest or a version. */
+  /** Digest or version of the content that a person agreed to replace. */
   consent: optionalText,
 };
 
@@ -37,16 +37,16 @@ const Single = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("stdout") }),
   z.object({
     kind: z.literal("command"),
-    /** Distinguishes another command from this one. */
+    /** Identifies the command. */
     mark: optionalText,
-    /** How a check after it was to see the secret; absent if none was asked for. */
+    /** How `--check` was to receive the secret; absent without a check. */
     check: z.optional(z.enum(["output", "exit"])),
   }),
   z.object({
     kind: z.literal("profile"),
     name: z.string(),
     profileId: z.string(),
-    /** A person agreed that the credential of the acting profile is replaced. */
+    /** A person agreed to replace the acting profile's own credential. */
     own: z.optional(z.literal(true)),
     ...Known,
   }),
@@ -54,11 +54,11 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("file"),
     path: z.string(),
     as: Format,
-    /** These name the reserved file. `born` is when it was made (nanoseconds), if the file system says so: an inode number is used again. */
+    /** Identify the reserved file. `born` is its creation time (nanoseconds) if known: inode numbers are reused. */
     device: optionalText,
     inode: optionalText,
     born: optionalText,
-    /** The reserved file's own name until it gets the requested one. */
+    /** Temporary name of the reserved file. */
     reserved: optionalText,
     ...Known,
   }),
@@ -66,7 +66,7 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("store"),
     /** `<scheme>:<address>` */
     to: z.string(),
-    /** What else decides where that is, such as the server: never a secret, a token or what opens one. */
+    /** Other facts that identify the place, such as the server: never a secret or a credential. */
     facts: z.record(z.string(), z.string()),
     ...Known,
   }),
@@ -86,13 +86,13 @@ export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
-/** A person's or a policy's consent to one act, for what was shown. */
+/** Consent of a person or a policy to one act. */
 export const ConsentSchema = z.object({
-  /** The option or the answer that gave it, such as `--force`. */
+  /** The option or answer that gave consent, such as `--force`. */
   by: z.string(),
-  /** The destination that it is for. */
+  /** The destination of the consent. */
   to: optionalText,
-  /** Digest or version of what was there. */
+  /** Digest or version of the replaced content. */
   digest: optionalText,
   version: optionalText,
 });

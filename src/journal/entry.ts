@@ -1,4 +1,4 @@
-// An entry of the journal as data. No field has space for a secret.
+// An entry of the journal as data. No field holds a secret.
 import type * as z from "zod/mini";
 import { type NextCommand, shell, flags } from "../next-step.ts";
 import type { Fixed } from "./entry-destination.ts";
@@ -17,7 +17,7 @@ export const operations = [
 
 export type Operation = (typeof operations)[number];
 
-/** The states that want something done: what `journal list` shows without `--all`. */
+/** Unfinished states: the default selection of `journal list`. */
 export const unsettledStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
@@ -26,23 +26,23 @@ export type EntryState = (typeof unsettledStates)[number] | (typeof settledState
 
 const settled: ReadonlySet<string> = new Set(settledStates);
 
-/** A state that a newer program invented counts as unfinished: better mentioned once too often than forgotten. */
+/** An unknown state, from a newer program, counts as unfinished so that it is reported. */
 export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** When the next step of an entry is due, ISO 8601 UTC; undefined if that is now. */
+/** When the entry's next step is due, ISO 8601 UTC; undefined if it is due now. */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
 }
 
 /**
- * When an overlap ends, milliseconds since 1970; 0 if its entry does not say. One by use ends as soon as the old key was not used
- * for long enough, counted from the start of the overlap at the earliest: before, no one had a new key to change to.
- * @param lastUsedAt of the old key; null: never; undefined: not shown, so that only the time ends it
- * @assumed §2.5 does not show the fields of a listed key, and "Last use." is all that is said of `lastUsedAt` of a created one: null
- * is taken as never, and any use as shown immediately. A time in the future keeps the key.
+ * When an overlap ends, milliseconds since 1970; 0 if the entry does not say. With `overlap_unused_ms` it ends as soon as the old
+ * key was unused for that time, counted from the start of the overlap: before it, no one had a new key.
+ * @param lastUsedAt of the old key; null: never used; undefined: not shown, so that only the time limit counts
+ * @assumed §2.5 does not show a listed key's fields, and of a created key's `lastUsedAt` it only says "Last use.": null is taken as
+ * never used, and a use as visible immediately. A time in the future keeps the key.
  */
 export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null): number {
   const { overlap_until = "", overlap_ms = 0, overlap_unused_ms: unusedMs } = detail;
@@ -55,30 +55,30 @@ export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null):
 
 type Sent = Pick<Entry, "state" | "attempts" | "detail">;
 
-/** A request of the entry may have arrived, and its outcome is not known. A crash before the response is recorded leaves this true. */
+/** A request may have arrived, with an unknown outcome. A crash before the response is recorded leaves this true. */
 export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">): boolean {
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** Requests left, and the service refused each one as too early (429): none of them changed anything. */
+/** The service refused each sent request as too early (429): none changed anything. */
 export function isPutOff({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
-/** The client of a key that was given by hand may have been made elsewhere: its creator has its secret. */
+/** With an idempotency key given by hand, another program may have created the client and have its secret. */
 export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
 
-/** True if something is to be done now: unfinished, and not before its time (an overlap that runs, a wait that was asked for). */
+/** True if the entry is unfinished and its next step is due now. */
 export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
-/** The format of the records that this program writes, and the only one that it reads. */
+/** Format of the records: this program reads and writes only this version. */
 export const formatVersion = 3;
 
-/** What the work of an entry needs in order to continue, by the names that the schema explains. */
+/** The data that an entry's work needs to continue; the schema explains each field. */
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
 export type ClientProof = NonNullable<EntryDetail["proof"]>;
@@ -100,17 +100,17 @@ export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail
 export interface Entry extends EntryIdentity, EntryProgress {
   /** ISO 8601 UTC, milliseconds. */
   readonly updated_at: string;
-  /** Number of its last record, counted from 1. */
+  /** Number of the last record, counted from 1. */
   readonly sequence: number;
 }
 
-/** What the detail of these operations always has: the schema refuses a record without it. */
+/** Detail fields that an operation's entry must have: the schema refuses a record without them. */
 interface NeededDetail {
   readonly "oauth_client.rotate": "old_client";
   readonly "access_key.revoke": "key_id";
 }
 
-/** The detail of an entry whose operation the caller knows. */
+/** The detail of an entry of a known operation. */
 export function detailOf<O extends keyof NeededDetail>(
   { id, operation: is, detail }: Entry,
   operation: O,
@@ -119,7 +119,7 @@ export function detailOf<O extends keyof NeededDetail>(
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
-/** The key of an entry was found by its name and time alone: it may be another's, until a person names it. */
+/** The key was found by its name and creation time alone: it may be another's until a person confirms its id. */
 export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
   return detail.orphan_certain === false;
 }
@@ -145,7 +145,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** Text that all requests have in common which can be the same one; which of them are, `isSameRequest` says. */
+/** Requests with different keys are never the same; `isSameRequest` compares those with an equal one. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -155,15 +155,15 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
   return isSameOrganization && requestKey(entry) === requestKey(intent);
 }
 
-/** Names an idempotency key, which is one entry's within an address; null: it has none. */
+/** An idempotency key with its base URL, within which it is unique; null for an entry without a key. */
 export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string | null {
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
 
-/** An account as a team's journal identifies it: each machine names its profiles differently. */
+/** The account by the service's facts: each machine of a team names its profiles differently. */
 export interface EntryAccount extends Pick<Entry, "base_url"> {
   readonly organization_id: string | null;
-  /** The client that acts; an API key does not say whose it is. */
+  /** The client that acts; an API key does not name its client. */
   readonly principal: string | undefined;
 }
 
@@ -173,13 +173,13 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
   return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
-/** The clients and keys that an entry names: what it made, changed or was to revoke, a client by its `client_id` too. */
+/** Ids of the clients and keys that an entry created, changed or was to revoke, with each `client_id`. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key } = detail;
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
 }
 
-/** The client or key that an entry saw revoked, if it is one that revokes. */
+/** The client or key that an entry saw revoked. */
 export function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
   if (state !== "done") return undefined;
   if (operation === "oauth_client.revoke") return resource_id ?? undefined;
@@ -188,37 +188,35 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-// A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
-
-/** True if the entry does not say which client or key its secret opens: the response was cut, or its process ended too early. */
+/** True if the entry does not say which client or key its secret belongs to: the response was cut, or its process ended too early. */
 export function isUnnamed(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
 
-/** True if a person has claimed the secret: it is not lost, wherever it went. */
+/** True if a person has claimed the secret. */
 export function wasClaimed(entry: Entry): boolean {
   return entry.detail.secret_claimed === true;
 }
 
-/** Id of the client or key that a rotation is of. */
+/** Id of the client or key that a rotation replaces. */
 export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string | undefined {
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** The entry whose lost client or key was seen revoked before this one's request left. */
+/** The replaced entry, whose lost client or key was seen revoked before this entry's request left. */
 export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
 
-/** True of a rotation of a key that gives it a new secret (§4.4). */
+/** True for a rotation that gives the same key a new secret (§4.4). */
 export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
 
-/** What the mark of a journal says whose entries are elsewhere. */
+/** The destination of a moved journal's entries, from the mark in that journal. */
 export interface Moved {
   readonly to: string;
-  /** They are being copied: neither journal may have all of them. */
+  /** The copy is in progress: neither journal may have all entries. */
   readonly isUnfinished: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What `journal export` wrote, read back: every line must be sound, since what is missing would be missed silently.
+// Reads the output of `journal export`. Every line must be sound: a missing entry would go unnoticed.
 import { Failure } from "../errors.ts";
 import { Contents } from "./file/contents.ts";
 import { otherFormat } from "./file/safety.ts";

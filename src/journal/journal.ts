@@ -1,5 +1,5 @@
-// The record of every requested change, and who may continue it: admission, leases, history, import, export, move, verify and prune,
-// written once above the two engines.
+// The record of every requested change, and which process may continue it: admission, leases, history, import, export, move,
+// verify and prune, independent of the engine.
 import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
@@ -18,41 +18,41 @@ export type { Coming, Merged, MergeOptions } from "./merge.ts";
 export type { Finding } from "./record.ts";
 export type { Condition, EscrowStore, Holder } from "./store.ts";
 
-/** An entry that this process alone may change, until it is released. */
+/** An entry that only this process may change until it is released. */
 export interface EntryLease {
-  /** As it is after the last step that was recorded. */
+  /** The entry after its last recorded step. */
   readonly entry: Entry;
-  /** Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is. */
+  /** A request of the last holder, which did not release the entry, may be under way until then: ISO 8601 UTC. */
   readonly quietUntil?: string | undefined;
-  /** Records a step: on disk and synced once the promise is fulfilled. @throws Failure; the entry then stands as before */
+  /** Records a step, durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
-  /** Whether each of its records was signed with a key of the journal: another's permits nothing. */
+  /** True if each record is signed with a key of the journal; an untrusted entry permits no request. */
   isTrusted(): Promise<boolean>;
-  /** Keeps what was learned on the way, to be recorded with the next step. */
+  /** Keeps changes to record with the next step. */
   note(change: Partial<EntryProgress>): void;
-  /** Lets others lease it. Safe to repeat; never fails, so that it cannot replace the outcome of the work. */
+  /** Releases the entry. Safe to repeat; never fails, so that it cannot hide the outcome of the work. */
   release(): Promise<void>;
 }
 
 export interface Admission {
   /**
-   * `resumed`: an unfinished entry of the same request, left by a process that has ended. `same_key`: the entry, in any
-   * state, that holds the key given by hand. Their stored bytes are what is sent.
+   * `resumed`: an unfinished entry of the same request whose process has ended. `same_key`: the entry, in any state, with the
+   * idempotency key given by hand. Both send their stored bytes.
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
-  /** Who is working on the same request at this moment, under an entry of its own. */
+  /** Running processes with the same request, each under an entry of its own. */
   readonly alongside?: readonly { readonly entry: string; readonly holder: Holder }[];
 }
 
 export interface AdmissionChoice {
-  /** Leave an unfinished entry of the same request alone. */
+  /** Do not resume an unfinished entry of the same request. */
   readonly fresh?: boolean;
   /** An idempotency key given by hand. */
   readonly key?: string;
 }
 
-/** A key means something only if the contract has one. */
+/** A key counts only if the API takes one for the operation. */
 function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice) {
   return { intent, key: intent.idempotent ? key : undefined, fresh };
 }
@@ -62,22 +62,22 @@ type Wanted = ReturnType<typeof wantedBy>;
 interface JournalOptions {
   readonly now: () => number;
   readonly actor: Actor;
-  /** How long a running holder is waited for. */
+  /** How long to wait for a running holder. */
   readonly waitMs?: number | undefined;
   readonly keys: Keys;
 }
 
 export class StoredJournal {
   readonly path: string;
-  /** It is a team's: other machines and other people change it too. */
+  /** A team's journal: other machines and people change it too. */
   readonly isShared: boolean;
   readonly digests: SecretDigests;
-  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: no one else could claim them. */
+  /** Encrypted secrets, kept beside their entries until delivery. A journal in a file has none: only its machine could claim them. */
   readonly escrow?: EscrowStore;
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
   readonly #held = new Set<Hold>();
-  /** Of admissions: of those at the same time all but one would have to look again. */
+  /** Runs this process's admissions in turn: of concurrent ones, all but one would have to repeat. */
   readonly #inTurn = inTurn();
 
   constructor(store: Store, { now, actor, waitMs = 10_000, keys }: JournalOptions) {
@@ -104,7 +104,7 @@ export class StoredJournal {
     return found;
   }
 
-  /** The same one by one: for more than should be in memory, or a search that ends with the first. */
+  /** `select` as a stream: for more entries than memory should hold, or a search that ends early. */
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     if (left <= 0) return;
@@ -124,14 +124,14 @@ export class StoredJournal {
     }
   }
 
-  /** How many entries there are, those of the archive too. */
+  /** The number of entries, including the archive. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;
     return count;
   }
 
-  /** Each step of an entry's work, the first one first. @param id a whole one */
+  /** The steps of an entry's work, the first one first. @param id a whole id */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
@@ -146,7 +146,7 @@ export class StoredJournal {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
-  /** A whole id is not looked for first. */
+  /** Returns a whole id without a search. */
   async #idOf(typed: string): Promise<string> {
     const id = normalizeId(typed);
     return idPattern.test(id) ? id : (await this.find(typed)).id;
@@ -164,16 +164,16 @@ export class StoredJournal {
     }
   }
 
-  /** The same of work that leads to a record: it has to be signed. */
+  /** Runs work that writes records, which must be signed. */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
 
   /**
-   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
-   * @throws Failure `conflict` if the key has another request, `secret_lost` or `undelivered` if an earlier entry of the same
-   * request stops it. Nothing was sent and nothing changed.
+   * Records an intent, durable before anything is sent, under an idempotency key that never changes; the caller holds its lease.
+   * @throws Failure `conflict` if the key belongs to another request, `secret_lost` or `undelivered` if an earlier entry of the same
+   * request needs attention first. Nothing was sent and nothing changed.
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
     const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(wantedBy(intent, choice)));
@@ -181,8 +181,7 @@ export class StoredJournal {
   }
 
   /**
-   * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
-   * or a running process holds it. Writes nothing.
+   * Leases the entry that `admit` would resume; undefined if there is none or a running process holds it. Writes nothing.
    */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const wanted = wantedBy(intent, choice);
@@ -211,7 +210,7 @@ export class StoredJournal {
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
     const hold = await this.#insert(intent, looked.newest, key);
-    // Another process was first: what is there now is looked at again.
+    // Another process inserted an entry first: look again.
     if (hold === undefined) return this.#admitNow(wanted);
     const ids = new Set(same.map(({ id }) => id));
     const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
@@ -220,7 +219,7 @@ export class StoredJournal {
     return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
   }
 
-  /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
+  /** Resumes the entry of a key given by hand, waiting for its holder; else the first unfinished entry without a holder. */
   async #resumeNow(looked: Looked, wanted: Wanted): Promise<Admission | Busy | undefined> {
     const { intent, key, fresh } = wanted;
     if (key !== undefined) {
@@ -235,7 +234,7 @@ export class StoredJournal {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // Its holder has finished it since it was read: what is there now is looked at again.
+      // Its holder has finished it meanwhile: look again.
       await taken.release();
       return this.#resumeNow(await this.#look(wanted), wanted);
     }
@@ -255,7 +254,7 @@ export class StoredJournal {
     return { entry, content, mac: this.#parts.keys.sign(content) };
   }
 
-  /** Waits for a running holder up to a limit, then names it. The entry is read again once it is leased. */
+  /** Waits for a running holder up to the limit. Returns the entry as it is once it is leased. */
   lease(typed: string): Promise<EntryLease> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const id = await this.#idOf(typed);
@@ -274,7 +273,7 @@ export class StoredJournal {
   #lease(hold: Hold, { isNew = false } = {}): EntryLease {
     this.#held.add(hold);
     let { entry, content } = hold;
-    // A number is used once, even if its record could not be written: something of it may be there.
+    // A failed append may have left part of a record: its number is not used again.
     let { sequence } = entry;
     let isReleased = false;
     let trusted = isNew ? Promise.resolve(true) : undefined;
@@ -287,7 +286,7 @@ export class StoredJournal {
       },
       record: async (change: Partial<EntryProgress>) => {
         if (isReleased) throw new Error(`journal entry ${entry.id} is recorded after its release`);
-        // The clocks of several machines differ: a step is never before the one before it.
+        // Clocks of machines differ: a step is never earlier than its predecessor.
         const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
@@ -297,7 +296,7 @@ export class StoredJournal {
         ({ entry, content } = record);
         return entry;
       },
-      // No other process writes to it while it is held.
+      // No other process can add a record meanwhile, so the answer does not change.
       isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
       note: (change) => {
         entry = { ...entry, ...change };
@@ -315,37 +314,37 @@ export class StoredJournal {
   }
 
   /**
-   * Takes an entry away from the holder that was seen; its process records nothing more.
-   * @throws Failure `conflict` if another holds it by now; of a file, if its process is known to run, or made a step only now
+   * Takes an entry away from the holder that a person saw; that process can record nothing more.
+   * @throws Failure `conflict` if the holder has changed; in a file, if its process runs or took a step recently
    */
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
     const entry = await this.find(id);
     await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
   }
 
-  /** Makes every lease of this process outlast one request. @throws Failure if another has one of them now: nothing may be sent */
+  /** Extends every lease of this process to outlast one request. @throws Failure if one is lost: nothing may be sent */
   async extendLeases(): Promise<void> {
     for (const hold of this.#held) await hold.extend();
   }
 
-  /** Whether no lease of this process can have ended: asked in the moment in which a request leaves. */
+  /** All leases are still valid: asked immediately before a request is sent. */
   holdsLeases(): boolean {
     return [...this.#held].every((hold) => hold.isHeld());
   }
 
-  /** Each entry with its records, the oldest first: to be carried to another journal. */
+  /** Each entry with its records, the oldest first, for another journal. */
   records(): AsyncIterable<EntryRecords> {
     return this.#eachOf(this.#store.records());
   }
 
-  /** Takes in entries of another journal: all, or none. @throws Failure `conflict` if one contradicts what is here */
+  /** Imports entries of another journal: all, or none. @throws Failure `conflict` if one contradicts this journal */
   async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
   }
 
-  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one, or moves them elsewhere */
+  /** Marks where the entries are now; undefined: here. @throws Failure if a process works on one, or moves them elsewhere */
   async markMoved(moved: Moved | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -371,7 +370,7 @@ export class StoredJournal {
     });
   }
 
-  /** Signs all records of an entry with the journal's key: a person has looked at it. @throws Failure `usage` without a key */
+  /** Signs all records of an entry that a person has checked. @throws Failure `usage` without a key */
   async trust(typed: string): Promise<void> {
     const { id } = await this.find(typed);
     return this.#signing("update the journal", "The journal is as it was.", async () => {
@@ -381,12 +380,12 @@ export class StoredJournal {
     });
   }
 
-  /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
+  /** The state that every command reports: cheaper than `verify`, and read-only. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }
 
-  /** Forgets settled entries last touched longer ago than that; see `prunable`. */
+  /** Removes finished entries older than that; see `prunable`. */
   async prune(olderThanMs: number, { includeLive = false, isTrial = false } = {}) {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
     const isNone = (await this.select({ all: true, archived: true, limit: 1 })).length === 0;
@@ -402,7 +401,7 @@ export class StoredJournal {
     return this.#orFailure("prune the journal", meaning, () => this.#store.exclusive(work, isTrial));
   }
 
-  /** Ends what was opened for it. Safe to repeat. */
+  /** Closes files and connections. Safe to repeat. */
   close(): void {
     this.#store.close();
   }

@@ -1,31 +1,31 @@
-// The keys that records are signed with: the machine's own, or a team's. A record with a valid HMAC was made by who has the key.
+// The keys that sign records: the machine's own, or a team's. A valid HMAC proves that the writer had the key.
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
-/** `unknown`: signed with no key of ours, or not at all; `wrong`: with one of ours, and it does not fit. */
+/** `unknown`: unsigned, or signed with a key that is not here; `wrong`: signed with a key that is here, and the HMAC does not match. */
 export type Judgement = "valid" | "unknown" | "wrong";
 
 export interface Keys {
-  /** @returns the name of the first key and the HMAC; empty if there is no key */
+  /** @returns the first key's name and the HMAC; empty without a key */
   sign(content: string): string;
   judge(record: Signed): Judgement;
   readonly digests: SecretDigests;
-  /** @throws Failure `usage` if nothing can be signed, so nothing may be changed */
+  /** @throws Failure `usage` if records cannot be signed, so that nothing may change */
   assertCanSign(): void;
 }
 
-/** Digests by which a secret that integ delivered is recognized where it went: HMACs under the journal's keys. */
+/** Digests that recognize a delivered secret at its destination: HMACs under the journal's keys. */
 export interface SecretDigests {
-  /** @param text as it is at its destination @throws Failure `usage` if there is no key and none can be made */
+  /** @param text the destination's content @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;
-  /** False of a digest under a key that is not here. */
+  /** False if the digest's key is not here. */
   fits(text: string, digest: string): boolean;
 }
 
-/** The keys of a machine that has none of its team's: it reads, trusts no record, and changes nothing. */
+/** For a machine without the team's keys: it reads, trusts no record, and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
@@ -38,7 +38,7 @@ export function missingKeys(path: string): Keys {
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-/** @throws Failure `usage` if the list has anything but keys */
+/** @throws Failure `usage` for a list with an invalid key */
 export function parseKeys(list: string, where: string): string[] {
   const keys = list.split(",").map((key) => key.trim());
   if (keys.every((key) => keyPattern.test(key))) return keys;
@@ -54,10 +54,10 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** Where keys come from, asked when the first record is signed or judged: the first signs, all verify. */
+/** The source of the keys, read for the first record that is signed or judged. The first key signs, all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
-  /** Makes the first one, where a machine has its own. */
+  /** Creates the machine's own key. */
   readonly make?: () => string;
 }
 
@@ -67,7 +67,7 @@ export function keyRing({ read, make }: KeySource): Keys {
   const macOf = (key: string, text: string): string =>
     `${nameOf(key)}.${createHmac("sha256", key).update(text).digest("base64url")}`;
   const signed = (content: string): string => `"v":${formatVersion},${content}`;
-  // No record begins so: a digest of a secret is not an HMAC of a record.
+  // Records never start with this prefix, so a digest of a secret is never a valid HMAC of a record.
   const kept = (text: string): string => `integ secret\0${text}`;
   const made = (text: string): string => {
     if (keys().length === 0 && make) ring = [make()];

@@ -1,46 +1,46 @@
-// How an entry is named and looked for: by a filter, by what it is about, by its id or the beginning of it. Pure.
+// How entries are found: by a filter, or by an id or its beginning. Pure.
 import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface EntryFilter {
-  /** Settled ones too; if `states` are named, those alone. */
+  /** Include finished entries; `states`, if set, decides instead. */
   readonly all?: boolean;
-  /** Include the archive. An entry that is named by its id is found there anyway. */
+  /** Include the archive. Entries selected by id are found there anyway. */
   readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
-  /** Entries of one account, whatever their profiles are called. */
+  /** Entries of one account, under any profile name. */
   readonly account?: EntryAccount;
-  /** Who made a step of it: the user, the host, `user@host` or the address of the CI run. */
+  /** An actor of one of its steps: the user, the host, `user@host` or the address of the CI run. */
   readonly actor?: string;
-  /** ISO 8601 UTC: touched then or later. */
+  /** ISO 8601 UTC: changed at that time or later. */
   readonly since?: string;
-  /** Entries admitted after the entry with that id. */
+  /** Entries admitted after the entry with this id. */
   readonly after?: string;
   readonly start?: string;
   readonly ids?: readonly string[];
-  /** The steps of that entry. */
+  /** The child entries of this entry. */
   readonly parent?: string;
   readonly replaces?: string;
-  /** Entries that made, changed or revoked that client or key; a `client_id` counts too. */
+  /** Entries that created, changed or revoked this client or key; matches a `client_id` too. */
   readonly resource?: string;
-  /** Entries of the policy item with that name. */
+  /** Entries of the policy item with this name. */
   readonly item?: string;
-  /** Entries that create or adopt a client of that service account. */
+  /** Entries that create or adopt a client of this service account. */
   readonly serviceAccount?: string;
-  /** At most this many of them, the newest. */
+  /** The newest entries, at most this many. */
   readonly limit?: number;
 }
 
-/** True if no settled entry can fit: those are not even read. */
+/** True if the filter excludes finished entries, so that they need not be read. */
 export function isOfUnsettled({ all, states }: EntryFilter): boolean {
   return states ? !states.some(isSettled) : all !== true;
 }
 
-/** Whether the entry is one of them, as far as it says itself: who made its steps is in its records. */
+/** True if the entry matches the filter, except for `actor`, which only the entry's records contain. */
 export function fits(entry: Entry, filter: EntryFilter): boolean {
   const { states, account, since = "", after = "", start = "", ids } = filter;
   const { id, state, updated_at } = entry;
@@ -62,7 +62,7 @@ const about = {
 
 const aboutNames = Object.keys(about) as (keyof typeof about)[];
 
-/** The same in words: a column of a team's journal keeps them. */
+/** The values that a filter compares as words, which a team's journal indexes. */
 export function aboutOf(entry: Entry): string[] {
   return aboutNames.flatMap((name) => {
     const values: readonly unknown[] = about[name](entry);
@@ -84,17 +84,17 @@ function serviceAccountOf({ operation, request_text }: Entry): string | undefine
   }
 }
 
-/** Crockford's base 32: no i, l, o or u, so that nothing is misread; its order is the order of ASCII. */
+/** Crockford's base 32: no i, l, o or u, which are easily misread; in ASCII order. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeDigits = 6;
 const randomDigits = 4;
 const randomSpan = 32 ** randomDigits;
-/** 2025-01-01, in seconds: six digits of seconds last 34 years from here. */
+/** 2025-01-01 in seconds: six digits of seconds last 34 years from then. */
 const epochSeconds = 1_735_689_600;
 
 export const idPattern = /^[0-9a-hjkmnp-tv-z]{10}$/;
 
-/** The id of a whole number below 2^50. */
+/** Encodes a whole number below 2^50 as an id. */
 export function idOf(value: number): string {
   let text = "";
   for (let rest = value; text.length < timeDigits + randomDigits; rest = Math.floor(rest / 32))
@@ -103,8 +103,8 @@ export function idOf(value: number): string {
 }
 
 /**
- * A new id of ten characters: seconds, then chance, a whole number from 0 to 2^20 − 1. It is always above `newest` (the highest
- * id in the journal), even within one second or after the clock was set back, so that sorting ids sorts by admission.
+ * A new id of ten characters: seconds, then a random number below 2^20. It is always above `newest` (the journal's highest id),
+ * even within one second or after the clock was set back, so that ids sort by admission.
  */
 export function newEntryId(nowMs: number, options: { random: number; newest?: string }): string {
   const seconds = Math.max(0, Math.floor(nowMs / 1000) - epochSeconds);
@@ -125,7 +125,7 @@ export function entryNotFound(typed: string): Failure {
   });
 }
 
-/** The entry that a person means by an id or the beginning of one. */
+/** The entry with this id or beginning of an id. @throws Failure `not_found`, or `usage` if several match */
 export function findEntry(known: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
   const fitting = wanted === "" ? [] : known.filter(({ id }) => id.startsWith(wanted));

@@ -1,4 +1,4 @@
-// Entries as they are carried from one journal to another, and what of them is new there.
+// Imports entries into a journal: adds the records that it does not have.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { movedAway } from "./admission.ts";
@@ -7,10 +7,10 @@ import type { Keys } from "./keys.ts";
 import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
 
-/** Entries to be taken in, one by one where they come from another journal. */
+/** Entries to import; streamed from another journal. */
 export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
-/** How many entries were new, had new records, or were there as they came. */
+/** How many entries were added, got new records, or did not change. */
 export interface Merged {
   readonly added: number;
   readonly extended: number;
@@ -18,13 +18,13 @@ export interface Merged {
 }
 
 export interface MergeOptions {
-  /** The entries come back to a journal that is marked, and stays so until all of them are there. */
+  /** Continues a move: the journal may be marked as moved, and stays so until all entries are copied. */
   readonly isMove?: boolean;
-  /** A person vouches for the records: they are signed with this journal's key. */
+  /** A person trusts the records: this journal's key signs them. */
   readonly isTrusted?: boolean;
 }
 
-/** So many entries at a time, of more than should be in memory. */
+/** Entries per batch, so that a large journal does not have to be in memory. */
 const atOnce = 500;
 
 async function* inBatches(coming: Coming): AsyncGenerator<EntryRecords[], undefined> {
@@ -43,7 +43,7 @@ export async function mergeInto(
   { isMove = false, isTrusted = false }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(coming);
-  // A long journal takes time until it gives its first entry: nothing waits for the lock meanwhile.
+  // Read the first batch before taking the lock: a long journal takes time.
   const first = await batches.next();
   return store.exclusive(async (tx) => {
     if (!isMove && tx.moved !== undefined) throw movedAway(store.path, tx.moved);
@@ -69,7 +69,7 @@ export async function mergeInto(
   });
 }
 
-/** An entry that comes, with those of its records that are new, and how many are there. */
+/** An imported entry with its new records, and the number of existing ones. */
 interface Change {
   readonly id: string;
   readonly entry: Entry;
@@ -101,7 +101,7 @@ function contradiction(id: string, what: string): Failure {
   });
 }
 
-/** Refuses two entries with one idempotency key. @param seen ids by key, of all batches */
+/** Refuses two entries with the same idempotency key. @param seen ids by key, of all batches */
 async function assertOwnKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
   const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
   for (const holder of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(holder)!, holder.id);

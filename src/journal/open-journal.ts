@@ -6,27 +6,27 @@ import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
 import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
-/** Where a journal is: a file of this machine, or a server that a team shares. */
+/** The place of a journal: a file of this machine, or a team's server. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
 
 export interface JournalParts {
   readonly place: JournalPlace;
   readonly now: () => number;
   readonly actor: Actor;
-  /** Where the machine's own key is. */
+  /** The folder of the machine's own key. */
   readonly stateDir: string;
   readonly team: {
     readonly env: Readonly<Record<string, string | undefined>>;
-    /** What the profile's command for the team's keys prints; undefined if it has none. */
+    /** Output of the profile's command for the team's keys; undefined without a command. */
     readonly printedKeys?: () => Promise<string | undefined>;
-    /** How long one request may take. */
+    /** The longest duration of one request. */
     readonly requestMs: number;
-    /** How long a lease lasts. */
+    /** The duration of a lease. */
     readonly leaseMs: number;
   };
 }
 
-/** Opens the journal at a path or an address. Nothing is touched until something is asked of it. */
+/** Opens the journal at a path or an address. The first use reads it or connects. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
   if ("path" in place) {
@@ -40,14 +40,14 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
   return new StoredJournal(store, { ...parts, keys: typed ?? (await printed()) ?? missingKeys(store.path) });
 }
 
-/** Read now: an invalid list must end the command before it sends anything. */
+/** Parses the keys now: an invalid list must end the command before it sends a request. */
 function keysIn(list: string | undefined, where: string): Keys | undefined {
   if (!list) return undefined;
   const keys = parseKeys(list, where);
   return keyRing({ read: () => keys });
 }
 
-/** Makes the tables of a team's journal, all or none. @returns a key for the team if they were made: it is kept nowhere */
+/** Creates the tables of a team's journal, all or none. @returns a new key for the team if they were created: it is not stored */
 export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {

@@ -1,18 +1,18 @@
-// Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
+// Which entries may be removed: finished and old, with no client or key that may still be live. Pure.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** ISO 8601 UTC: only entries last touched before it. */
+  /** ISO 8601 UTC: only entries last changed before it. */
   readonly before: string;
   /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
-  /** Entries whose client or key may still be live are removed too. */
+  /** Remove entries whose client or key may still be live too. */
   readonly includeLive?: boolean;
-  /** When they were last touched does not matter. */
+  /** Ignore when they were last changed. */
   readonly isOfAnyAge?: boolean;
 }
 
-/** A client or key, if there is one, by the address that has it. */
+/** A client or key with the base URL that it belongs to. */
 function named({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
@@ -24,9 +24,9 @@ function madeBy(entry: Entry): string[] {
 }
 
 /**
- * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all, and
- * one that saw a revocation stays as long as the entry of the revoked client or key. A rotation stays as long as one of the same key
- * in place is unfinished: it shows that this one is over.
+ * Which entries may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at
+ * all. An entry that saw a revocation stays as long as the entry that created the client or key. A rotation stays as long as a
+ * rotation of the same key in place is unfinished, because it shows that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
@@ -41,18 +41,18 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const aged = goingOf(entries, (entry) => isOver(entry) && !isNeeded(entry));
   const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
-    /** Ids of the entries that may be forgotten. */
+    /** Ids of the entries that may be removed. */
     going,
-    /** The ids among them whose client or key may still be live. */
+    /** Those whose client or key may still be live. */
     live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
-    /** Entries that stay for nothing but their client or key. */
+    /** Entries that stay only because their client or key may be live. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),
   };
 }
 
 /**
- * Which entries may move to the archive: those that could be forgotten whatever their age. What made a client or key of a policy's item
- * stays as long as its successor, if that does not name the item itself: the item is followed from one to the other.
+ * Which entries may move to the archive: those that could be removed at any age. The entry of a policy item's client or key stays
+ * as long as a successor that does not name the item, because the policy finds the successor through it.
  */
 export function archivable(
   entries: readonly Entry[],
@@ -66,7 +66,7 @@ export function archivable(
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (going.has(entry.id) || isOfItem(entry)) continue;
-    // Back along the rotations that name no item, to what does.
+    // Follow the rotations that name no item back to an entry that does.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
       chain.add(at);
@@ -78,10 +78,10 @@ export function archivable(
   return goingOf(entries, (entry) => going.has(entry.id) && !staying.has(entry));
 }
 
-/** Ids of the entries that may be removed, given which may be removed by themselves. */
+/** Ids of the entries that may be removed, given a predicate for single entries. */
 function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): Set<string> {
   const makers = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry.id])));
-  // By an entry that stays: those that stay with it.
+  // For each entry, the entries that must stay if it stays.
   const keeps = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
@@ -92,7 +92,7 @@ function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): S
     for (const name of named(entry, revokedBy(entry))) keeps.get(makers.get(name) ?? "")?.push(entry.id);
   }
   const kept = new Set(entries.filter((entry) => !mayGo(entry)).map(({ id }) => id));
-  // A set gives out what is added to it while it is iterated.
+  // The loop includes ids that are added to the set during iteration.
   for (const id of kept) for (const other of keeps.get(id) ?? []) kept.add(other);
   return new Set([...keeps.keys()].filter((id) => !kept.has(id)));
 }

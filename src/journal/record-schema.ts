@@ -1,4 +1,4 @@
-// What a record of an entry holds: one schema for both engines, for import and for export. The types of an entry come from it.
+// The schema of a record, for both engines, import and export. The types of an entry are derived from it.
 import * as z from "zod/mini";
 import { ConsentSchema, Destination } from "./entry-destination.ts";
 
@@ -10,7 +10,7 @@ const number = z.optional(z.number());
 
 export const ActorSchema = z.object({ user: text, host: text, run: optional });
 
-/** The token exchange that proves a new client. `sandbox://…` is the sandbox's own, wherever it listens. */
+/** The token exchange that proves a new client. `sandbox://…` is the sandbox's own address. */
 const Proof = z.object({
   token_endpoint: text,
   client_auth: z.enum(["client_secret_basic", "client_secret_post"]),
@@ -19,51 +19,51 @@ const Proof = z.object({
   scope: optional,
 });
 
-/** How a key's secret becomes a token, which proves it. The text of a command is not kept: the profile's own is run. */
+/** How a key's secret is exchanged for a token, which proves it. Command text is not stored: the profile has it. */
 const Exchange = z.union([
   z.object({ kind: z.literal("command") }),
   z.object({ kind: z.literal("endpoint"), url: text }),
 ]);
 
-/** What the work of an entry needs in order to continue. Keys that are not named here are kept. */
+/** The data that an entry's work needs to continue. Unknown keys are kept. */
 export const detailShape = {
-  /** How often `integ apply` failed at it since it was admitted. */
+  /** How many runs of `integ apply` failed since admission. */
   failures: number,
-  /** Machine and folder where the secret is kept for `claim`. */
+  /** Machine and state folder that keep the secret for `claim`. */
   kept_at: optional,
-  /** Machines and folders whose processes have sent it: in each a secret may be kept. */
+  /** Machines and state folders whose processes sent it: each may keep a secret. */
   attempted_at: z.optional(z.array(text)),
-  /** How the receipt differs from the request, in words: what exists is not what was asked for. */
+  /** How the created credential differs from the request, in words. */
   differs: optional,
-  /** A person has claimed the secret: it is not lost, wherever it went. */
+  /** A person has claimed the secret. */
   secret_claimed: flag,
-  /** Until when the service asked to wait, by its own clock, ISO 8601 UTC; absent if it did not say. */
+  /** End of the wait that the service asked for, by its clock, ISO 8601 UTC. */
   put_off_until: optional,
-  /** A request may have arrived; a crash between the record and the response leaves it true. */
+  /** A request may have arrived; stays true after a crash before the response is recorded. */
   in_flight: flag,
 
   client_id: z.optional(textOrNull),
-  /** The idempotency key is random and of this entry alone: what is under it was made by the entry's own requests. */
+  /** The idempotency key is random and unique: whatever the service has under it, this entry's requests created. */
   own_key: flag,
-  /** The credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
+  /** Credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
   sent_as: optional,
   /** The client that a rotation replaces. */
   old_client: optional,
   keep_old: flag,
-  /** The proof that is due before the old one is revoked; null: none was. */
+  /** The proof required before the old credential is revoked; null: none. */
   proof: z.optional(z.nullable(Proof)),
 
-  // Of an access key: its requests must not be repeated blindly, because the contract has no idempotency key for them.
-  /** When the last request left, ISO 8601 UTC. */
+  // For an access key, whose requests must not be repeated blindly: the API has no idempotency key for them.
+  /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
   /** The user that the key is bound to. */
   created_by: z.optional(textOrNull),
-  /** The name as it was asked for, without the mark. */
+  /** The requested name, without the mark. */
   base_name: optional,
-  /** The key that asked for it, if it was known: a new one cannot be that. The profile may have the new one by now. */
+  /** The key that sent the request, if known: the created key is another one, and the profile may have it by now. */
   asking_key: optional,
   marked: flag,
-  /** How the expiry was asked for (`in 90d`); null: as the request says. */
+  /** The expiry as requested (`in 90d`); null: as in the request's body. */
   expiry: z.optional(textOrNull),
   orphan_certain: flag,
   mode: z.optional(z.enum(["in_place", "replacement"])),
@@ -74,32 +74,32 @@ export const detailShape = {
   new_key: optional,
   bound_to: z.optional(textOrNull),
   update_profile: flag,
-  /** How a new secret is proven; null: the profile knew no way. */
+  /** How a new secret is proven; null: the profile had no exchange. */
   exchange: z.optional(z.nullable(Exchange)),
 
-  // Of a rotation, and of a creation whose secret is lost.
-  /** For how long the old credential is kept after the new one is proven; at most, if it is kept as long as it is used. */
+  // For a rotation, and a creation with a lost secret.
+  /** How long the old credential stays active after the proof; with `overlap_unused_ms`, the maximum. */
   overlap_ms: number,
-  /** The old key is revoked earlier if it was not used for that long. */
+  /** Revoke the old key earlier if it is unused for that long. */
   overlap_unused_ms: number,
   /** How the new credential was proven. */
   proven: optional,
   /** ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** A request to revoke what is old or lost has left: it may no longer work. */
+  /** A request to revoke the old or lost credential was sent: it may no longer work. */
   revoking: flag,
 };
 
 /** The intent: the exact request with its key, never changed once admitted. */
 const Intent = z.object({
   operation: text,
-  /** null if the contract has no idempotency key. */
+  /** null if the API takes no idempotency key for it. */
   idempotency_key: textOrNull,
-  /** Name of the profile at the time. */
+  /** Name of the profile at that time. */
   profile: text,
-  /** The profile's own id, which changes with what the profile is bound to. */
+  /** The profile's own id; a profile that is bound to another account has another id. */
   profile_id: text,
-  /** The client that acted, if the profile has client credentials: the same on every machine. */
+  /** The acting client, if the profile has client credentials: the same on every machine. */
   principal: optional,
   organization_id: textOrNull,
   region: text,
@@ -107,15 +107,15 @@ const Intent = z.object({
   service_version: text,
   method: optional,
   path: optional,
-  /** The request's body, character for character as it is sent; empty if there is none. */
+  /** The body exactly as sent; empty without a body. */
   request_text: text,
-  /** Normal form of the request: the same text means the same request (scopes as a set, for example). */
+  /** Normal form of the request: equal for equivalent requests (scopes as a set, for example). */
   fingerprint: text,
-  /** Entry whose client this one replaces. */
+  /** Entry whose client this entry replaces. */
   replaces: textOrNull,
-  /** Entry of the larger piece of work that this one belongs to. */
+  /** Entry that this entry is a step of. */
   parent: textOrNull,
-  /** The policy, by its own id, and its item that the work is for. */
+  /** The policy, by its own id, and the item. */
   policy: z.optional(z.object({ id: text, item: text })),
   /** The consent of a person or a policy, given with the request. */
   consent: z.optional(z.array(ConsentSchema)),
@@ -128,23 +128,23 @@ const Now = z.object({
   resource_id: textOrNull,
   /** How often the request was sent. */
   attempts: z.int().check(z.nonnegative()),
-  /** Of the responses to its requests that changed something or tried to, the oldest first; the last hundred. */
+  /** Request ids of the last hundred responses to changes, the oldest first. */
   request_ids: z.array(text),
-  /** How far the service's clock was ahead of this machine's when the work began, as its first response said; null: unknown. */
+  /** Difference of the service's clock from this machine's at the first response; null: unknown. */
   clock_offset_ms: z.nullable(z.number()),
-  /** What the last attempt met. `message` may hold the service's words: only `output/` may show it. */
+  /** The error of the last attempt. `message` may contain text of the service: only `output/` may show it. */
   last_error: z.nullable(z.object({ kind: text, message: text, status: number, code: optional, request_id: optional })),
   destination: z.nullable(Destination),
   replaced_by: textOrNull,
   detail: z.looseObject(detailShape),
 });
 
-/** What a step did: `end` is null of one that began, and whose outcome is unknown until a later record says it. */
+/** A step's name and times; `end` is null until a later record has its outcome. */
 const Result = z.object({ step: text, begin: text, end: textOrNull });
 
 type Content = { readonly intent: z.infer<typeof Intent>; readonly now: z.infer<typeof Now> };
 
-/** Whether the detail has what work of that operation cannot do without. */
+/** True if the detail has the fields that the operation requires. */
 function hasNeededDetail({ intent: { operation }, now: { detail } }: Content): boolean {
   if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
   if (operation === "access_key.revoke" || operation === "access_key.adopt") return detail.key_id !== undefined;
@@ -157,11 +157,11 @@ function hasNeededDetail({ intent: { operation }, now: { detail } }: Content): b
 export const RecordSchema = z
   .object({
     id: text.check(z.regex(/^[0-9a-hjkmnp-tv-z]{10}$/)),
-    /** Counts the records of the entry, from 1. */
+    /** Number of the record in its entry, from 1. */
     n: z.int().check(z.positive()),
     state: text,
     at: text,
-    /** The hash of the entry's record before this one; empty in its first. */
+    /** Hash of the entry's previous record; empty in the first. */
     prev: text.check(z.regex(/^(?:[0-9a-f]{64})?$/)),
     intent: Intent,
     result: Result,

@@ -1,9 +1,9 @@
-// How a record is written as a line with a checksum, and read.
+// Writes a record as a line with a checksum, and reads it.
 //
-// {"sum":"<16 hex of SHA-256 over all that follows>","v":3,"after":"<sum of the line before in its file>","mac":"<key and HMAC>",
-//  "id":…,"n":…,"state":…,"at":…,"prev":"<hash of the entry's record before>","intent":{…},"result":{…},"now":{…},"by":{…}}
-// The content, from `id` on, is the same in every journal that it is copied to; its hash is what the next record of the entry
-// names. Every record of an entry carries the whole entry: a damaged one costs a step, never a key.
+// {"sum":"<16 hex of SHA-256 over the rest of the line>","v":3,"after":"<sum of the previous line>","mac":"<key and HMAC>",
+//  "id":…,"n":…,"state":…,"at":…,"prev":"<hash of the entry's previous record>","intent":{…},"result":{…},"now":{…},"by":{…}}
+// The content, from `id` on, is the same in every copy of the journal, and the next record of the entry has its hash. Every record
+// contains the whole entry, so that damage to a record costs a step, never an idempotency key.
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type Moved } from "./entry.ts";
@@ -14,11 +14,11 @@ export interface Finding {
   readonly severity: "problem" | "warning";
   /** File with line and offset, or the entry. */
   readonly where: string;
-  /** One sentence: what is wrong, and what to do if something can be done. */
+  /** One sentence with the problem and, if possible, the fix. */
   readonly message: string;
 }
 
-/** The content of a record with the HMAC that it came with; empty if it has none. */
+/** The content of a record with its original HMAC; empty if it is unsigned. */
 export interface Signed {
   readonly content: string;
   readonly mac: string;
@@ -28,18 +28,18 @@ export interface Signed {
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
-  /** Its history had a gap already when its journal was written again. */
+  /** A record was already missing when the file was last rewritten. */
   readonly hasKnownGap?: boolean;
-  /** What is kept beside its records to find it says something else, in words. */
+  /** How the entry's row contradicts its records, in words. */
   readonly astray?: string | undefined;
 }
 
-/** How every line begins; it cannot occur inside one, where quotes are escaped. */
+/** The start of every line; cannot occur within a line, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
 
-/** A sound line. Of one with a record its beginning is read, and the rest when it is asked for; of another format, nothing else. */
+/** A sound line. A record is parsed only up to its state; of another format, only the version is read. */
 type Line = { readonly sum: string } & (
   | ({ readonly kind: "header" } & HeaderFacts)
   | { readonly kind: "foreign"; readonly format: number }
@@ -54,26 +54,26 @@ function lineWith(body: string): string {
   return `${recordStart}${sealed(body)}",${body}\n`;
 }
 
-/** A whole line. @param after the checksum of the line before it in its file */
+/** A record as a line. @param after checksum of the previous line */
 export function recordLine({ content, mac }: Signed, after = ""): string {
   return lineWith(`"v":${formatVersion},"after":"${after}","mac":"${mac}",${content}}`);
 }
 
-/** The checksum of a line that was made here. */
+/** The checksum of a line from `recordLine` or `headerLine`. */
 export function sumIn(line: string): string {
   return line.slice(recordStart.length, recordStart.length + sumDigits);
 }
 
 export interface HeaderFacts {
-  /** Where the entries of the file are now, if that is not here. */
+  /** Where the file's entries were moved to. */
   readonly moved?: Moved | undefined;
-  /** The highest id of an entry that is in the archive. */
+  /** The highest id in the archive. */
   readonly archived?: string | undefined;
-  /** Entries whose history had a gap already when the file was written again: what was damaged or removed is lost. */
+  /** Entries that lacked a record when the file was last rewritten. */
   readonly gaps?: readonly string[] | undefined;
 }
 
-/** The first line of a file. `file` is a random name of it: a rewritten journal has another one. */
+/** The first line of a file. `file` is a random name, which changes when the journal is rewritten. */
 export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
   const all = { journal: "integ", ...facts, file, created_at: createdAt };
   return lineWith(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
@@ -113,24 +113,24 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
-/** The id and the state that the beginning of a record's line says, without a check of the line. */
+/** Id and state from a record's beginning, without checking the line. */
 export function headIn(line: Buffer): { readonly id?: string; readonly state?: string } {
   const [, , , id, , state] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { id, state };
 }
 
-/** The record of a sound line, as it is hashed and carried. */
+/** The content and HMAC of a sound line. */
 export function signedIn(line: Buffer): Signed {
   const [head = "", , mac = ""] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { content: line.toString("utf8", bodyStart + head.length, line.length - 1), mac };
 }
 
-/** What the next record of the entry names as the one before. */
+/** The hash that the entry's next record refers to. */
 export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** What the step did between two records of an entry, as far as their attempts show: a request that left has no end yet. */
+/** The step between two records of an entry: a request that was sent has no end yet. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };
@@ -143,15 +143,15 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
 }
 
 /**
- * The content of a record: a whole entry, who made it, and the record before it.
- * @param about.prev the hash of that record; `before` is the entry as it was then
+ * The content of a record: the whole entry, the actor, and the previous record.
+ * @param about.prev the hash of that record; `before` is the entry at that time
  */
 export function recordContent(
   entry: Entry,
   { by, prev = "", before }: { readonly by: Actor; readonly prev?: string; readonly before?: Entry },
 ): string {
   const record = {
-    id: entry.id, // the order is that of `recordHead`
+    id: entry.id, // in the order of `recordHead`
     n: entry.sequence,
     state: entry.state,
     at: entry.updated_at,
@@ -168,15 +168,15 @@ function readRecord(content: string): JournalRecord | undefined {
   return RecordSchema.safeParse(jsonIn(`{${content}}`)).data;
 }
 
-/** The entry as it was after that record. @returns undefined if the record is not what this format's records hold */
+/** The entry after this record. @returns undefined if the content does not match the schema */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
   return record && entryOf(record);
 }
 
 /**
- * The same of a finished entry, of which thousands may be looked through: its shape is checked as a whole where it is worked on,
- * carried or verified, and here only that it has one.
+ * `entryIn` for finished entries, of which thousands are searched: it only checks that there is an intent and a detail. Work on
+ * an entry, export and `journal verify` check the whole schema.
  */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
@@ -184,18 +184,18 @@ export function finishedEntryIn(content: string): Entry | undefined {
   return isOne ? entryOf(record as JournalRecord) : undefined;
 }
 
-/** Names of states and operations that are not known are shown as they are. */
+/** Keeps unknown names of states and operations. */
 function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
 
-/** What a step of an entry's work left: when, as what, by whom. */
+/** One step in an entry's history. */
 export interface Step {
   readonly at: string;
   readonly state: string;
   /** null: the record cannot be read. */
   readonly actor: Actor | null;
-  /** Where the secret was to go by then. */
+  /** The secret's destination after the step. */
   readonly destination?: EntryDestination | undefined;
 }
 
@@ -204,7 +204,7 @@ export function stepIn(content: string): Step {
   return { at, state, actor: by, destination: now?.destination ?? undefined };
 }
 
-/** @returns the place of the first record that does not follow the one before it; negative if all do */
+/** @returns the index of the first record that does not follow its predecessor; negative if all do */
 export function brokenStep(records: readonly Signed[]): number {
   return records.findIndex(({ content }, at) => {
     const before = records[at - 1];

@@ -1,5 +1,5 @@
-// The rotations of one client or key: of two at the same time one continues, and one in place is over once a later one has taken
-// its place.
+// Rotations of the same client or key: only one of two concurrent rotations continues, and a rotation in place is out of date
+// once a later rotation has replaced the key's secret.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
 import { type Entry, isInPlace, isSettled, rotatedBy } from "./entry.ts";
@@ -8,14 +8,14 @@ import type { Journal } from "./journal.ts";
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
 type Looked = Pick<Journal, "select">;
 
-/** The rotations of a client or key that are in the journal, the newest first. */
+/** All rotations of a client or key, the newest first. */
 export async function rotationsOf(journal: Looked, of: AnyRotation): Promise<Entry[]> {
   const old = rotatedBy(of);
   const all = await journal.select({ all: true, operation: of.operation, resource: old });
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** Ids of those that are over before this process asks for admission. */
+/** Ids of the rotations that finished before this process asks for admission. */
 export async function settledRotations(journal: Looked, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
@@ -33,7 +33,7 @@ export async function rotatedTo(journal: Looked, id: string): Promise<string | u
   return by?.resource_id ?? undefined;
 }
 
-/** True if a running process has the entry. A team's journal says so by itself; of a file only the lock knows it. */
+/** True if a running process holds the entry. A team's journal records its holders; a file only has locks. */
 export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
   if (journal.isShared) return (await journal.holders()).has(id);
   const lease = await journal.tryLease(id);
@@ -41,26 +41,26 @@ export async function isWorkedOn(journal: Journal, id: string): Promise<boolean>
   return lease === null;
 }
 
-/** @returns an earlier rotation of the same client or key that a process works on now: one of two leftovers is recovered, say */
+/** @returns an earlier rotation of the same client or key that a process works on now */
 export async function rotationUnderWay(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   const earlier = (await rotationsOf(journal, entry)).filter(({ id, state }) => id < entry.id && !isSettled(state));
   for (const other of earlier) if (await isWorkedOn(journal, other.id)) return other;
   return undefined;
 }
 
-/** How long another process is waited for that may have started before this one's entry was there, milliseconds. */
+/** How long to wait for the first step of a concurrent rotation, which may have started before this entry was recorded. */
 const undecidedMs = 5000;
 
 export interface OfTwo {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
-  /** Whether the old one was seen active before. */
+  /** The old credential was active before admission. */
   readonly wasActive: boolean;
   readonly settledBefore: ReadonlySet<string>;
-  /** `--new`: an unfinished one that no process works on does not count. */
+  /** `--new`: ignore an unfinished rotation that no process works on. */
   readonly fresh?: boolean | undefined;
 }
 
-/** @returns the rotation of the same client or key that goes before this one; nothing if this one may continue */
+/** @returns the rotation of the same client or key that takes precedence; undefined if this one may continue */
 export async function rotationAhead(journal: Journal, own: Entry, about: OfTwo): Promise<Entry | undefined> {
   let first: Entry | undefined;
   for (const other of await rotationsOf(journal, own)) {
@@ -70,39 +70,39 @@ export async function rotationAhead(journal: Journal, own: Entry, about: OfTwo):
   return first;
 }
 
-/** @returns the other one as it is now, if it was first */
+/** @returns the other rotation if it takes precedence, as it is now */
 async function decided(
   journal: Journal,
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: OfTwo },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
-  // What was seen active though a rotation has revoked it was looked at before that: the other process was faster.
+  // This process saw the credential active before the other rotation revoked it: the other process was faster.
   // A rotation in place changed the key's secret even if its receipt was not as expected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
-  // Two new ones that were asked for both work.
+  // With `--new`, two replacements may both continue.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
-  // A replacement ends by revoking the key, in this process or a later one.
+  // The replacement revokes the key in the end, which makes a rotation in place useless.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // What waits or was left behind does not count: one of the other kind may be the way out of it.
+    // If no process works on the other rotation, this one may be its fix.
     if (!(await isWorkedOn(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
     }
   }
   if (other.id < own.id || other.sequence > 1) return other;
-  // A file's ids have the order of their admissions: the other sees this entry, and refuses itself.
+  // In a file, ids follow the order of admission: the other process sees this entry and gives way.
   if (!journal.isShared) return undefined;
   const now = await onceStarted(journal, other, clock);
   return now !== undefined && (!isSettled(now.state) || wasFaster(now)) ? now : undefined;
 }
 
 /**
- * In a team's journal one with a higher id may have looked before this entry was there. Its next step decides: it refuses itself,
- * or records that it has started.
+ * Waits for the next step of a rotation with a higher id. In a team's journal it may not have seen this entry: it gives way, or
+ * records that it has started.
  */
 async function onceStarted(journal: Journal, other: Entry, clock: OfTwo["clock"]): Promise<Entry | undefined> {
   const endMs = clock.elapsed() + undecidedMs;
@@ -115,9 +115,9 @@ async function onceStarted(journal: Journal, other: Entry, clock: OfTwo["clock"]
 }
 
 /**
- * The later rotation of the same key after which one in place must neither be sent again nor deliver its secret: that of the
- * later one would stop working, or has taken its place. As long as a secret is kept that may be the key's, only one whose own
- * secret is known counts.
+ * A later rotation of the same key, after which a rotation in place must not send its request again or deliver its secret: the
+ * later secret would stop working, or has already replaced it. While this rotation's secret may be kept, only a later rotation
+ * with a known secret counts.
  */
 export async function laterRotation(
   journal: Looked,
@@ -126,7 +126,7 @@ export async function laterRotation(
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
   const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
-  // A secret that came with another receipt than expected may still be the key's; a new key like that replaces nothing.
+  // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
   const counts = (later: Entry): boolean =>
     !cameToNothing.has(later.state) && (later.state !== "unusable" || isInPlace(later));
   const isKnown = (later: Entry): boolean =>

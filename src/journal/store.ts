@@ -1,4 +1,4 @@
-// What an engine of the journal does; everything else is written once above it (journal.ts).
+// The interface of the journal's engines; all other behavior is written once, in journal.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -10,12 +10,12 @@ import type { EntryRecords, Finding, Signed } from "./record.ts";
 
 export const nothingSent = "Nothing was sent and nothing changed.";
 
-/** A running process has what is wanted. */
+/** A running process holds the entry or the file. */
 export class Busy {
-  /** Names it, after so many milliseconds of waiting; `meaning` if that is not that nothing was sent. */
+  /** The failure after that many milliseconds of waiting; `meaning` defaults to "nothing was sent". */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry which a person may take away from that process, if it cannot be seen from here whether it runs */
+  /** @param about.entry set if a person may take it away, because this machine cannot see whether the process runs */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -32,21 +32,21 @@ export class Busy {
   }
 }
 
-/** Milliseconds until the next try: doubling, with chance in it so that waiters do not retry at the same time. */
+/** Milliseconds until the next attempt: doubles, with jitter so that waiting processes do not retry at the same time. */
 function pauseMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
 
 /**
- * Tries again until no one is in the way. No lock is held over a pause, and other work of this process continues.
- * @throws Failure that names who is in the way
+ * Repeats the attempt until it is not busy. Holds no lock between attempts, and other work of this process continues.
+ * @throws Failure that names the holder
  */
 export async function untilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Asked of no clock before someone is in the way: Node loads ten parts for it.
+  // Uses no timer before it is busy: loading `performance` takes time.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const came = await attempt();
@@ -58,7 +58,7 @@ export async function untilFree<T>(
   }
 }
 
-/** @returns what does one piece of work after the other */
+/** @returns a function that runs its work one after the other */
 export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -70,51 +70,51 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 
 export interface Holder extends Actor {
   readonly pid: number;
-  /** ISO 8601 UTC, by the server's clock, as `until`. */
+  /** ISO 8601 UTC, by the server's clock; so is `until`. */
   readonly since: string;
-  /** When others may have it if nothing more is heard of it. */
+  /** End of the lease, unless it is extended. */
   readonly until: string;
 }
 
-/** A record that is to be written, with the entry as it is after it. */
+/** A new record, with the entry after it. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
 }
 
-/** An entry that this process alone may change. */
+/** An entry that only this process may change. */
 export interface Hold {
-  /** As it was when it was taken. */
+  /** The entry when it was taken. */
   readonly entry: Entry;
   /** The content of its newest record. */
   readonly content: string;
-  /** Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. */
+  /** A request of the last holder, which did not release the entry, may be under way until then: ISO 8601 UTC. */
   readonly quietUntil?: string | undefined;
-  /** On disk and synced once the promise is fulfilled. @throws Failure if another process has taken the entry */
+  /** Durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
   isHeld(): boolean;
-  /** Makes it outlast one request. @throws Failure if another has it now */
+  /** Extends the lease to outlast one request. @throws Failure if another process has it now */
   extend(): Promise<void>;
   /** Safe to repeat; never fails. */
   release(): Promise<void>;
 }
 
 export interface Looked {
-  /** Unfinished entries, those of the request among them; the newest first, each with who works on it. */
+  /** At least the unfinished entries of the same request, the newest first, with their holders. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
-  /** Entries that have the idempotency key. */
+  /** Entries with the idempotency key. */
   readonly ofKey: readonly Entry[];
   /** The highest id; empty if there is none. */
   readonly newest: string;
 }
 
-/** A change of many entries, while nothing else changes: all of it takes effect, or nothing. */
+/** An atomic change of many entries, during which nothing else changes. */
 export interface Transaction {
   readonly moved: Moved | undefined;
-  /** Says where the entries are from now on; undefined: here. */
+  /** Marks where the entries are now; undefined: here. */
   mark(moved: Moved | undefined): Promise<void>;
-  /** The records of these entries, as far as they are there. */
+  /** The records of these entries that exist. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
-  /** Entries that have one of these idempotency keys, as `keyName` names them. */
+  /** Entries with these idempotency keys, as named by `keyName`. */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
   /** Ids of the entries that a process works on. */
   held(): Promise<ReadonlySet<string>>;
@@ -126,7 +126,7 @@ export interface Transaction {
 }
 
 export interface EscrowStore {
-  /** The entries that have one. */
+  /** The entries with an encrypted secret. */
   ids(): Promise<ReadonlySet<string>>;
   /** Committed once the promise is fulfilled. */
   put(entry: string, ciphertext: string): Promise<void>;
@@ -137,9 +137,9 @@ export interface EscrowStore {
 
 export interface Condition {
   readonly damagedPlaces: number;
-  /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
+  /** The file exists and is empty: emptied by someone, or created by a process that crashed before its first record. */
   readonly isEmptied: boolean;
-  /** Where its entries were moved to, or are being moved to. */
+  /** Where its entries were, or are being, moved to. */
   readonly moved: Moved | undefined;
 }
 
@@ -147,22 +147,22 @@ export interface Store {
   /** Path of the file, or the address of the server without its password. */
   readonly path: string;
   readonly escrow?: EscrowStore;
-  /** Entries that may fit, the newest first. */
+  /** Entries that may match, the newest first. */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** Entries with their records, from the lowest id to the highest. @param ids these alone */
+  /** Entries with their records, the lowest id first. @param ids only these */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  /** @param key as `keyName` names it */
+  /** @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<Looked>;
-  /** Puts a new entry there, held. @returns undefined if another was put there since `newest` was the highest id: it may be the same */
+  /** Inserts and holds a new entry. @returns undefined if another was inserted since `newest` was read: it may be the same request */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /** @param isTrial nothing is changed */
+  /** @param isTrial changes nothing */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /** A failure of the engine's own calls, in words. @param action what was being done, such as `read the journal` */
+  /** Words an error of the engine's own calls. @param action such as `read the journal` */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

@@ -1,10 +1,10 @@
-// What the sound records of a file are together: entries, and where the order of the records is broken.
+// The entries that a file's sound records form, and the places where a record is missing or moved.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, Found } from "./scan.ts";
 
-/** A record of an entry, as far as it is kept in memory: its line is read again when it is asked for. */
+/** A record's place in the file; its line is read again on demand. */
 interface Kept {
   readonly n: number;
   readonly state: string;
@@ -18,16 +18,16 @@ interface Slot {
   entry?: Entry | undefined;
 }
 
-/** Bytes of the file; fewer if it ends before. */
+/** Reads bytes of the file; fewer at its end. */
 type ReadAgain = (offset: number, length: number) => Buffer;
 
 export class Contents {
   header: HeaderFacts | undefined;
-  /** Places that hold no sound record, for good. */
+  /** Places without a sound record; final. */
   readonly damage: Damage[] = [];
-  /** Lines before which another was edited, removed or moved. */
+  /** Lines whose predecessor was edited, removed or moved. */
   readonly breaks: number[] = [];
-  /** The checksum of the last sound line; empty until one is seen. */
+  /** The checksum of the last sound line; empty at first. */
   lastSum = "";
   newest = "";
   readonly #slots = new Map<string, Slot>();
@@ -37,12 +37,12 @@ export class Contents {
     this.#again = again;
   }
 
-  /** Takes in a sound line behind all that it knows, and the damage between. */
+  /** Adds the next sound line, and the damage before it. */
   add({ record, offset, length, line }: Found, damage: readonly Damage[]): void {
     const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;
     const follows = record.kind === "record" && record.after === this.lastSum;
-    // Damage explains itself: a record behind it is not reported.
+    // Damage before a record explains the break in the order.
     if (!isFirst && !follows && damage.length === 0) this.breaks.push(line);
     this.damage.push(...damage);
     this.lastSum = record.sum;
@@ -51,7 +51,7 @@ export class Contents {
     if (id > this.newest) this.newest = id;
     const slot = this.#slots.get(id) ?? { records: [] };
     this.#slots.set(id, slot);
-    // An old one must not undo what came after it.
+    // An old copy of a record must not undo a newer one.
     if (n <= (slot.records.at(-1)?.n ?? 0)) return;
     slot.records.push({ n, state, offset, length });
     slot.entry = undefined;
@@ -65,14 +65,14 @@ export class Contents {
     return this.#slots.has(id);
   }
 
-  /** The newest record that is one decides; its number is that of the last. */
+  /** The entry from its newest readable record, with the number of its last record. */
   get(id: string): Entry | undefined {
     const slot = this.#slots.get(id);
     if (slot?.entry !== undefined) return slot.entry;
     for (const kept of slot?.records.toReversed() ?? []) {
       const { content } = this.#signed(kept);
       const read = isSettled(kept.state) ? finishedEntryIn(content) : entryIn(content);
-      // Another one: what was read was cut back meanwhile, as an append that failed.
+      // The bytes are another record's: a failed append was cut off meanwhile.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: slot!.records.at(-1)!.n };
       if (!isSettled(kept.state)) slot!.entry = entry;
@@ -85,7 +85,7 @@ export class Contents {
     return this.#slots.get(id)?.records.at(-1)?.state;
   }
 
-  /** In the order in which they are in the file. */
+  /** In the order of their first records. */
   ids(): string[] {
     return [...this.#slots.keys()];
   }
@@ -96,7 +96,7 @@ export class Contents {
   }
 }
 
-/** The journal, and where it is asked for the archive: of an entry in both, the journal's copy counts. */
+/** The journal, with the archive if requested: for an entry in both, the journal's copy counts. */
 export class Shelf {
   readonly #parts: readonly Contents[];
 
@@ -112,12 +112,12 @@ export class Shelf {
     return this.of(id)?.records(id) ?? [];
   }
 
-  /** The highest first: the order of their admission, the newest first. */
+  /** The highest first, which is the newest first. */
   ids(): string[] {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
 
-  /** Entries that may fit, the newest first: as few as possible are parsed. */
+  /** Entries that may match, the newest first: as few as possible are parsed. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const isOpen = isOfUnsettled(filter);

@@ -1,5 +1,5 @@
-// The journal in two files: what is unfinished or may be live, and beside it the archive of what is over. Each change is made under
-// the journal's lock, each entry changed under a lock of its own.
+// The journal in two files: unfinished and possibly live entries, and beside it an archive of the others. Changes are made under
+// the journal's lock, and an entry's work under a lock of its own.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -19,11 +19,11 @@ import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenAway 
 
 export interface FileParts {
   readonly now: () => number;
-  /** Asked once, when the first lock is wanted: to find out takes time. */
+  /** Called once, for the first lock: it takes time. */
   readonly means?: (() => LockMeans) | undefined;
-  /** How long a running holder of the journal's lock is waited for. */
+  /** How long to wait for another process to release the journal's lock. */
   readonly waitMs?: number | undefined;
-  /** Entries move to the archive once there are more bytes of them than that. */
+  /** Size of the file in bytes above which entries move to the archive. */
   readonly archiveBytes?: number | undefined;
 }
 
@@ -55,7 +55,7 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, means);
   }
 
-  /** The journal, and the archive if that is asked for. The journal is read first: what moves meanwhile is in both. */
+  /** Reads the journal, then the archive if needed: an entry that moves meanwhile is in both. */
   #shelf(needsArchive: (journal: Contents) => boolean = () => true): Shelf {
     const journal = this.#journal.read().contents;
     return needsArchive(journal) ? new Shelf(journal, this.#archive.read().contents) : new Shelf(journal);
@@ -82,7 +82,7 @@ export class FileStore implements Store {
 
   async condition(): Promise<Condition> {
     const { contents, damage, isEmptied } = this.#journal.read();
-    // Another process that has just made the file writes its first record under the lock.
+    // A process that has just created the file writes its first record under the lock.
     const isStill = async (): Promise<boolean> => this.#journal.read().isEmptied;
     const isLeft = isEmptied && (await this.#underLock(isStill).catch(() => true));
     return { damagedPlaces: damage.length, isEmptied: isLeft, moved: contents.header?.moved };
@@ -105,7 +105,7 @@ export class FileStore implements Store {
     return here.length > 0 ? here : fitting(this.#shelf());
   }
 
-  /** The journal. @throws Failure `usage` if the entries were moved elsewhere */
+  /** Reads the journal. @throws Failure `usage` if its entries were moved elsewhere */
   #here(): Contents {
     const { contents } = this.#journal.read();
     if (contents.header?.moved !== undefined) throw movedAway(this.path, contents.header.moved);
@@ -113,8 +113,8 @@ export class FileStore implements Store {
   }
 
   /**
-   * Does the work while this process alone may change the files, and of this process that work alone.
-   * @param meaning what it means that the lock was not free in time
+   * Runs the work while no other process, and no other work of this process, changes the files.
+   * @param meaning of a failure to get the lock in time
    */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
@@ -154,7 +154,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** Moves what is over to the archive, if that is much: appended there and synced, then left out here. A damaged file stays. */
+  /** Moves finished entries to the archive if they are large enough: archived and synced first, then removed here. Skips a damaged file. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
@@ -178,7 +178,7 @@ export class FileStore implements Store {
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // Only now: its last holder may have changed it.
+      // Read under the lock: its last holder may have changed it.
       const journal = this.#here();
       const isHere = journal.has(id);
       const shelf = this.#shelf(() => !isHere);
@@ -193,7 +193,7 @@ export class FileStore implements Store {
     }
   }
 
-  /** @param archived its records, if only the archive has it: they come back with its next one */
+  /** @param archived records of an entry that only the archive has: the next append copies them back */
   #hold({ entry, content }: Pick<Hold, "entry" | "content">, lock: OwnedLock, archived: readonly Signed[] = []): Hold {
     const meaning = "The journal still shows the entry as it was before this step.";
     let before = archived;
@@ -259,7 +259,7 @@ export class FileStore implements Store {
   }
 }
 
-/** Beside the journal, named after it: `archive.ndjson`. */
+/** `archive.ndjson`, or the journal's name with `archive`: beside the journal. */
 export function archivePath(journal: string): string {
   return journal.endsWith("journal.ndjson")
     ? journal.replace(/journal\.ndjson$/, "archive.ndjson")

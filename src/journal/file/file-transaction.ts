@@ -1,4 +1,4 @@
-// A change of many entries of a journal in files: gathered, then written under the lock that the caller holds.
+// A change of many entries of a journal in files: collected, then written under the caller's lock.
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 import { type Entry, keyName, type Moved } from "../entry.ts";
@@ -7,7 +7,7 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { Shelf } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** What is written again is without what is damaged, and follows itself: no one could see any more that something is missing. */
+/** A rewritten file has no damage and a sound order, so a damaged one would hide that records are missing. */
 function damaged(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
     meaning: "Nothing was changed.",
@@ -16,7 +16,7 @@ function damaged(path: string): Failure {
   });
 }
 
-/** Gathers the changes; `commit` writes the files again that they are in. */
+/** Collects the changes; `commit` rewrites the files that they change. */
 export class FileTransaction implements Transaction {
   readonly #journal: RecordFile;
   readonly #archive: RecordFile;
@@ -78,7 +78,7 @@ export class FileTransaction implements Transaction {
     this.#removed = ids;
   }
 
-  /** The archive is changed first: an entry that is in both counts as the journal has it. What was changed is in the journal then. */
+  /** Rewrites the archive first: after a crash an entry may be in both files, and then the journal's copy counts. */
   commit(): void {
     const { journal, archive } = this.#read;
     const isChanged = this.#mark !== undefined || this.#changed.size > 0;

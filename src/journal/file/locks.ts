@@ -1,5 +1,5 @@
 // The journal's locks: a short one for its file, a long one for each entry that a process works on. Each is a file beside the
-// journal that names its owner. A running holder is waited for, then named.
+// journal that names its owner.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
@@ -8,7 +8,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long nothing may have been done before a person may take an entry away: no request is under way then. */
+/** How long an entry must be idle before a person may take it away: no request is under way then. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -33,7 +33,7 @@ export class JournalLocks {
     return `${this.#path}${id === undefined ? "" : `.drive-${id}`}.lock`;
   }
 
-  /** @param id of an entry; else the file is locked */
+  /** @param id of an entry; without it, the journal's file is locked */
   tryLock(id?: string): OwnedLock | Busy {
     const path = this.#pathOf(id);
     const attempt = tryLock(path, this.#means);
@@ -45,9 +45,9 @@ export class JournalLocks {
   }
 
   /**
-   * Takes an entry's lock, and the file's own, away from a process that cannot be judged from here.
+   * Removes the locks of an entry and of the file if this machine cannot see whether their process runs.
    * @param at.touchedAt when the entry was last changed; both milliseconds since 1970
-   * @throws Failure if its process is known to run, or something was done only now
+   * @throws Failure if the process runs, or took a step within the last ten minutes
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const one of [undefined, id]) {
@@ -55,7 +55,7 @@ export class JournalLocks {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
-      // A clock that was set back says nothing: the person has been asked.
+      // A negative time shows that the clock was set back, which proves nothing; the person has agreed.
       if (passedMs >= 0 && passedMs < quietMs)
         throw new Failure("conflict", `${what} was in use until a moment ago.`, {
           meaning: "Nothing changed: a request may be under way.",
@@ -69,12 +69,12 @@ export class JournalLocks {
     }
   }
 
-  /** Removes what ended processes left. The caller holds the file's lock, behind which every admission waits. */
+  /** Removes locks of ended processes. The caller holds the file's lock, which every admission needs. */
   sweep(): void {
     sweepLocks(this.#path, { held: this.#pathOf(), means: this.#means });
   }
 
-  /** Ids of the entries that a process holds. */
+  /** Ids of locked entries. */
   leased(): Set<string> {
     const start = `${basename(this.#path)}.drive-`;
     const names = readdirSync(dirname(this.#path));

@@ -1,11 +1,11 @@
-// The machine's own key, in its state folder: what it signs the records of its journal with.
+// The machine's own key in its state folder: it signs the records of the machine's journal.
 import { dirname, join } from "node:path";
 import { createNamed } from "../../disk/atomic-write.ts";
 import { alreadyExists } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
 import { type KeySource, newKey, parseKeys } from "../keys.ts";
 
-/** @throws Failure for a key file that others can read, or that holds no key */
+/** @throws Failure if others can read the key file, or it has no key */
 export function machineKey(stateDir: string): KeySource {
   const path = join(stateDir, "journal.key");
   const read = (): string[] => {
@@ -21,7 +21,7 @@ export function machineKey(stateDir: string): KeySource {
         createNamed(path, Buffer.from(`${key}\n`));
         return key;
       } catch (error) {
-        // Another process was first.
+        // Another process created it first.
         if (alreadyExists(error)) return read()[0]!;
         throw error;
       }

@@ -1,4 +1,4 @@
-// The last entries of a journal's file, for names: read from its end, one record for each. A person waits for them after a Tab.
+// The newest entries of a journal's file, read from its end: shell completion needs them fast, and only their ids.
 import * as fs from "node:fs";
 import { careful } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
@@ -6,7 +6,7 @@ import { type EntryFilter, fits, isOfUnsettled } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
 import { checkFile } from "./safety.ts";
 
-/** @returns the entries worked on last, at most `limit`, the highest id first. Only their newest sound records are checked. */
+/** @returns at most `limit` recently changed entries, the highest id first. Checks only their newest sound records. */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | careful);
   let bytes: Buffer;

@@ -1,4 +1,4 @@
-// A file of records: opened with care, read on from what is known, appended to so that it lasts; bad bytes are set aside.
+// A file of records: incremental reads, durable appends, and copies of damaged bytes.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
@@ -15,18 +15,18 @@ const newline = 10;
 
 export interface Reading {
   readonly contents: Contents;
-  /** Places that hold no sound record. */
+  /** Places without a sound record. */
   readonly damage: readonly Damage[];
-  /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
+  /** An append that a crash cut short; without the lock, it may still be under way. */
   readonly torn: Damage | undefined;
   readonly size: number;
-  /** There is a file, and nothing in it. */
+  /** The file exists and is empty. */
   readonly isEmptied: boolean;
-  /** Nothing is damaged, and no record was edited, removed or moved; a torn end apart. */
+  /** No record is damaged, edited, removed or moved; an incomplete append at the end is allowed. */
   readonly isSound: boolean;
 }
 
-/** What was read so far. The last record read is found again before anything behind it is believed. */
+/** State of the last read. The next read starts behind the last record only if that record is still there. */
 interface Known {
   readonly contents: Contents;
   readonly head: Buffer;
@@ -43,7 +43,7 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #known: Known | undefined;
-  /** Files that contents are read from again: the one of now, and those that another process has replaced since. */
+  /** Open files that contents read records from: the current one, and those that another process replaced. */
   readonly #open = new Set<Known["file"]>();
 
   constructor(path: string, parts: FileParts) {
@@ -51,7 +51,7 @@ export class RecordFile {
     this.#parts = parts;
   }
 
-  /** Reads what is new; a missing file has no records. Changes nothing. */
+  /** Reads new records; a missing file has none. Changes nothing. */
   read(): Reading {
     let fd: number;
     try {
@@ -73,20 +73,20 @@ export class RecordFile {
     if (![...this.#open].some((file) => file.fd === fd)) fs.closeSync(fd);
   }
 
-  /** Lets go of what was read: contents that were given out have no records any more. */
+  /** Closes the files: contents returned earlier can no longer read their records. */
   close(): void {
     for (const file of this.#open) {
       try {
         fs.closeSync(file.fd);
       } catch {
-        // what was written is synced, and said to be
+        // every write was synced and its errors reported
       }
     }
     this.#open.clear();
     this.#known = undefined;
   }
 
-  /** Reads every byte again, whatever is known. */
+  /** Reads the whole file again. */
   readWhole(): Reading {
     this.#known = undefined;
     return this.read();
@@ -105,7 +105,7 @@ export class RecordFile {
     const contents = known?.contents ?? new Contents(again);
     let isKnown = known !== undefined;
     let last: Found | undefined;
-    // Damage behind the last sound record is read again next time, so it is not known for good.
+    // Damage after the last sound record may be an append under way: the next read looks at it again.
     const behind: Damage[] = [];
     const scan = {
       torn: undefined as Damage | undefined,
@@ -129,7 +129,7 @@ export class RecordFile {
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
-  /** What was read, if the file is the one that was and the last record read is still there, on a line of its own. */
+  /** The last read, if this is the same file and the last record is still there on a line of its own. */
   #knownIn(fd: number, head: Buffer): Known | undefined {
     const known = this.#known;
     if (!known || !head.subarray(0, known.head.length).equals(known.head)) return undefined;
@@ -173,13 +173,13 @@ export class RecordFile {
     return headerLine({ ...facts, file, createdAt: new Date(this.#parts.now()).toISOString() });
   }
 
-  /** Copies damaged places beside the file, each once; they stay in the file too until it is pruned. */
+  /** Copies each damaged place beside the file; the file keeps it until it is pruned. */
   keepDamage({ damage }: Reading): void {
     const { health, now } = this.#parts;
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
-  /** Writes the file again with these records: aside, synced, renamed. Bad bytes are set aside first. The caller holds the lock. */
+  /** Replaces the file atomically with these records and copies bad bytes beside it first. The caller holds the lock. */
   replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {
@@ -193,7 +193,7 @@ export class RecordFile {
   }
 }
 
-/** Lines, each with the checksum of the one before it. */
+/** Lines, each with the checksum of its predecessor. */
 function chained(records: readonly Signed[], before: string): string[] {
   let after = before;
   return records.map((record) => {

@@ -1,4 +1,4 @@
-// Which file and folder may be the journal, and how a refusal or a failing file call is worded.
+// Which file and folder may be the journal, and how refusals and file errors are worded.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -13,8 +13,8 @@ import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
- * Refuses a file that is not a plain file, belongs to someone else or can be written by others. One that others can read
- * is made private if `repair` is set: no one else can have changed it.
+ * Refuses a file that is not a plain file, belongs to another user or can be written by others. With `repair`, a file that others
+ * can only read is made private.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stats = fs.fstatSync(fd);
@@ -37,7 +37,7 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Makes the folder (0700, its entries synced) if it is missing, and refuses one in which anyone may rename files. */
+/** Creates the folder (0700, synced) if it is missing; refuses one in which other users may rename files. */
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);
@@ -49,7 +49,7 @@ export function prepareFolder(folder: string): void {
   });
 }
 
-/** Refuses a file that is mounted by itself, where the system names its mounts: the locks are beside it, in another folder at each of its paths. */
+/** Refuses a file that is a mount of its own: its locks are in the folder, and each path to the file has another folder. */
 export function assertNotMounted(path: string): void {
   const escaped = (name: string): string =>
     name.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
@@ -73,7 +73,7 @@ function secondName(path: string): Failure {
   });
 }
 
-/** Refuses to treat someone else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
+/** Refuses a file that is not a journal. Zeros are what a power failure leaves of a first append. */
 export function assertOurs(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
@@ -104,14 +104,14 @@ const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** For work on entries that are in this journal and in no other: another path would only hide them. */
+/** Advice for work on this journal's entries, without another path, which would only hide them. */
 const adviceForItsEntries: typeof advice = {
   ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/** A failing file call as a Failure: `usage` if the path is unusable, else `failed`. What is none (a bug) passes unchanged. */
+/** A file error as a Failure: `usage` if the path is unusable, else `failed`. Other errors (bugs) are returned unchanged. */
 export function journalFailure(
   error: unknown,
   action: string,
@@ -122,7 +122,7 @@ export function journalFailure(
   return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
-/** The failure of a process whose entry a person has taken away. */
+/** The failure of a process whose entry was taken away. */
 export function takenAway(id: string, meaning: string): Failure {
   return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
     meaning: `${meaning} This process sends nothing more.`,
@@ -131,8 +131,8 @@ export function takenAway(id: string, meaning: string): Failure {
 }
 
 /**
- * Bytes that are not a sound record are never thrown away, and each kept once: in files beside the journal, damaged places as
- * `<journal>.damaged-<offset>-<hash>`, the end of an incomplete append as `<journal>.torn-<time>`.
+ * Copies bytes that are not a sound record beside the journal, each once: `<journal>.damaged-<offset>-<hash>` for a damaged
+ * place, `<journal>.torn-<time>` for the end of an incomplete append.
  */
 export function setAside(
   journal: string,
@@ -155,19 +155,19 @@ export function setAside(
     }
 }
 
-/** Whether what is written to the journal's files lasts. */
+/** Tracks whether writes to the journal's files are durable. */
 export class DiskHealth {
   readonly #path: string;
-  /** Device and inode of each file whose name in the folder this process has synced. */
+  /** Device and inode of each file whose name in the folder is synced. */
   readonly #synced = new Set<string>();
-  /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
+  /** A sync failed: the kernel's state is not to be trusted, so nothing more is written. */
   #broken = false;
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
+  /** Never retries a failed sync: the kernel may drop the unwritten data and report success next time. */
   during(work: () => void): void {
     if (this.#broken)
       throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
@@ -188,7 +188,7 @@ export class DiskHealth {
     if (this.#synced.has(`${dev}:${ino}`)) return;
     const folder = dirname(path);
     syncFolder(folder);
-    // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
+    // A crashed process may have created the folder without a sync. A parent that we may not open was not created by integ.
     syncFolder(dirname(folder), { unlessDenied: true });
     this.#synced.add(`${dev}:${ino}`);
   }

@@ -1,4 +1,4 @@
-// How a file is cut into sound records and damage.
+// Splits a file into sound records and damage.
 import * as fs from "node:fs";
 import { readLine, recordStart } from "../record.ts";
 
@@ -10,7 +10,7 @@ export interface LineStart {
   readonly line: number;
 }
 
-/** A place in the file that holds no sound record. */
+/** A place in the file without a sound record. */
 export interface Damage extends LineStart {
   readonly bytes: Buffer;
   readonly reason: string;
@@ -21,18 +21,18 @@ export interface Found extends LineStart {
   readonly length: number;
 }
 
-/** Takes what is found, one by one. */
+/** Receives the results of a scan in order. */
 export interface Scan {
   readonly found: { push(found: Found): unknown };
   readonly damage: { push(damage: Damage): unknown };
-  /** What is after the last newline and is not a sound record: an append that a crash cut short, or one under way. */
+  /** Unsound bytes after the last newline: an append that a crash cut short, or one under way. */
   torn: Damage | undefined;
 }
 
 /**
- * Cuts bytes that begin at the start of a line into records. Blank lines are not damage: a torn end is followed by one.
- * @param from where the bytes begin in the file
- * @returns the number of the line behind them
+ * Splits bytes that start with a line into records. Blank lines are not damage: one follows an incomplete append.
+ * @param from position of the bytes in the file
+ * @returns the number of the next line
  */
 export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   let line = from.line;
@@ -48,7 +48,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** The most bytes that one read returns, unless a line is longer. */
+/** The most bytes of one read, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /**
@@ -75,8 +75,8 @@ export function* linesOf(
 }
 
 /**
- * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
- * tried up to the next start, then without the one byte before that (the former newline).
+ * Scans an unsound line: two records without a newline between them, or damage. Tries every start of a record up to the next
+ * start, and without the last byte, which may be a changed newline.
  */
 function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; readonly scan: Scan }): void {
   const { offset, line, isEnded, scan } = at;
@@ -100,7 +100,7 @@ function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; 
   }
 }
 
-/** Up to `length` bytes from `offset`; fewer if the file ends before. */
+/** Up to `length` bytes from `offset`; fewer at the file's end. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
   return readInto(Buffer.allocUnsafe(Math.max(0, length)), fd, offset);
 }

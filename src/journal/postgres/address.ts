@@ -1,4 +1,4 @@
-// The address of a team's journal: a PostgreSQL URL, and what the PG* variables add to it.
+// The address of a team's journal: a PostgreSQL URL, completed by the PG* variables.
 import { parse } from "pg-connection-string";
 import { Failure } from "../../errors.ts";
 import type { Advice } from "../../next-step.ts";
@@ -7,31 +7,31 @@ import { nothingSent } from "../store.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Host {
-  /** A name, an IP address, or the folder of a unix socket. */
+  /** A name, an IP address, or the folder of a Unix socket. */
   readonly name: string;
   readonly port: number;
 }
 
 export interface Address {
-  /** For people: without its password. */
+  /** The address without its password, for messages. */
   readonly shown: string;
-  /** In the order in which they are tried. */
+  /** In the order of the attempts. */
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
   /** From the address or PGPASSWORD. */
   readonly password: string | undefined;
-  /** Whether connections are encrypted; undefined: those that leave this machine. */
+  /** Undefined: encrypt connections that leave this machine. */
   readonly isEncrypted: boolean | undefined;
-  /** Paths of certificates and of a private key. */
+  /** Paths of certificates and a private key. */
   readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
-  /** Whether a server that is read-only is left for the next host. */
+  /** Skip a read-only server. */
   readonly mustBeWritable: boolean;
   readonly schema: string;
   readonly applicationName: string;
 }
 
-/** The parameters of an address, each with the variable that counts where the address does not say it. */
+/** The parameters of an address, each with the variable that is its default. */
 const parameters = {
   host: "PGHOST",
   port: "PGPORT",
@@ -48,14 +48,14 @@ const parameters = {
 } as const;
 type Parameter = keyof typeof parameters;
 
-/** Scheme and user, hosts, database, parameters. */
+/** Matches scheme and user, hosts, database, parameters. */
 const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 
-/** The address without its password: that is all that a person, a log or a file ever gets. */
+/** The address without its password: the only form for messages, logs and files. */
 export function shownAddress(text: string): string {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined) return text;
-  // A password may hold any character that should have been encoded: the last @ before the query ends it.
+  // A password may contain characters that should have been encoded: the last @ before the query ends it.
   const [authority = "", query = ""] = rest.split(/\?(.*)/s);
   const at = authority.lastIndexOf("@");
   const user = at < 0 ? "" : `${authority.slice(0, at).split(":")[0]}@`;
@@ -65,7 +65,7 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param around.env the PG* variables among others: each counts if the address does not say otherwise
+ * @param around.env includes the PG* variables, the defaults for what the address leaves out
  * @param around.user the role if neither names one
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
@@ -102,7 +102,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
 const unreadable =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
-/** Shows nothing of the address: with a typing mistake, a password may be anywhere in it. */
+/** Shows no part of the address: with a typing mistake, any part may be the password. */
 function wrong(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,
@@ -119,11 +119,11 @@ function parsed(address: string): ReturnType<typeof parse> {
 }
 
 function askedIn(query: string): Partial<Record<Parameter, string>> {
-  // In an address of PostgreSQL, unlike in a form, + is itself.
+  // A PostgreSQL URL, unlike a form, does not encode a space as +.
   const asked = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
   const unknown = Object.keys(asked).find((name) => !Object.hasOwn(parameters, name));
   if (unknown === undefined) return asked;
-  // The name alone: what follows it may be a secret.
+  // Show only the name: the rest may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw wrong(
     `the parameter${what} is not supported`,
@@ -137,10 +137,10 @@ function portIn(text: string): number {
   return port;
 }
 
-/** Start-up options do not pass through PgBouncer: of those in the address, the schema of the tables is read. */
+/** The schema in the options of the address. PgBouncer does not pass options on, so any other option is refused. */
 function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
-  // pg would send what PGOPTIONS says.
+  // pg would send the options of PGOPTIONS.
   if (variable.trim() !== "" || (options.trim() !== "" && name === undefined))
     throw wrong(
       "of options only -c search_path=<schema> is supported, in the address and not in PGOPTIONS",
@@ -149,12 +149,12 @@ function schemaIn(options = "", variable = ""): string {
   return name ?? "public";
 }
 
-/** Whether no one but this machine sees what goes to that host. */
+/** True if the connection does not leave this machine. */
 export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** Checks the certificate's name even where libpq would only encrypt. */
+/** Encrypted connections always check the certificate's name; libpq does so only with `verify-full`. */
 function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boolean | undefined {
   if (sslmode === undefined) return undefined;
   if (["require", "verify-ca", "verify-full"].includes(sslmode)) return true;

@@ -1,4 +1,4 @@
-// One connection to the server of a team's journal: the hosts of the address in their order, each within its share of the time.
+// A connection to the server of a team's journal: tries the address's hosts in order, each within a share of the time limit.
 import { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,14 +18,14 @@ export interface Server {
 export interface Connected {
   readonly client: Client;
   readonly server: Server;
-  /** Ends the connection without waiting for the server. */
+  /** Closes the connection without waiting for the server. */
   hangUp(): void;
 }
 
-/** The whole search for a server takes no longer: with the program's start, a command ends within 5 s. */
+/** Limit of all attempts to connect: with the program's start, a command ends within 5 s. */
 const limitMs = 4500;
 
-/** @throws LostConnection if no host can be reached; Failure `usage` for what is lacking here; the server's own error if it refuses */
+/** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */
 export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
@@ -41,21 +41,21 @@ export async function connect(address: Address): Promise<Connected> {
         connected.hangUp();
         now.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
-        // What the server itself refuses, another host of the same cluster refuses too; a starting one does not count.
+        // Another host of the same cluster would refuse for the same reason, unless this one is starting or stopping.
         const refusal = serverErrorOf(error);
         if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
         now.push(error);
       }
     }
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
-    // After the last pause there may be no time to ask anyone: then what they said before it counts.
+    // If the time ran out before any attempt of this round, report the errors of the last one.
     if (now.length > 0) met = now;
     if (!now.some(isSoonOver) || performance.now() + pause > end) throw whyNone(address, met);
     await sleep(pause);
   }
 }
 
-/** A server that starts, or all of whose connections are in use, may have one in a moment. */
+/** True if a server is starting or has no free connection: another attempt may succeed. */
 function isSoonOver(met: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(met)?.code ?? "");
 }
@@ -81,7 +81,7 @@ async function connectTo(host: Host, address: Address, share: number): Promise<C
     client.end().catch(() => {});
     socket.destroy();
   };
-  client.on("error", () => {}); // each statement that it ends says so
+  client.on("error", () => {}); // the interrupted statement reports it
   try {
     return { client, server: await within(share, greet(client)), hangUp };
   } catch (error) {
@@ -106,7 +106,7 @@ function configOf(host: Host, address: Address): ClientConfig {
     port: host.port,
     user,
     database,
-    // Asked for only if the server wants one.
+    // Called only if the server asks for a password.
     password: async () => address.password ?? passwordInFile({ host: host.name, port: host.port, database, user }),
     ssl: tlsTo(host, address),
     sslnegotiation: "postgres",
@@ -115,7 +115,7 @@ function configOf(host: Host, address: Address): ClientConfig {
   };
 }
 
-/** @throws Failure `usage` if the password file does not have it */
+/** @throws Failure `usage` if the password file has no matching line */
 async function passwordInFile(connection: Parameters<typeof pgpass>[0]): Promise<string> {
   const warnings = new PassThrough({ encoding: "utf8" });
   pgpass.warnTo(warnings);

@@ -1,14 +1,14 @@
-// What a server or a connection refuses, as a Failure: what is wrong, and what to do. Nothing of an address's password.
+// Errors of the server or the connection as Failures, without the address's password.
 import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
 
-/** The connection broke, or the server ended it: whether the statement under way took effect is not known. */
+/** The connection was lost: the outcome of the statement under way is not known. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/** @throws LostConnection if the work takes longer @param saidMs of how much time that speaks */
+/** @throws LostConnection if the work takes longer @param saidMs the time that the message mentions */
 export async function within<T>(limitMs: number, work: Promise<T>, saidMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -18,14 +18,14 @@ export async function within<T>(limitMs: number, work: Promise<T>, saidMs = limi
   return Promise.race([late, work]).finally(() => clearTimeout(timer));
 }
 
-/** A refusal by the server; its code has five characters, unlike those of the system. */
+/** The server's error; its code has five characters, unlike codes of the system. */
 export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("severity" in error)) return undefined;
   const { code, message } = error;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? { code, message } : undefined;
 }
 
-/** Whether the server says that it ends the connection or cannot take one now: a failover, a restart, a crash. */
+/** True if the error ends the connection: a failover, a restart, a crash, or a server that does not respond. */
 export function endsConnection(error: unknown): boolean {
   const code = serverErrorOf(error)?.code;
   return code === undefined || /^(?:08|57P|25P0[34])/.test(code);
@@ -37,7 +37,7 @@ const init: NextStep = { nextCommand: initCommand };
 const address: NextStep = { hint: `Correct INTEG_JOURNAL, or ${flags.journal} of the profile.` };
 const again: NextStep = { hint: "Run the command again when the server is available." };
 
-/** By the beginning of its code: what a server does, and what to do. */
+/** Messages and next steps by the beginning of the server's code. */
 const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: string, step: NextStep])[] = [
   [/^28P01/, "usage", "refuses the password", { hint: "Set PGPASSWORD, or correct ~/.pgpass." }],
   [/^28/, "usage", "refuses the role", address],
@@ -63,7 +63,7 @@ const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: strin
 
 /**
  * @param shown the address without its password
- * @returns the Failure for what a server refused or a connection met; what is neither (a bug) as it is
+ * @returns a Failure for an error of the server or the connection; other errors (bugs) unchanged
  */
 export function journalFailure(error: unknown, shown: string, meaning = nothingSent): unknown {
   if (error instanceof Failure) return error;
@@ -82,7 +82,7 @@ export function journalFailure(error: unknown, shown: string, meaning = nothingS
 
 const unknownRefusal: (typeof refusals)[number] = [/./, "failed", "refuses", { nextCommand: shell`integ doctor` }];
 
-/** What it means that a connection could not be made, by Node's code and words; after a colon these follow. */
+/** Messages for connections that could not be made, by Node's code and text. */
 const meanings: readonly (readonly [said: RegExp, words: string])[] = [
   [/^ECONNREFUSED/, "no server accepts connections there (connection refused)"],
   [/^(?:ENOTFOUND|EAI_AGAIN)/, "its host name is not known"],
@@ -99,7 +99,7 @@ const meanings: readonly (readonly [said: RegExp, words: string])[] = [
   [/CERT|SIGNED|ISSUER|SIGNATURE/, "its certificate is not trusted (sslrootcert=<file> names its authority):"],
 ];
 
-/** A connection that could not be made, in words. */
+/** The message for a connection that could not be made. */
 export function connectionWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const said = `${"code" in error ? `${String(error.code)} ` : ""}${error.message}`;

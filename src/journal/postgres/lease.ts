@@ -1,5 +1,5 @@
-// The lease of one entry in a team's journal: a number that only grows (its epoch), and a time by the server's clock. Who
-// was overtaken by another epoch records nothing more.
+// The lease of an entry in a team's journal: an epoch, which only grows, and an end by the server's clock. A holder whose epoch
+// has passed can record nothing more.
 import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -17,18 +17,18 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
   (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
   coalesce(lease_until > clock_timestamp(), false) AS is_held`;
 
-/** Ends a lease: what its holder has sent may still arrive until then. */
+/** Ends a lease early. Requests of its holder may still arrive until its planned end. */
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/** Until when a lease lasts that is taken or extended now. @param place of the milliseconds */
+/** The end of a lease that is taken or extended now. @param place of the milliseconds in the statement's values */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** This process as a row names it. @param mark names this taking: what a lost response left is found again by it */
+/** This process as a row names it. @param mark identifies this lease if the response to its statement is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
@@ -45,8 +45,8 @@ export function holderIn(row: Row | undefined): Holder | undefined {
 }
 
 /**
- * Whether the holder is a process of this machine that has ended. Where the system does not name its boot (macOS), another
- * machine may have the same name: the lease runs out then.
+ * True if the holder is an ended process of this machine. On a system without a boot id (macOS), another machine may have the
+ * same name, so the lease has to run out.
  */
 export function isHolderGone(row: Row, self = ownProcess()): boolean {
   const holder = named(row)?.process;
@@ -60,25 +60,25 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
 }
 
-/** A row as it was taken. */
+/** A row with its new lease. */
 export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
-  /** When the statement that took it left: the lease has not started before. */
+  /** When its statement was sent: the lease starts later. */
   readonly askedAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
-/** By two clocks: one stands still while the machine sleeps, the other may be set. What says that more has passed counts. */
+/** Two clocks, of which the one with more elapsed time counts: one may stop during sleep, the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** The end of a statement that puts the row of an entry somewhere, named `entry`: its record. Its values are the last three. */
+/** The end of a statement whose part `entry` writes an entry's row: inserts its record, the last three values. */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
-/** Whether a record took effect whose answer was lost. */
+/** Checks whether a record was written although the response was lost. */
 export const settledRecord =
   ({ records }: Tables, { entry: { id, sequence }, content }: NewRecord) =>
   async (query: (text: string, values: readonly unknown[]) => Promise<readonly Row[]>) => {
@@ -86,7 +86,7 @@ export const settledRecord =
     return row?.content === content ? [row] : undefined;
   };
 
-/** For a response that is long on its way, and clocks that run apart. */
+/** Allowance for a slow response and clock drift. */
 const marginMs = 250;
 
 async function overtaken(
@@ -99,7 +99,7 @@ async function overtaken(
   const what = isGone
     ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
     : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
-  // Its new holder knows what became of earlier requests; this process does not.
+  // The new holder knows the outcome of earlier requests; this process does not.
   return new Failure(attempts > 0 ? "outcome_unknown" : "unreachable", what, {
     meaning: "Nothing more is sent or recorded for it here.",
     nextCommand: shell`integ journal show ${id}`,
@@ -112,13 +112,13 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
   const { id } = entry;
   let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, askedAt, false];
 
-  /** Whether no one else can have the entry for so long. */
+  /** The lease is valid for that long. */
   const outlasts = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
   };
 
-  /** Changes the row as long as no other epoch has it; harmless to repeat. */
+  /** Updates the row while its epoch is this lease's; safe to repeat. */
   const update = (how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     return session.write({ text, values: [id, epoch, ...values] });
@@ -158,7 +158,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
     async release() {
       if (isReleased) return;
       isReleased = true;
-      // Not waited for until it is on the disk: a lease whose end a crash undoes ends by itself, and so does one that stays.
+      // Does not wait for the disk: if a crash undoes the release, the lease ends by its time limit.
       const quickly = durably.replace("'on'", "'off'");
       await update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
     },

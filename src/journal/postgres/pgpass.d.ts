@@ -1,12 +1,12 @@
-// The types of pgpass, which publishes none.
+// Types of pgpass, which has none of its own.
 declare module "pgpass" {
   interface Pgpass {
-    /** Reads PGPASSFILE or ~/.pgpass, and nothing if PGPASSWORD is set. */
+    /** Reads PGPASSFILE or ~/.pgpass, unless PGPASSWORD is set. */
     (
       connection: { host: string; port: number; database: string; user: string },
       found: (password?: string) => void,
     ): void;
-    /** Where warnings go; at first to standard error. */
+    /** Sets the stream for warnings; by default standard error. */
     warnTo(stream: NodeJS.WritableStream): void;
   }
   const pgpass: Pgpass;

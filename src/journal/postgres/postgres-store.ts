@@ -1,5 +1,5 @@
-// The journal in PostgreSQL: one for a team. Each statement is a transaction of its own, so that it works through a pooler; what
-// changes many entries is one transaction.
+// A team's journal in PostgreSQL. Each statement is its own transaction, so that a pooler can be used; changes of many entries
+// are one transaction.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Entries of a long list that are read together, and those with their records. */
+/** Rows per query of a list, and of entries with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
@@ -50,7 +50,7 @@ export class PostgresStore implements Store {
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
-    // The server does not know in how many rows so many of an account are.
+    // The server's condition matches more than the account's entries, so the limit cannot be the server's.
     const limit = filter.account === undefined ? Math.min(filter.limit ?? pageLength, pageLength) : pageLength;
     for (let below: string | undefined; ; ) {
       const { text, values } = selectionOf(filter, this.#parts.tables, { below, limit });
@@ -64,7 +64,7 @@ export class PostgresStore implements Store {
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
     const { tables } = this.#parts;
     if (ids !== undefined) return yield* recordsIn(await this.#read(recordsText(tables), [ids]));
-    // Ids that have records alone are among them: an entry that was removed itself is found.
+    // Includes ids that only have records: they show that an entry's row was removed.
     const next = `SELECT id FROM (SELECT id FROM ${tables.entries} WHERE id > $1 UNION SELECT entry FROM ${tables.records} WHERE entry > $1) AS ids
                   ORDER BY id LIMIT ${recordsAtOnce}`;
     for (let after = ""; ; ) {
@@ -88,7 +88,7 @@ export class PostgresStore implements Store {
   }
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
-    // The first condition is that of an index: few of many entries are held.
+    // The first condition uses an index: only few entries are held.
     const rows = await this.#read(
       `SELECT id, ${leaseColumns} FROM ${this.#parts.tables.entries}
        WHERE lease_until IS NOT NULL AND lease_until > clock_timestamp()`,
@@ -116,7 +116,7 @@ export class PostgresStore implements Store {
     if (moved !== undefined) throw movedAway(this.path, moved);
   }
 
-  /** Keys and ids are unique in the table: no lock is needed. */
+  /** Needs no lock: keys and ids are unique in the table. */
   async insert(record: NewRecord): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const { entry, content } = record;
@@ -150,7 +150,7 @@ export class PostgresStore implements Store {
   async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
-    // Each attempt asks: who waits for a holder may wait while the journal is moved.
+    // Checked for each attempt: the journal may be moved while a process waits.
     await this.#assertHere();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);
@@ -197,7 +197,7 @@ export class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
   }
 
-  /** Takes the entry from the holder that was seen, and lets it go. What that one sent may arrive until its lease would have ended. */
+  /** Takes the entry from the holder that a person saw, and releases it. Its requests may arrive until its lease would have ended. */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);
@@ -214,7 +214,7 @@ export class PostgresStore implements Store {
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
     const { session, tables } = this.#parts;
     return session.transaction(async (query: Query) => {
-      // Nothing is admitted or recorded meanwhile: what is judged is what is changed.
+      // Blocks admissions and records: the entries must not change between the check and the change.
       if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
       return work(new TableTransaction(query, tables, await markIn(query, tables)));
     });
@@ -266,7 +266,7 @@ export interface Team {
   readonly actor: Actor;
 }
 
-/** @param isMade the tables are there, or the connection is refused */
+/** @param isMade refuse connections to a database without the tables */
 function partsOf({ address: text, env, actor }: Team, isMade: boolean) {
   const address = readAddress(text, { env, user: actor.user });
   const tables = tablesIn(address.schema);
@@ -284,7 +284,7 @@ export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<Postg
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
 
-/** Makes the tables, or finds them there. @returns their version, and whether they were made now */
+/** Creates the tables, or finds them. @returns their version, and whether they were created now */
 export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
   const { session, tables, shown } = partsOf(team, false);
   try {

@@ -1,4 +1,4 @@
-// The row of an entry: what its columns repeat from its records, so that the server can look for it, and how it is asked. Pure.
+// The row of an entry: columns for the server's search, and the queries that use them. Pure.
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
@@ -8,17 +8,17 @@ import type { NewRecord } from "../store.ts";
 import type { Tables } from "./schema.ts";
 import type { Row } from "./session.ts";
 
-/** Text as a column can hold it: a name that came from the service may have what none can, U+0000 or half a character. */
+/** Replaces characters that a column cannot hold, U+0000 and unpaired surrogates, which a name from the service may contain. */
 function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** The same for the same request, whatever account and organization it is for. */
+/** The indexed word of a request, which is the same for any account and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
 
-/** @param contents of its records, or of those that are added */
+/** @param contents of its records, or only of new ones */
 function columnsOf(entry: Entry, contents: readonly string[]) {
   const actors = contents.flatMap((content) => stepIn(content).actor ?? []).flatMap(namesOf);
   const about = [...aboutOf(entry), `state ${entry.state}`, `account ${entry.base_url}`, requestWord(entry)];
@@ -32,13 +32,13 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/** The row of an entry as JSON, but for its lease. @param coming the records that are added with it */
+/** The row of an entry as JSON, without its lease. @param coming the records that are added with it */
 export function rowOf({ entry, content }: NewRecord, coming: readonly NewRecord[]): Row {
   const contents = coming.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };
 }
 
-/** What a step changes in a row, where the row that comes is called `excluded`, and the one that is there `integ_entries`. */
+/** The assignments of a step: `excluded` is the new row, `integ_entries` the existing one. */
 export const changed = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
   content = excluded.content, n = excluded.n,
   actors = ARRAY(SELECT DISTINCT unnest(integ_entries.actors || excluded.actors) ORDER BY 1)`;
@@ -47,7 +47,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap(({ content }) => entryIn(String(content)) ?? []);
 }
 
-/** @returns in words how a row differs from what its records say: an entry that is looked for by it would be hidden */
+/** @returns in words how a row contradicts its records: such an entry would be missing in search results */
 export function astrayIn(
   row: Row | undefined,
   numbers: readonly number[],
@@ -69,7 +69,7 @@ export function astrayIn(
     : `its records say something else than its columns (${names.map(([name]) => name).join(", ")}): it was edited`;
 }
 
-/** @param page so many of them, those below an id: of a list that is read in parts */
+/** @param page size and position: only entries below an id */
 export function selectionOf(
   filter: EntryFilter,
   { entries }: Pick<Tables, "entries">,
@@ -83,7 +83,7 @@ export function selectionOf(
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  // The rest of an account is not a word: see `isOfAccount`.
+  // Only the address of an account is a word; `isOfAccount` compares the rest.
   const words = [...wordsOf(filter), ...(account === undefined ? [] : [`account ${account.base_url}`])];
   add((place) => `about @> ${place}`, words.length === 0 ? undefined : words.map(plain));
   add(
@@ -94,7 +94,7 @@ export function selectionOf(
   add((place) => `updated_at >= ${place}`, since);
   add((place) => `id > ${place}`, after);
   add((place) => `id = ANY(${place})`, ids);
-  // Ids are digits and letters: nothing that begins so comes after a brace.
+  // Ids have only digits and letters, which sort before a brace.
   add((place) => `id >= ${place} AND id < ${place} || '{'`, start);
   add((place) => `id < ${place}`, page.below);
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;

@@ -1,4 +1,4 @@
-// The tables of a team's journal: their version, how they are made, and the check before each use.
+// The tables of a team's journal: their version, their creation, and the check before each use.
 import { Failure } from "../../errors.ts";
 import type { NextStep } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
@@ -7,10 +7,10 @@ import type { Server } from "./connect.ts";
 import { initCommand, serverErrorOf } from "./failures.ts";
 import type { Query, Session } from "./session.ts";
 
-/** The version of the tables that this program reads and writes. */
+/** Version of the tables: this program reads and writes only this one. */
 const schemaVersion = 3;
 
-/** Any number that no one else is likely to lock: of the making of tables, in each database. */
+/** An arbitrary advisory lock that serializes the creation of tables in a database. */
 const initLock = 4_927_301_658;
 
 export interface PostgresParts {
@@ -19,15 +19,15 @@ export interface PostgresParts {
   readonly actor: Actor;
   /** The address without its password. */
   readonly shown: string;
-  /** How long a lease lasts after it was taken or extended. */
+  /** Duration of a lease after it was taken or extended. */
   readonly leaseMs: number;
-  /** How long one request may take. */
+  /** The longest duration of one request. */
   readonly requestMs: number;
 }
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** The tables by their whole names: no search path decides which they are. */
+/** The tables with their schema, independent of the search path. */
 export function tablesIn(schema: string) {
   const named = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
@@ -41,7 +41,7 @@ export function tablesIn(schema: string) {
 
 export type Tables = ReturnType<typeof tablesIn>;
 
-/** `entries` as they are, with the lease of each; `records` as they came, appended to and never changed. */
+/** `entries` has the current row of each entry with its lease; `records` is append-only. */
 function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   return [
     `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,
@@ -81,14 +81,14 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** Makes the tables, or finds them there; of several that do so at the same time one makes them. @returns whether it was this one */
+/** Creates the tables, or finds them; of concurrent calls, one creates them. @returns whether this call did */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
   const all = Object.values(names);
   const rows = await query("SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL", [all]);
   if (rows.length < all.length) {
-    // Where a restored or edited database has only some of them, to make the others again would hide what is lost.
+    // A restored or edited database may have only some tables: creating the others would hide the loss.
     const missing = rows.map(({ name }) => String(name).split(".").at(-1)).join(", ");
     if (missing !== "")
       throw unusable(`The tables of the journal in the schema ${schema} lack ${missing}`, {
@@ -98,7 +98,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
     return { version: schemaVersion, made: false };
   }
   const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(schema)]);
-  // Only then: a role may create tables in a schema of its own and no schema in the database.
+  // Only if it is missing: a role without CREATE on the database can use a schema that exists.
   if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
   return { version: schemaVersion, made: true };
@@ -115,7 +115,7 @@ export function assertUsable({ encoding }: Server): void {
   });
 }
 
-/** Asked before anything else of a connection. @throws Failure `usage` if the tables are missing, or of another version */
+/** The first query of a connection. @throws Failure `usage` if the tables are missing, or of another version */
 export async function checkTables(query: Query, { meta, schema }: Tables): Promise<void> {
   const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`).catch((error: unknown) => {
     if (!["42P01", "3F000"].includes(serverErrorOf(error)?.code ?? "")) throw error;

@@ -1,5 +1,5 @@
-// Statements to the server of a team's journal, one after the other, each within its time. A connection that broke is made
-// again; what became of the statement under way is found out by reading, never guessed.
+// Runs statements on the server of a team's journal in turn, each with a time limit. Reconnects after a lost connection, and
+// reads the outcome of the interrupted statement before it repeats it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
@@ -12,7 +12,7 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 
 export interface SessionParts {
   readonly address: Address;
-  /** Checked immediately for each connection, before anything else is asked. */
+  /** Run for each new connection, before any other query. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
 
@@ -20,16 +20,16 @@ export interface Write {
   readonly text: string;
   readonly values: readonly unknown[];
   /**
-   * Asked over a new connection if the response was lost: the rows that it would have had, or undefined if it took no
-   * effect, so that it may be asked for again. A write without it is harmless to repeat.
+   * Called after a lost response: returns the rows of the response, or undefined if the statement had no effect and may be
+   * repeated. A write without it is safe to repeat.
    */
   readonly settle?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
-/** No statement is waited for longer, with all that it takes to find out what became of it. */
+/** Time limit of a statement, including the queries for the outcome of an interrupted one. */
 const limitMs = 10_000;
 
-/** Makes a lone statement's own transaction reach the disk, and the synchronous standbys, whatever the server's settings are. */
+/** Commits a single statement to the disk and the synchronous standbys, whatever the server's settings are. */
 export const durably = "durably AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS set)";
 
 export class Session {
@@ -56,10 +56,10 @@ export class Session {
         wasSent = true;
         try {
           const rows = await query(text, values);
-          // Nothing was left to do for it: the first try, whose answer was lost, may have done it meanwhile.
+          // No rows: the first attempt, whose response was lost, may have made the change meanwhile.
           return (rows.length === 0 && isRepeat ? await settle(query) : undefined) ?? rows;
         } catch (error) {
-          // A second try that meets what the first one left: it had taken effect after all.
+          // A duplicate key: the first attempt, whose response was lost, had taken effect.
           const found = serverErrorOf(error)?.code === "23505" ? await settle(query) : undefined;
           if (found !== undefined) return found;
           throw error;
@@ -68,12 +68,12 @@ export class Session {
     );
   }
 
-  /** Several statements as one; never repeated. A server that hears nothing more of it gives its locks back. */
+  /** Several statements as one; never repeated. If the connection is lost, the server releases the locks after a minute. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const connected = await this.#connection();
       const query = this.#queryOf(connected, 10 * 60_000);
-      // Whatever the default of the role or the database is: what waited for a lock sees what was committed meanwhile.
+      // Overrides the default of the role or database: after waiting for a lock, the work must see committed changes.
       await query("BEGIN ISOLATION LEVEL READ COMMITTED").catch(nameStatementMode);
       try {
         await query("SET LOCAL synchronous_commit = on");
@@ -115,8 +115,8 @@ export class Session {
   }
 
   /**
-   * Does the work again if its connection broke or another transaction was in its way, until the time is over. A server that
-   * was never reached is not waited for: one search for it is enough.
+   * Repeats the work after a lost connection or a conflict with another transaction, until the time limit. A server that was
+   * never reached is not tried again.
    */
   async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const end = performance.now() + limitMs;
@@ -132,7 +132,7 @@ export class Session {
     }
   }
 
-  /** @param saidMs of how much time a failure speaks: a statement that is repeated has what is left of it */
+  /** @param saidMs the time that a failure mentions: a repeated statement only has the remaining time */
   #queryOf(connected: Connected, withinMs: number, saidMs = withinMs): Query {
     return async (text, values = []) => {
       try {
@@ -146,7 +146,7 @@ export class Session {
   }
 }
 
-/** What PgBouncer says to every BEGIN if each statement may get another connection; a server never refuses one so. */
+/** Explains PgBouncer's error for BEGIN with pool_mode = statement; a server never answers BEGIN with this code. */
 function nameStatementMode(error: unknown): never {
   if (serverErrorOf(error)?.code !== "08P01") throw error;
   throw new Failure(
@@ -160,12 +160,12 @@ function nameStatementMode(error: unknown): never {
   );
 }
 
-/** Undone, because a concurrent one was first: by a stricter isolation than the server's own default, or a deadlock. */
+/** The server undid the transaction: a serialization failure or a deadlock. */
 function isConflict(error: unknown): boolean {
   return /^40(?:001|P01)$/.test(serverErrorOf(error)?.code ?? "");
 }
 
-/** Whether another connection may do better. */
+/** True if another connection may succeed. */
 function isLoss(error: unknown): boolean {
   return error instanceof LostConnection || (serverErrorOf(error) !== undefined && endsConnection(error));
 }

@@ -1,4 +1,4 @@
-// TLS of a connection to the server of a team's journal: what pg hands to Node's tls module.
+// TLS options of a connection to the server of a team's journal.
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type ConnectionOptions } from "node:tls";
@@ -6,16 +6,16 @@ import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
-/** The server's certificate and its name are always checked. @returns false for a plain connection, which never leaves this machine */
+/** Always checks the server's certificate and name. @returns false for a plain connection, which never leaves this machine */
 export function tlsTo(
   host: Host,
   { isEncrypted, files: { sslrootcert, sslcert, sslkey } }: Pick<Address, "isEncrypted" | "files">,
 ): false | ConnectionOptions {
   if (host.name.startsWith("/") || !(isEncrypted ?? !isLocal(host))) return false;
   try {
-    // "system" is libpq's name for the authorities that the system trusts.
+    // "system" is libpq's name for the system's certificate authorities.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
-    // Node ignores a certificate that is not in PEM form.
+    // Fails if it is not in PEM form: Node would ignore it.
     if (ca) void new X509Certificate(ca.toString("latin1"));
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};
@@ -31,7 +31,7 @@ export function tlsTo(
   }
 }
 
-/** As libpq: a group may read a key that belongs to the superuser. */
+/** As libpq does, permits a group to read a key that belongs to the superuser. */
 function assertPrivate(path: string): void {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32" && (mode & (uid === 0 ? 0o037 : 0o077)) !== 0)

@@ -1,4 +1,4 @@
-// A change of many entries in a team's journal: one transaction, under the lock of the table.
+// A change of many entries in a team's journal: one transaction with a lock on the table.
 import type { Entry, Moved } from "../entry.ts";
 import type { EntryRecords, Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
@@ -8,21 +8,21 @@ import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * Condition of every statement that begins something: that the entries are still here. It is asked again once the statement
- * has the table's lock, so that what waited for a move's mark sees it.
+ * Condition of every statement that starts work: the entries were not moved. The server evaluates it after it has the table's
+ * lock, so that a statement that waited sees the mark of a move.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-/** Where the entries are now, if that is not here. */
+/** Where the entries were moved to. */
 export async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
   const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
   const to = rows.find(({ key }) => key === "moved_to");
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
 }
 
-/** @param rows one for each record, those of an entry together, the oldest first */
+/** @param rows one per record, in the order of entries and steps */
 export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
   const found: { id: string; records: Signed[]; numbers: number[] }[] = [];
   for (const { entry, n, content, mac } of rows) {
@@ -33,7 +33,7 @@ export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numb
   return found;
 }
 
-/** The records of these entries, as `recordsIn` reads them. */
+/** The query for `recordsIn`. */
 export const recordsText = ({ records }: Tables): string =>
   `SELECT entry, n, content, mac FROM ${records} WHERE entry = ANY($1) ORDER BY entry, n`;
 
@@ -52,7 +52,7 @@ export class TableTransaction implements Transaction {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
-    // A holder that stood still past its lease would still record here: its epoch is over.
+    // Raises the epochs: a suspended holder whose lease has ended must not record its step here later.
     await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);

@@ -1,4 +1,4 @@
-// What `journal verify` and `doctor` report of the server of a team's journal: whether it may forget what it acknowledged.
+// What `journal verify` and `doctor` report about the server of a team's journal: settings that may lose committed records.
 import type { Finding } from "../record.ts";
 import type { PostgresParts } from "./schema.ts";
 
@@ -29,7 +29,7 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
     add("problem", "the server is read-only (default_transaction_read_only): no change can be recorded");
   if (row.may_record === false)
     add("warning", `the role ${String(row.role)} may not record changes: it needs INSERT and UPDATE on the tables`);
-  // Each change looks there first, whether it has something encrypted or not.
+  // Every change queries this table, even without an encrypted secret.
   if (row.is_escrow_missing === true)
     add("problem", "the table integ_escrow is missing: no change can be recorded; restore it from a backup");
   if (row.may_keep === false)
