@@ -1,63 +1,60 @@
-// What a command file gives: how it is typed (arguments, options, examples) and what it runs.
+// The definition of a command: its arguments, options and examples, and the function that runs it.
 import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
 import type { Format } from "../output/formats/format.ts";
 
-/** What a command is: `run` receives the arguments and options that `configure` declares. */
+/** A command: `run` receives the arguments and options that `configure` declares. */
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
-  /** Returns the command it was given, with arguments and options declared on it. */
+  /** Declares arguments and options on the command, and returns it. */
   readonly configure: (command: Command) => Command<Args, Options>;
-  /**
-   * Asks a person at a terminal for the first argument if it was left out. @returns undefined if there is nothing to pick
-   * from: the argument is missing then
-   */
+  /** Asks at a terminal for a missing first argument. @returns undefined if there is nothing to choose: it stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** Formats that few commands have, and this one has. */
+  /** Formats of this command besides those of all commands. */
   readonly formats?: readonly Format[];
-  /** It says what is missing, and asks for nothing. */
+  /** The command reports missing arguments and asks no question. */
   readonly neverAsks?: true;
-  /** What it prints may be long: at a terminal it goes through the pager that `PAGER` names. */
+  /** The output may be long: at a terminal it goes through the pager in `PAGER`. */
   readonly isPaged?: true;
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
 
-/** A command as the program knows it, loaded when it is run or its help is asked for. */
+/** A command without its types, loaded when it runs or its help is shown. */
 export type Verb = Definition<unknown[], Record<string, unknown>>;
 
-/** Keeps the types of a command together, and forgets them for the program. */
+/** Checks a command's types, and removes them for the program. */
 export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(
   definition: Definition<Args, Options>,
 ): Verb {
   return definition as unknown as Verb;
 }
 
-/** Adds to a command options that others have too; commander's types know them. */
+/** Options that several commands share, with their types. */
 export interface SharedOptions<Flags extends Record<string, unknown>> {
   <Args extends unknown[], Options extends Record<string, unknown>>(
     command: Command<Args, Options>,
   ): Command<Args, Options & Flags>;
 }
 
-/** What `SharedOptions` add, as `run` receives it. */
+/** The values of `SharedOptions`, as `run` receives them. */
 export type FlagsOf<Shared> = Shared extends SharedOptions<infer Flags> ? Flags : never;
 
-/** @param declare declares the options on the command that it is given, and returns it */
+/** @param declare declares the options on a command, and returns it */
 export function sharedOptions<Flags extends Record<string, unknown>>(
   declare: (command: Command) => Command<[], Flags>,
 ): SharedOptions<Flags> {
   return declare as unknown as SharedOptions<Flags>;
 }
 
-/** Every command with every verb's arguments and options declared on it, as a verb that describes them all receives it. */
+/** All commands with their arguments and options, for a command that describes them. */
 export interface WholeTree {
   readonly root: DeclaredCommand;
-  /** @returns nothing for a noun */
+  /** @returns undefined for a noun */
   readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }
 
-// `--dry-run` of every command that changes something: it does everything up to the change and prints what the real run then
-// sends and changes on this machine.
+// `--dry-run` for all commands with changes: they stop before the first one, and print what the real run sends and changes on
+// this machine.
 
 export const addDryRun = sharedOptions((command) =>
   command.option("--dry-run", "Show what would be sent and changed, and change nothing"),

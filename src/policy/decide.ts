@@ -28,9 +28,9 @@ export interface Decision {
   readonly current?: SeenCredential | undefined;
   /** When the action is or was due, milliseconds since 1970. */
   readonly dueMs?: number | undefined;
-  /** An overlap by use: whether the old key was used meanwhile is looked at again before it is revoked. */
+  /** For an overlap by use: check again that the old key is unused before revoking it. */
   readonly looksAgain?: boolean;
-  /** Why the action is left undone. */
+  /** Why `apply` leaves the action to a person. */
   readonly hold?:
     | "stalled"
     | "own"
@@ -207,7 +207,7 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
       ...candidates,
       ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
     ]),
-    // A credential whose secret is at an item's destination belongs to that item.
+    // A secret at an item's destination shows that its credential belongs to the item.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
   const alike = [...seenOf(item, observed).values()].filter(
@@ -225,7 +225,7 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
   return item.destinations.length === 0 ? alike.filter((one) => !items.has(keyOf(one) ?? "")) : [];
 }
 
-/** The only similar item that the file no longer has. */
+/** Suggests that the item was renamed, if exactly one similar item is no longer in the file. */
 function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const alike = [...observed.works].flatMap(([key, { candidates }]) => {
@@ -403,7 +403,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
 }
 
-/** Whether a due action must wait. */
+/** Holds a due action that a person has to decide. */
 function held(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
   const { item, action, step, current } = decision;
   if (step.do === "nothing" || decision.hold !== undefined) return decision;

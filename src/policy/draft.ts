@@ -5,7 +5,7 @@ import { type ItemKind, nameOf } from "./works.ts";
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** The credential's own name, from which its item's name is made. */
+  /** The credential's name, the base of the item's name. */
   readonly called: string;
   /** Lifetime of a key in milliseconds; absent without an expiry. */
   readonly lifeMs?: number | undefined;
@@ -58,7 +58,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
-  // At most its previous lifetime, in whole days or hours if it was nearly whole.
+  // The previous lifetime, rounded down to days or hours if it is close to a whole number.
   const life = inWholeMultiples(lifeMs, day) ?? inWholeMultiples(lifeMs, hour) ?? lifeMs;
   const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
   const rules = [

@@ -19,7 +19,7 @@ export interface Holder {
   readonly issuer: string | undefined;
 }
 
-/** A name for a destination without its format. @param owner the item, by which a command may choose the place */
+/** A name for a destination without its format. @param owner the item, which a command may use to choose the place */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -35,7 +35,7 @@ function storePlace(to: string): string {
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
-/** Commands get the service account, and may choose the place by it. */
+/** Includes the service account, which a command may use to choose the place. */
 function commandPlace(mark: string, owner: { kind: string | undefined; serviceAccount: string | undefined }): string {
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
@@ -77,7 +77,7 @@ export function holdersOf(
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
     const made = resource_id ?? undefined;
-    // A secret that was rotated in place is invalid everywhere.
+    // A rotation in place made the old secret invalid everywhere.
     const isStale = made !== undefined && rotatedKeys.has(made);
     if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) rotatedKeys.add(made);
     for (const at of placesOf(destination!)) {
@@ -126,7 +126,7 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Steps belong to the item of the larger work, and manual replacements to the item of what they replaced. */
+/** Steps belong to their parent entry's item, and manual replacements to the replaced credential's item. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

@@ -13,7 +13,7 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** The full text, by which the user judges whether the file is right. */
+/** The full text, so that a person can check it. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
@@ -24,10 +24,10 @@ export function destinationName(destination: ItemDestination): string {
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** At most, if `unusedMs` ends it earlier: that long the old key was not used. */
+  /** The maximum if `unusedMs` is set: the overlap then ends once the old key is unused for that long. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
-  /** What is done if the age is not known. */
+  /** The action for an unknown age. */
   readonly unknownAge: "report" | "rotate";
 }
 

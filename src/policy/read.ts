@@ -96,7 +96,7 @@ function yamlDefects(document: Document, { positions, source }: YamlSource): Loc
     .map((error) => ({ ...positions.at(error.pos[0]), message: messageOf(error, source.slice(error.pos[0])) }));
 }
 
-/** Errors that other errors do not cause. */
+/** Errors that are never a consequence of other errors. */
 const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
 
 /** @param rest the text from the error on */
@@ -115,7 +115,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** Describes common typing mistakes, because the library uses the terms of the grammar. */
+/** Describes common typing mistakes: the library's messages use the grammar's terms. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -195,7 +195,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** Of a value's possible forms, the errors of the intended one, which has the value's first key. */
+/** The errors of the intended form of a value: the form that has the value's first key. */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const meant = errors.flatMap((issues): Issue[][] =>

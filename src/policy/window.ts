@@ -42,7 +42,7 @@ const minuteMs = 60_000;
 /** When a closed window opens next, milliseconds since 1970, in whole minutes. */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
-  // Checks every minute, because a change of the clocks changes a day's length and may skip the opening hour.
+  // Checks every minute: daylight saving time changes a day's length and may skip the opening hour.
   for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
   return start;
 }

@@ -156,13 +156,13 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // A refusal without an error gave way to another process.
+    // An entry refused without an error was withdrawn in favour of another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;
 }
 
-/** When the secret of a key was last made again in place, milliseconds since 1970. */
+/** When each key was last rotated in place, milliseconds since 1970. */
 export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map<string, number> {
   const found = new Map<string, number>();
   for (const entry of entries) {

@@ -73,7 +73,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
 
 /** A word without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
-/** The command continues even if its first program is missing. */
+/** Shell operators after which a command continues even if its first program is missing. */
 const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
 /** @throws Failure `usage` if a required program is missing: no one would read the secret */

@@ -1,4 +1,4 @@
-// Destinations of one-time secrets, and what their journal records alone reveal.
+// Destinations of one-time secrets, and the facts that follow from their journal records alone.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {

@@ -76,13 +76,13 @@ function checkFolder(path: string): Stats {
   return stats;
 }
 
-/** In a folder with the sticky bit (/tmp), only a file's owner may replace it. */
+/** In a folder with the sticky bit (/tmp), only the owner of a file may replace it. */
 function mayReplace(file: Stats, folder: Stats): boolean {
   const me = process.getuid?.() ?? 0;
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** A path that cannot be checked cannot be written either. */
+/** Refuses a path that cannot be checked: writing it would fail too. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     lookAtTarget(target, own);

@@ -1,4 +1,4 @@
-// `integ api`: any endpoint, authenticated. What it changes is not journalled.
+// `integ api`: an authenticated request to any endpoint. Its changes are not recorded in the journal.
 import { addDryRun, defineVerb } from "../verb.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -67,7 +67,7 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
   }
 }
 
-/** A body that is not text is shown in base64. */
+/** Shows a binary body in base64. */
 async function showChange(context: Context, { method, path, headers, body }: RawRequest): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const { baseUrl } = await context.profiles.active();
@@ -93,7 +93,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Retried after 429 only: integ does not know whether another failed change may be repeated. */
+/** Retried after 429 only: integ does not know whether another failed change is safe to repeat. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -104,11 +104,11 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, asked, send).finally(() => progress.done())).value;
 }
 
-/** Names of members whose text is a secret; a page token is none. */
+/** Names of members with a secret; a page token is not one. */
 const secretName = /(?:secret|token|password|api_?key)$/i;
 const pageToken = /page_?token$/i;
 
-/** The secrets that a response has, as far as the names of its members show them. */
+/** The secrets of a response, recognized by the names of its members. */
 function secretsIn({ body }: RawAnswer): string[] {
   const found = new Set<string>();
   try {
@@ -117,7 +117,7 @@ function secretsIn({ body }: RawAnswer): string[] {
       return value;
     });
   } catch {
-    // Not JSON: nothing says what is a secret.
+    // Not JSON: secrets cannot be recognized.
   }
   return [...found];
 }
@@ -126,7 +126,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // The default format, table, shows less than the response itself.
+  // The default format, table, shows less than the response.
   const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isAsItCame ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
@@ -158,7 +158,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** The walk of any endpoint whose response is the list envelope (§2.1). */
+/** Lists any endpoint with the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -178,7 +178,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** The path with the walk's parameters; every other parameter keeps its spelling, and a typed limit stays. */
+/** The path with the list's parameters; all other parameters keep their spelling, and a typed limit stays. */
 export function withParameters(
   path: string,
   { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
@@ -213,7 +213,7 @@ export type ApiFlags = {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Fields are the query of a GET, HEAD or DELETE, else the JSON body; a body makes the method POST if none is named. */
+/** Fields are the query of a GET, HEAD or DELETE, else the JSON body. The default method with a body is POST. */
 export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefined): RawRequest {
   const fields = [
     ...(flags.rawField ?? []).map((text) => fieldOf(text, { flag: "-f" })),
@@ -246,7 +246,6 @@ function methodOf(typed: string | undefined, { hasBody }: { hasBody: boolean }):
 interface Field {
   readonly name: string;
   readonly value: string;
-  /** The value as JSON text. */
   readonly json: string;
 }
 
@@ -258,7 +257,7 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** A number, true, false, null, an array or an object in the digits and order in which it was typed; else a string. */
+/** A number, true, false, null, an array or an object exactly as typed; else a string. */
 function typedJson(value: string): string {
   try {
     const parsed: unknown = JSON.parse(value);
@@ -268,7 +267,7 @@ function typedJson(value: string): string {
   }
 }
 
-/** One object. `name[]` makes an array, of one or more; any other name may occur once. */
+/** One object. `name[]` makes an array, even of one value; any other name may occur once. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {
@@ -296,7 +295,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names are case-insensitive (RFC 9110 §5.1): one spelling, so that none is sent twice.
+  // Names are case-insensitive (RFC 9110 §5.1): one spelling, so that no header is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

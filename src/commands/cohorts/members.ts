@@ -1,4 +1,4 @@
-// `integ cohorts members`. The shape of a member is not documented: columns follow the rows.
+// `integ cohorts members`. The API does not document a member's fields: the columns depend on the rows.
 import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 

@@ -14,7 +14,7 @@ const view: ListView = {
   plural: "commands",
 };
 
-/** @param wholeTree what is listed; asked for when the command runs */
+/** @param wholeTree all commands; loaded when the command runs */
 export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
@@ -39,7 +39,7 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   return { command };
 }
 
-/** The whole description of the program, for `commands`, the man pages and the reference. */
+/** Describes all commands, for `commands`, the man pages and the reference. */
 export async function surfaceOf(wholeTree: () => Promise<WholeTree>): Promise<Surface> {
   const { treeOf } = await import("../../completion/tree.ts");
   const { root, verbOf } = await wholeTree();
@@ -168,7 +168,7 @@ const when: Readonly<Record<FailureKind, string>> = {
   terminated: "Ended by SIGTERM or SIGHUP, as with Ctrl-C",
 };
 
-/** Every exit code, in order. */
+/** All exit codes, in order. */
 export const exitCodeList: readonly ExitCode[] = [
   { code: 0, kind: null, when: "Done" },
   ...Object.entries(exitCodes).map(([kind, code]) => ({ code, kind, when: when[kind as FailureKind] })),

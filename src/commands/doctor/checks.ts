@@ -1,4 +1,4 @@
-// The checks of `integ doctor` that need no request. No secret passes through here.
+// The checks of `integ doctor` that need no request and handle no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
@@ -121,7 +121,7 @@ function leftHere({ words, move }: HiddenEntries): Diagnosis {
   return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
 }
 
-/** In the words of `journal verify`: the first one, and how many more there are. */
+/** The first finding of `journal verify`, and the number of others. */
 function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
   const [first, ...more] = findings.filter((finding) => finding.severity === severity);
   if (first === undefined) return [];
@@ -134,7 +134,7 @@ function counted(count: number, one: string, more: string): string {
   return `${count} ${count === 1 ? one : more}`;
 }
 
-/** Folders and files that hold credentials, kept secrets or the journal must be their owner's alone. */
+/** Only their owner may have access to files and folders with credentials, kept secrets or the journal. */
 async function checkModes(context: Context): Promise<Diagnosis[]> {
   const { configDir, stateDir } = context.settings;
   const folders = [
@@ -168,10 +168,10 @@ function isOpenToOthers(path: string): boolean {
 }
 
 const check = "kept secrets";
-/** Another process may be between the two steps at this moment. */
+/** A younger secret without a profile may belong to a running process, between its two steps. */
 const underWayMs = 60_000;
 
-/** Only files: what a keychain holds cannot be listed. */
+/** Checks files only: a keychain's secrets cannot be listed. */
 export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   const credentials = await context.profiles.credentials();
   const profiles = (await context.profiles.store()).list();
@@ -199,7 +199,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   ];
 }
 
-/** Unfinished work whose secret was to become a profile's: recovery first says how it ends. */
+/** An unfinished rotation of a profile's credential may still use the secret: recover it first. */
 async function isWantedBack(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

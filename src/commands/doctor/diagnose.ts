@@ -7,7 +7,7 @@ import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
-/** Each check sends one request and waits this long. */
+/** Time limit of each check's request. */
 const limitMs = 5000;
 
 export const command = defineVerb({
@@ -35,7 +35,7 @@ export const command = defineVerb({
   },
 });
 
-/** With `--all-profiles` each row says whose it is: null for what is about this machine. */
+/** With `--all-profiles`, each row has its profile; null if it is about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
 async function printed(
@@ -62,7 +62,7 @@ async function printed(
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
-/** @param name a profile's; the active one if none is given */
+/** @param name a profile; by default the active one */
 function subjectOf(context: Context, name?: string): Subject {
   let profile: ReturnType<Subject["profile"]> | undefined;
   let service: ReturnType<Subject["service"]> | undefined;
@@ -90,7 +90,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
     const { found, failure } = await diagnosed({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // A failure that prevents several checks is reported once, with what to do; the other rows say "not checked".
+    // Report a failure that affects several checks once; the others say "not checked".
     const first = failure && told.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : found));
     if (failure && !first) told.set(failure, found[0]!);
@@ -98,7 +98,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
   return rows;
 }
 
-/** The user's name is kept out of tickets: `~` stands for it, in paths that are quoted for a shell too. */
+/** Replaces the home folder by `~`, also in paths quoted for a shell, so that reports do not contain the user's name. */
 function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
@@ -114,7 +114,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
   };
 }
 
-/** A check that fails is a problem of its own; the others continue. */
+/** Runs a check. If it fails, its failure is a finding, and the other checks continue. */
 async function diagnosed(
   { name, run }: Check,
   subject: Subject,
@@ -134,7 +134,7 @@ async function diagnosed(
   }
 }
 
-/** The message of a failed system call, such as a write to a full disk: it is a finding, and does not end the doctor. */
+/** The message of a failed system call, such as a write to a full disk, which is a finding. */
 function systemWords(error: unknown): string | undefined {
   return error instanceof Error && "syscall" in error
     ? `The operating system refused a call: ${error.message}`

@@ -1,4 +1,4 @@
-// The checks of `integ doctor` and their findings. No secret is in a finding: people paste it into tickets.
+// The checks of `integ doctor` and their findings. Findings contain no secret: people paste them into tickets.
 import type { Service } from "../../api/connect.ts";
 import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";
@@ -8,12 +8,12 @@ export interface Diagnosis {
   readonly check: string;
   readonly status: "ok" | "warning" | "problem";
   readonly message: string;
-  /** What to do about it: never the doctor again. */
+  /** The fix; never `integ doctor` itself. */
   readonly next: NextCommand | null;
   readonly hint: Advice | null;
 }
 
-/** The profile that is looked at, and the service as it. Nothing of them is read before a check asks for it. */
+/** The profile under test, and its service. Loaded only when a check needs it. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;
@@ -22,7 +22,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** What of the service it needs: it is not made if that was found missing. */
+  /** The check is skipped if an earlier check found this missing. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }

@@ -1,5 +1,5 @@
-// What `integ doctor` asks the service, one attempt for each question: the credential, what it may do, the legacy contract, the
-// token endpoint, its issuer, the published contract.
+// The checks of `integ doctor` with requests, one attempt each: the credential, its permissions, the legacy contract, the token
+// endpoint, its issuer, the published contract.
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
@@ -20,15 +20,15 @@ export const serviceChecks: readonly Check[] = [
   { name: "contract", needs: "address", run: checkContract },
 ];
 
-/** A clock further off than this makes tokens and page tokens look expired. */
+/** A larger clock difference makes tokens and page tokens look expired. */
 const skewLimitMs = 60_000;
 
-/** @throws Failure of an attempt without a response, with what to do about it */
+/** @throws Failure if the attempt has no response, with the next step */
 async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
   const failure = failureOf(attempt, { what, change: false, step });
-  // A token endpoint that refused the credential came in between: its words, and what helps here.
+  // The token endpoint refused the credential first: report its message, with the step for this check.
   throw step === undefined
     ? failure
     : new Failure(failure.kind, failure.message, {
@@ -39,7 +39,7 @@ async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>):
       });
 }
 
-/** @returns nothing if the usual words fit */
+/** @returns undefined if the usual advice applies */
 async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
   if (attempt.kind === "refused")
     return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);
@@ -64,7 +64,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read checks the address, TLS, the credential and both clocks: 403 means that the credential is known. */
+/** One read request checks the address, TLS, the credential and both clocks. A 403 shows that the credential is valid. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -86,21 +86,21 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
 }
 
 /**
- * A client that cannot exist, to be asked about where no client is known.
- * @assumed 403 comes before 404 (§7 does not show which): who may not manage clients gets 403 for a made-up client. 404 is also
- * how an organization without OAuth access is reported (§4.2)
+ * A made-up client id, for checks without a known client.
+ * @assumed 403 comes before 404 (§7 does not show which): without the permission to manage clients, a made-up client gets 403. 404
+ * is also the response for an organization without OAuth access (§4.2).
  */
 const madeUpId = "integ-doctor-no-such-client";
 
 interface Permission {
   readonly name: string;
   readonly for: string;
-  /** The operations of the journal that need it. */
+  /** Prefix of the journal operations that need it. */
   readonly operations?: string;
   readonly ask: (subject: Subject) => Promise<Attempt<unknown>>;
 }
 
-/** The permissions that the document names an operation for (§4.2 rule 4, §4.3). */
+/** The permissions that the document names for an operation (§4.2 rule 4, §4.3). */
 const permissions: readonly Permission[] = [
   {
     name: "entity:read",
@@ -116,8 +116,8 @@ const permissions: readonly Permission[] = [
 ];
 
 /**
- * Each permission by itself: no credential needs them all. One that is missing is a problem only if the journal has work
- * of the profile that needs it, or if the credential has none of them.
+ * Checks each permission: a credential does not need all of them. A missing one is a problem only if the journal has work of the
+ * profile that needs it, or if the credential has none.
  */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
@@ -144,14 +144,14 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The newest client that a creation of this account made: with the permission it is shown, whatever became of it. */
+/** The newest client that this account created: with the permission, the service shows even a revoked client. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   let id: string | undefined;
   for await (const { resource_id } of worksOf(subject, "oauth_client.create")) id = resource_id ?? id;
   return id;
 }
 
-/** What 404 says, which has two meanings (§7): no such client, or no OAuth access. */
+/** The finding for a 404, which means an unknown client or no OAuth access (§7). */
 async function withoutClient(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
@@ -161,7 +161,7 @@ async function withoutClient(subject: Subject, check: string): Promise<Diagnosis
       message: `not known: client ${id}, which integ created, is not found (404)`,
       ...todo({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
-  // The token that came with the request is OAuth access.
+  // A client credential has fetched a token, which proves OAuth access.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(
@@ -180,7 +180,7 @@ async function hasWork(subject: Subject, operations: string | undefined): Promis
   return false;
 }
 
-/** Entries of the profile's account, the oldest first. @param operations how their operation begins */
+/** Entries of the profile's account, the oldest first. @param operations prefix of their operations */
 async function* worksOf({ context, profile }: Subject, operations: string): AsyncGenerator<Entry> {
   const { name, baseUrl } = await profile();
   const own = await entriesOfProfile(context, name);
@@ -188,10 +188,10 @@ async function* worksOf({ context, profile }: Subject, operations: string): Asyn
     if (entry.operation.startsWith(operations) && entry.base_url === baseUrl) yield entry;
 }
 
-/** The exchange, the bearer token and the organization id together: none of them can be asked about by itself (§4.4, §5.3). */
+/** Checks the exchange, the bearer token and the organization id together: the API cannot check them separately (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  // That there is no organization id is reported with the profile.
+  // Another check reports a missing organization id.
   if (profile.organizationId === undefined) return [];
   const check = "legacy contract";
   try {
@@ -229,7 +229,7 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   };
 }
 
-/** Client credentials are exchanged; beside an API key a made-up client is: a token endpoint refuses it as RFC 6749 §5.2 says. */
+/** Exchanges the client credentials; for an API key, a made-up client's, which a token endpoint refuses (RFC 6749 §5.2). */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];
@@ -263,7 +263,7 @@ function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): st
   return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
-/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), if it publishes itself. */
+/** Checks that the configured issuer names the token endpoint (§5.2 rule 3), if the issuer publishes its metadata. */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();

@@ -65,7 +65,7 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
   await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
 }
 
-/** A profile needs to know whose secret it holds. */
+/** Refuses a secret with an unknown client id: a profile needs both. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   throw new Failure("usage", "The response that contained the secret was incomplete: its client id is not known yet.", {
@@ -75,7 +75,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Of several destinations: a file that has lost the secret since is delivered to again if it is named. */
+/** With several destinations: if a named file has lost the secret, marks it for another delivery. */
 async function lookedAtSeveral(
   context: Context,
   lease: EntryLease,
@@ -100,7 +100,7 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
   return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
 }
 
-/** What a person sees of a secret that is where it was asked for. */
+/** Reports the delivered secret. */
 async function conclude(
   context: Context,
   entry: Entry,
@@ -119,11 +119,11 @@ async function conclude(
   if (place) context.output.note(place);
   if (isUnnamed(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // A rotation continues only now: its old credential is revoked once the new one is delivered.
+  // A rotation revokes its old credential only after the new one is delivered.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
-/** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
+/** The entry that holds the secret: for a rotation, the creation that belongs to it. */
 async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
   const [below] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
@@ -144,7 +144,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   });
 }
 
-/** A copy may be left of a client or key that was revoked since: it opens nothing, and its entry stays what it is. */
+/** Refuses the kept secret of a client or key that was revoked or must not be used; the entry's state stays. */
 function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
   if (state !== "replaced" && state !== "unusable") return;
   const what = resource_id ?? "what the entry made";
@@ -155,8 +155,8 @@ function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
 }
 
 /**
- * What was revoked since, or a key that was rotated in place again, no longer takes the secret that is kept. Of a rotation that
- * may have been sent before this secret arrived, only that is said.
+ * Refuses a kept secret that no longer works: its client or key was revoked, or a later rotation in place has a known secret.
+ * Warns if a rotation that may have changed the secret was sent before this secret arrived.
  * @throws Failure `unusable`
  */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
@@ -178,7 +178,7 @@ async function refuseOutdated(context: Context, { id, resource_id, base_url, cre
     context.output.warn(`${resource_id} was rotated again by ${again.id}: this secret may no longer work.`);
 }
 
-/** The service has shown the secret of a rotation, so that no earlier one works. */
+/** The rotation's secret was received, so earlier secrets no longer work. */
 function isSecretKnown({ state }: Entry): boolean {
   return state === "done" || state === "undelivered" || state === "secret_lost";
 }

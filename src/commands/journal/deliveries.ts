@@ -1,4 +1,4 @@
-// Where an entry's secret was to go, and how far each delivery came.
+// The destinations of an entry's secret, and the state of each delivery.
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -8,9 +8,9 @@ import { describeDestination, type DestinationProgress, isSamePlace } from "../.
 interface DeliveryRow {
   readonly address: string;
   readonly state: DestinationProgress["state"];
-  /** What showed that the secret arrived; null if it has not. */
+  /** Evidence of the delivery; null without a delivery. */
   readonly proof: string | null;
-  /** When the delivery succeeded or failed, ISO 8601 UTC. */
+  /** Time of the delivery or its failure, ISO 8601 UTC. */
   readonly at: string | null;
 }
 
@@ -25,7 +25,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** The deliveries of an entry's secret; those of a rotation are its creation's. */
+/** The deliveries of an entry's secret; a rotation's are in its creation's entry. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const holder = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(holder.id);
@@ -51,7 +51,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** Each of several has its own state; a single one has that of the work. */
+/** Each of several destinations has a state; a single destination has the entry's. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

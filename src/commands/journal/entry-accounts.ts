@@ -1,4 +1,4 @@
-// Who the entries of one recovery are finished as.
+// The accounts that a recovery uses to finish its entries.
 import type { Recovered } from "../../operations/recovery.ts";
 import type { Account } from "../../operations/workbench.ts";
 import { type Entry, mayHaveArrived } from "../../journal/entry.ts";
@@ -6,29 +6,29 @@ import { placesOf, type SecretOptions } from "../../secrets/destination.ts";
 
 interface SharedAccount {
   readonly account: Promise<Account>;
-  /** How many entries are finished with it. */
+  /** The number of entries that it was used for. */
   uses: number;
 }
 
 /**
- * The credential is asked for, and a token fetched, once for all creations that are sent again as the same: not a thousand times,
- * if so many were interrupted. Any other work asks for its own, as does a creation that comes after it.
+ * Shares one credential and one token between all interrupted creations of an account, so that a thousand creations do not
+ * request a thousand tokens. Other work gets a new account, and so does a creation after it.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
   readonly #asked: SecretOptions;
-  /** By what entries have in common that are finished as the same. */
+  /** Shared accounts by the facts that entries of one account have in common. */
   readonly #shared = new Map<string, SharedAccount>();
-  /** Which of them an entry was given. */
+  /** The shared account that each entry was given. */
   readonly #given = new Map<string, SharedAccount>();
-  /** Entries that were refused with a shared account. */
+  /** Entries that the service refused with a shared account. */
   readonly #apart = new Set<string>();
-  /** As whom an entry was refused with an account of its own, too: the credential is not accepted. */
+  /** Accounts whose credential the service refused for a new account too. */
   readonly #refused = new Set<string>();
 
   /**
-   * @param find gives an account that has asked for nothing yet; throws Failure if there is none
-   * @param asked where secrets go, if not where the entries say
+   * @param find returns a new account without a token; throws Failure if there is none
+   * @param asked the typed destinations, which replace those of the entries
    */
   constructor(find: (entry: Entry) => Promise<Account>, asked: SecretOptions) {
     this.#find = find;
@@ -36,10 +36,10 @@ export class EntryAccounts {
   }
 
   of(entry: Entry): Promise<Account> {
-    // What is not settled by a refusal can wait for another token; anything else is not tried with one that others had.
+    // Only these survive a refusal of a stale token: they can be sent again with another account.
     if (isPlain(entry, this.#asked) && mayHaveArrived(entry) && !this.#apart.has(entry.id))
       return this.#sharedOf(entry);
-    // No other entry is worked on while a credential may change: the next one asks for what is there then.
+    // This work may change a credential: later entries need a new account.
     if (!isPlain(entry, this.#asked)) this.#shared.clear();
     return this.#find(entry);
   }
@@ -55,8 +55,8 @@ export class EntryAccounts {
   }
 
   /**
-   * What others used too may be over since it was asked for: a token before its time, a secret that another process rotated.
-   * @returns true if a creation that the service refused (401) is sent again, with an account of its own
+   * Decides after a 401: a shared token may have expired early, or another process may have rotated the secret.
+   * @returns true to send the creation again, with a new account
    */
   isSentAgain({ entry, failure }: Recovered): boolean {
     if (failure?.details.problem?.status !== 401 || !mayHaveArrived(entry)) return false;
@@ -70,7 +70,7 @@ export class EntryAccounts {
   }
 }
 
-/** A creation that leaves each profile the credential that it has. */
+/** A creation that does not change a profile's credential. */
 function isPlain({ operation, destination }: Entry, asked: SecretOptions): boolean {
   const places = [...asked.to, ...(destination ? placesOf(destination) : [])];
   return operation.endsWith(".create") && places.every(({ kind }) => kind !== "profile");

@@ -43,7 +43,7 @@ async function* linesOf(context: Context, counted: (entries: number) => void = (
   counted(entries);
 }
 
-/** @throws Failure `usage` if there is a file already; no file has the name before it is whole */
+/** Writes a new file, which gets its name only when it is complete. @throws Failure `usage` if it exists */
 async function writeTo(path: string, context: Context): Promise<number> {
   let entries = 0;
   try {

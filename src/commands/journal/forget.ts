@@ -27,10 +27,10 @@ export const command = defineVerb({
       if (isSettled(entry.state) && !(await destroyLeft(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
-      // An unfinished step of it would be finished on its own, for work that no one tracks any more.
+      // Forget its unfinished steps too: otherwise they would be finished for work that is no longer tracked.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
-      // The entry last: what a kill leaves of its steps is forgotten when this is typed again.
+      // The entry itself comes last: after a crash, the same command forgets the remaining steps.
       const all = [...steps, lease];
       const keeping = await keepingOf(context);
       const bench = { journal, secrets: keeping };
@@ -50,8 +50,8 @@ export const command = defineVerb({
 });
 
 /**
- * A copy that stayed with a finished entry: nothing showed that its secret is elsewhere, or a kill came before it was destroyed.
- * @returns whether there was one
+ * Destroys the kept copy of a finished entry. Its secret may not have been delivered, or a crash prevented the destruction.
+ * @returns false if there is no copy
  */
 async function destroyLeft(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
   const secrets = await keepingOf(context);

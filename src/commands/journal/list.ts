@@ -39,7 +39,7 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // What is unfinished is little: what it needs is said before the list, of which no more than a page is in memory.
+    // Unfinished entries are few and read first, for their missing requirements; other entries are read page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
@@ -86,7 +86,7 @@ function filterOf({ clock }: Context, { all, state, operation, actor, since }: F
   };
 }
 
-/** @throws Failure `usage` for what is neither a time nor a duration */
+/** @throws Failure `usage` if the value is neither a time nor a duration */
 function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))

@@ -27,7 +27,7 @@ export const command = defineVerb({
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });
     const [used, target] = [await context.journal(), await context.journalAt(to)];
-    // Where the profile or INTEG_JOURNAL names the target already, the entries that this machine has are still to be moved.
+    // If the profile or INTEG_JOURNAL already names the target, move the entries of this machine's journal.
     const from = used.path === target.path ? await ownJournal(context) : used;
     if (from === undefined || from.path === target.path)
       throw new Failure("usage", "The journal is there already.", { hint: "Choose another place with --to." });
@@ -65,7 +65,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   const mark = (await target.condition()).moved;
   if (mark !== undefined) await assertNotElsewhere(from, target, { mark, isDone: before?.isUnfinished === false });
   const secrets = await secretsIn(from, target);
-  // From here on at most one of the two takes changes, whatever interrupts this.
+  // From here on at most one of the two journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
   const merged = await copy(from, target, secrets).catch((error: unknown) => undo(error, from, before));
   if (mark !== undefined) await target.markMoved(undefined);
@@ -77,7 +77,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
 
 async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
   const merged = await target.merge(from.records(), { isMove: true });
-  // A secret that was claimed there since an earlier try is not copied back.
+  // Copy only secrets of entries that the target still lists: an earlier attempt's may have been claimed.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);
@@ -91,7 +91,7 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   });
 }
 
-/** The old journal takes changes again, unless the entries may have arrived: then two journals would. */
+/** Unmarks the old journal, unless the entries may have arrived: then both journals would accept changes. */
 async function undo(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
   const mayBeThere = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
@@ -108,7 +108,7 @@ async function undo(error: unknown, from: Journal, before: Moved | undefined): P
   });
 }
 
-/** The entries whose secrets are encrypted in a journal. @throws Failure `usage` if the other cannot hold them */
+/** Entries with an encrypted secret in the journal. @throws Failure `usage` if the target cannot hold them */
 async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
   const kept = from.escrow === undefined ? [] : [...(await from.escrow.ids())];
   const ids = kept.length === 0 ? [] : (await from.select({ ids: kept })).map(({ id }) => id);
@@ -122,8 +122,8 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * A marked journal is written to only if what it had is here: it came from here, or this one has it all.
- * @param about.isDone the entries of `from` are not in use either
+ * Refuses a marked target whose entries are used elsewhere: they were moved neither here nor copied here completely.
+ * @param about.isDone the entries of `from` were moved too
  */
 async function assertNotElsewhere(
   from: Journal,
@@ -134,7 +134,7 @@ async function assertNotElsewhere(
   if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
 }
 
-/** Two journals would be in use: the one that the mark names, and this one without what was recorded there. */
+/** The refusal of a target whose entries are in use in another journal. */
 function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
   return new Failure(
     "usage",
@@ -146,7 +146,7 @@ function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; r
   );
 }
 
-/** Whether a journal has every record of another one: a copy under another name, or one that has more. */
+/** True if a journal has every record of another one. */
 async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   const here = new Map<string, EntryRecords["records"]>();
   for await (const { id, records } of journal.records()) here.set(id, records);
@@ -155,7 +155,7 @@ async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   return true;
 }
 
-/** Ids of entries that are not in the copy, or not with all the records that they have here. */
+/** Ids of entries that the copy lacks, or lacks a record of. */
 async function differences(from: Journal, target: Journal): Promise<string[]> {
   const digest = (records: EntryRecords["records"]): string =>
     recordHash(records.map(({ content }) => recordHash(content)).join(""));

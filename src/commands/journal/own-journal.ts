@@ -1,4 +1,4 @@
-// The journal file of this machine, beside a journal elsewhere that is used in its place.
+// This machine's journal file while another journal is in use.
 import { join } from "node:path";
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -13,11 +13,11 @@ export async function ownJournal(context: Context): Promise<Journal | undefined>
 
 export interface HiddenEntries {
   readonly words: string;
-  /** The command that brings them into the journal that is used. */
+  /** The command that moves them to the journal in use. */
   readonly move: NextCommand;
 }
 
-/** @returns the entries of this machine that are not shown while another journal is used; undefined if there are none */
+/** @returns this machine's entries that the journal in use does not show; undefined without any */
 export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
   const own = await ownJournal(context);
   if (own === undefined || own.path === used) return undefined;

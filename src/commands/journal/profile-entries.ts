@@ -1,8 +1,8 @@
-// The entries of one profile: a name that was mistyped has none, and is not a reason to say that nothing is unfinished.
+// Refuses the name of an unknown profile: an empty list would suggest that nothing is unfinished.
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 
-/** @throws Failure `usage` if the profile that is chosen is neither configured nor the one of any entry */
+/** @throws Failure `usage` if the chosen profile is neither configured nor in the journal */
 export async function assertProfileKnown({ settings, profiles }: Context, journal: Journal): Promise<void> {
   const { profile } = settings;
   if (profile === undefined || profile === "env") return;

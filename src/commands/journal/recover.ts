@@ -84,7 +84,7 @@ export const command = defineVerb({
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
     const progress = progressOf(context, entries);
-    // A person is asked one question at a time, and what is typed now may be for one secret.
+    // With questions, or with typed destinations for one secret, entries are recovered one by one.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const results = await recover(journal, entries, {
       atOnce: mayAsk || asked.options.to.length > 0 ? 1 : mostAtOnce,
@@ -95,12 +95,12 @@ export const command = defineVerb({
       revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
-      // Credentials of another shell's environment are not expected everywhere.
+      // Without ids, skip entries of the environment's credentials: another shell may not have them.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.isSentAgain(ended),
       benchFor: async (entry) => {
         if (unsigned.has(entry.id)) throw untrusted(entry.id);
-        // A waiting entry or a kept secret may need no request.
+        // A waiting entry or a kept secret may need no request, and so no credential.
         const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -137,7 +137,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** As `apply` does it by default. */
+/** The default of `apply`. */
 const mostAtOnce = 4;
 
 interface Progress {
@@ -145,7 +145,7 @@ interface Progress {
   readonly done: () => void;
 }
 
-/** A row for each entry. */
+/** Shows a row for each entry. */
 function progressOf(context: Context, entries: readonly Entry[]): Progress {
   const table = context.output.liveTable(
     "Recovering",
@@ -160,7 +160,7 @@ function progressOf(context: Context, entries: readonly Entry[]): Progress {
   };
 }
 
-/** How an entry ended, in its row: its state, and why if it is not settled. */
+/** How an entry ended, for its row: its state, and the failure if any. */
 function endOf({ entry, failure, isSkipped }: Recovered): string {
   if (isSkipped === true) return "skipped";
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
@@ -177,8 +177,8 @@ function countsOf(results: readonly Recovered[]): string {
 }
 
 /**
- * One place takes one secret: of two that are written there the first is lost.
- * @throws Failure `usage` before anything is sent, if the place that was asked for is for several entries
+ * Refuses one destination for several entries: the last secret would replace the others.
+ * @throws Failure `usage` before anything is sent
  */
 function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): void {
   const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
@@ -213,13 +213,13 @@ async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: {
   });
 }
 
-/** @throws Failure `usage` for what is not an address of a store, before anything is sent for any entry */
+/** @throws Failure `usage` for an invalid address of a store, before anything is sent */
 async function refuseNoStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
 }
 
-/** @throws Failure `usage` if `--now` is given for all, or for an entry whose overlap does not run */
+/** @throws Failure `usage` if `--now` is used without an id, or for an entry without an active overlap */
 function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): void {
   if (ids.length === 0)
     throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
@@ -234,7 +234,7 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
   });
 }
 
-/** @throws Failure `usage` if `--revoke` is given for more than the one entry that it is about */
+/** @throws Failure `usage` unless `--revoke` is used with exactly one entry */
 function refuseUnnamed(ids: readonly string[]): void {
   if (ids.length === 1) return;
   throw new Failure("usage", "--revoke is for one entry that is named.", {
@@ -247,7 +247,7 @@ async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
-  // A step of larger work is finished through it, as long as that is unfinished itself.
+  // An unfinished parent entry finishes its steps.
   const openIds = new Set(open.map(({ id }) => id));
   return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
@@ -269,8 +269,8 @@ async function destinationOf(
 }
 
 /**
- * Unusable options of a recovery change nothing in the entry: the next recovery finds it as this one did.
- * @throws Failure of a destination that the entry does not remember, and that cannot take a secret
+ * Checks the typed destinations before the entry changes, so that a later recovery finds it unchanged.
+ * @throws Failure for an unrecorded destination that cannot take a secret
  */
 async function tryTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = entry.destination ? placesOf(entry.destination) : [];
@@ -278,7 +278,7 @@ async function tryTyped({ secrets, settings }: Context, entry: Entry, options: S
     if (places.some((place) => leadsTo(option, place, settings.cwd))) continue;
     const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
     await typed.check();
-    // These reserve nothing that a crash could leave.
+    // Files and commands reserve something that a crash would leave behind; these do not.
     if (option.kind !== "profile" && option.kind !== "store") continue;
     try {
       await typed.prepare(entry.id);
@@ -296,7 +296,7 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
-/** Adds the replacements of entries to the report: a person has those now. */
+/** Adds the entries that replaced the recovered ones. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
   const shown = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
   const all: Recovered[] = [];
@@ -310,7 +310,7 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
-    // The row says what its error says.
+    // The row of a failed entry shows the step of its failure.
     const before = new Map(results.map(({ entry, failure }) => [entry.id, failure && stepBefore(entry, failure)]));
     await list.page(
       entriesPage(
@@ -320,7 +320,7 @@ async function print(context: Context, { list }: Report, results: readonly Recov
     );
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {
-    // What is left unfinished decides how this ends, whether anyone reads the rows or not.
+    // A failed recovery decides the exit code, even if the rows could not be printed.
     if (worstOf(results) === undefined) throw error;
     if (error instanceof Failure) context.output.warn(error.message);
   }
@@ -333,7 +333,7 @@ async function tellPlaces(
 ): Promise<void> {
   const journal = await context.journal();
   for (const { entry, failure } of results) {
-    // A rotation's secret is where its creation brought it, or a claim.
+    // A rotation's secret is at the destination in its creation's entry, or was claimed.
     const isRotation = entry.operation.endsWith(".rotate");
     const [creation] = isRotation ? await journal.select({ states: ["done"], parent: entry.id }) : [];
     const due = dueAt(entry);

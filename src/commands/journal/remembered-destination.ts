@@ -1,5 +1,5 @@
-// Where the secret of an unfinished entry goes: the destination that the journal remembers before an option, unless the entry
-// was named.
+// The destination for the secret of an unfinished entry: the recorded one, unless the entry was named. Options are for named
+// entries and for entries without a recorded destination.
 import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -19,16 +19,15 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** The entry was named by its id: then it is the one that the options are meant for. */
+  /** The entry was named by its id, so the options are for it. */
   readonly isNamed: boolean;
-  /** `--replace-lost-secret` */
   readonly replaces: boolean;
 }
 
 /**
- * The secret options for one entry. If none is named by its id, the options are for those that know no place of their
- * own: a file, a profile and a store are remembered, and a command is at least known from another.
- * @returns nothing if the place was a command that is not the one asked for: `unnamedDestination` stands for it
+ * The secret options for one entry. For an unnamed entry, a recorded file, profile or store takes precedence, and a recorded
+ * command must be the typed one.
+ * @returns undefined if the typed command is not the recorded one; use `unnamedDestination` then
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
@@ -46,16 +45,16 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   return isAnotherCommand(record, options) ? undefined : options;
 }
 
-/** The secret options for a claim: where the secret is still missing, or what was typed. */
+/** The secret options for a claim: the missing destinations, or the typed ones. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
-  // A secret for a profile is of no use on a screen, and the profile waits for it.
+  // By default, a profile's or store's secret goes there, not to the screen.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
   const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
 }
 
-/** Whether an option names that very place. @param cwd what a relative path is relative to */
+/** True if an option names this destination. @param cwd base of relative paths */
 export function leadsTo(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
   switch (option.kind) {
     case "file":
@@ -74,7 +73,7 @@ function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): b
   return commands.length > 0 && !commands.some((option) => leadsTo(option, record, ""));
 }
 
-/** Says that an option is not for this entry; nothing if there is nothing to say. */
+/** The note that an entry ignores the typed destinations; undefined if it does not. */
 export function passedOver(
   entry: Entry,
   { options: { to }, isNamed }: RecoveryOptions,
@@ -89,7 +88,7 @@ export function passedOver(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** A destination that cannot be used yet is reported first: nothing is sent that may bring a secret. */
+/** A destination that refuses every use, so that nothing is sent for a secret without a known command. */
 export function unnamedDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."
@@ -104,7 +103,7 @@ export function unnamedDestination(entry: Entry, { options, replaces }: Recovery
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }
 
-/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that have one. */
+/** The recorded destination with the typed flags; `--force` applies to it unless destinations were typed. */
 function again(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
   if (isAsked || place.kind === "command") return { ...rest, to: [place] };

@@ -1,4 +1,4 @@
-// The places that a secret of this command goes to: none of them takes another.
+// The destinations that this command has used: each takes one secret.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import {
@@ -12,7 +12,7 @@ import {
 export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** The destination, as long as no other entry's secret goes there in this command. */
+  /** The destination, which fails if another entry's secret goes there in this command. */
   once(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);
@@ -38,7 +38,7 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // From now on its entry remembers the place: a later command may bring the secret there.
+        // The entry records the destination now: a later command may deliver there.
         this.#take(destination, entry);
         return record;
       },

@@ -16,7 +16,7 @@ const columns = [
   { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
-/** Of a journal that others work in too: who is working on an entry now. */
+/** For a journal with other users: the process that works on an entry. */
 const holderColumns = [
   { path: "holder.user", heading: "held by" },
   { path: "holder.host", heading: "on" },
@@ -44,7 +44,7 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
-/** Fields of docs/design/journal.md without a column. */
+/** Fields of docs/design/journal.md that have no column. */
 const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "policy_id", "needs", "untrusted"].map(
   (path) => ({
     path,
@@ -61,7 +61,7 @@ export const entriesView: ListView = {
 
 export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
-/** What is said of entries whose records were not all signed with a key of this machine. @param ids the first ones @param count all */
+/** The warning for entries with an untrusted record. @param ids the first ones @param count all */
 export function untrustedWords(ids: readonly string[], count = ids.length): string {
   const [id] = ids;
   if (count === 1)
@@ -72,7 +72,6 @@ export function untrustedWords(ids: readonly string[], count = ids.length): stri
 
 export const heldEntryView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };
 
-/** The steps of one entry. */
 export const historyView: ListView = {
   columns: [
     { path: "at", heading: "at", kind: "time" },
@@ -85,18 +84,18 @@ export const historyView: ListView = {
   plural: "steps",
 };
 
-/** How the receipt of a change is shown that brought a secret: as the command shows it that was typed first. */
+/** The view of the command that created the secret. */
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
   if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;
   return (await import("../oauth-clients/clients.ts")).oauthClientView;
 }
 
-/** Entries as one page of a list: the same bytes in every format. */
+/** Entries as a page of a list: the same text in every format. */
 export function entriesPage(entries: readonly Entry[], beside: (entry: Entry) => Beside = () => ({})): RowPage {
   return pageOf(entries.map((entry) => publicEntry(entry, beside(entry))));
 }
 
-/** The request's own text if it is JSON (large integers and key order survive), else that text as a string. */
+/** The request's JSON unchanged (large integers and key order included); other text as a string. */
 function requestJson(text: string): string {
   if (text === "") return "null";
   try {
@@ -108,19 +107,19 @@ function requestJson(text: string): string {
 }
 
 export interface Beside {
-  /** A record of it has no valid HMAC: it permits nothing, and still forbids. */
+  /** A record has no valid HMAC: the entry permits no request, but still blocks others. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** What has to be done first, on this machine: its own next step alone would end as it did. */
+  /** The step that this machine needs before the entry's own. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
 }
 
 /**
- * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs`, `untrusted`, `holder`, `destinations` and `history` if
- * they are set. `request` is the body as it was sent, not parsed and written again.
+ * The entry as in `journal list --json`: the keys of docs/design/journal.md in that order, then `due_at`, `replaces`,
+ * `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs`, `untrusted`, `holder`, `destinations` and `history` if set.
+ * `request` is the exact body.
  */
 export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: Beside = {}): string {
   const before = {

@@ -1,4 +1,4 @@
-// The audit of a list of keys: findings that no waiver covers, and what could not be judged.
+// Audits a list of keys: findings without a waiver, and rules that could not be judged.
 import {
   type AuditedAt,
   type Finding,
@@ -11,9 +11,9 @@ import {
 import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
-  /** Rows of the list. */
+  /** Number of rows. */
   readonly keys: number;
-  /** Keys that were judged: all but the revoked ones and those with an undocumented status. */
+  /** Number of judged keys: without revoked keys and undocumented statuses. */
   readonly judged: number;
   readonly unjudged: readonly Unjudged[];
   readonly counts: Readonly<Record<Severity, number>>;
@@ -22,8 +22,8 @@ export interface KeysAudit extends Waived {
 type KeyRow = Readonly<Record<string, unknown>>;
 
 /**
- * @param rows the rows of the list as they came; any shape
- * @returns findings of the worst key first; those of one key stand together
+ * @param rows the list's rows, of any shape
+ * @returns findings grouped by key, the worst key first
  */
 export function auditKeys(rows: readonly KeyRow[], at: AuditedAt, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);

@@ -1,5 +1,5 @@
-// `keys audit --fix`: keys that nothing uses are revoked; those that are too old or about to expire are replaced if the journal
-// has the destination of their secret. One plan, which is asked about; the rest is left to a person.
+// `keys audit --fix`: revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination. Asks once,
+// for the whole plan, and leaves the other findings to a person.
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -16,11 +16,11 @@ import type { Finding, RuleName } from "./audit-rules.ts";
 import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
-/** Rules that find a key which nothing uses. One that is new and was not used yet may be about to be. */
+/** Rules for unused keys. A new key with a low finding may be used soon. */
 const ofUnused: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** Rules that another key like the old one settles. */
+/** Rules that a replacement with the same properties fixes. */
 const ofAge: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** As the remedies say it. */
+/** The values of the printed remedies. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -30,10 +30,10 @@ interface Replacement {
   readonly expiresIn: string | undefined;
 }
 
-/** What is done to each key: nothing is its revocation. */
+/** The fix of each key: a replacement, or undefined for a revocation. */
 type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
-/** @returns what is left to a person */
+/** @returns the findings left to a person */
 export async function fixKeys(
   context: Context,
   findings: readonly Finding[],
@@ -88,18 +88,18 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** What the API does not show of a key is for a person to say. */
+/** Skips a replacement that needs facts the API does not show: a person has to give them. */
 function unlessNotShown(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** The remedy of a key that the caller may authenticate with is never to revoke it. */
+/** True if the remedy is revocation, which it never is for a key that the caller may use. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && ofUnused.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
-/** Nothing else is said of the key, and the caller does not authenticate with it: then the remedy has another option, or is none. */
+/** True if a plain replacement fixes the finding: the caller does not use the key, and no other option is needed. */
 function isOfAge({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ofAge.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");

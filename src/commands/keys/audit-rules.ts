@@ -1,11 +1,11 @@
-// The rules of the audit: findings about an access key (§2.4, §3.2) from its row alone, and rules that the row does not decide.
+// The audit's rules for an access key (§2.4, §3.2), judged from its row alone; and which rules the row leaves open.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
 
-/** Every rule, in the order in which findings of one key are listed. */
+/** All rules, in the order of a key's findings. */
 export const ruleNames = [
   "expired_active",
   "expiring",
@@ -27,15 +27,14 @@ export interface Thresholds {
 
 export interface Finding {
   readonly object: "finding";
-  /** `<rule>:<key id>`: stable, what a waiver names. */
+  /** `<rule>:<key id>`, stable: waivers refer to it. */
   readonly id: string;
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly key_id: string | null;
   readonly key_name: string | null;
-  /** The reason, with its dates. */
   readonly message: string;
-  /** What to do about it: a command if one does it. */
+  /** A command, or advice if no command fixes it. */
   readonly remedy: NextCommand | Advice;
 }
 
@@ -45,7 +44,7 @@ export interface Unjudged {
   readonly rule: RuleName;
   readonly key_id: string | null;
   readonly key_name: string | null;
-  /** Why: the field that is missing or makes no sense. */
+  /** The missing or invalid field. */
   readonly reason: string;
 }
 
@@ -53,11 +52,11 @@ export interface Unjudged {
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
-  /** False if its status says nothing. */
+  /** False for an undocumented status. */
   readonly isJudged: boolean;
 }
 
-/** What every key of a list is judged by. */
+/** The parameters of an audit. */
 export interface AuditedAt {
   /** Milliseconds since 1970, by the service's clock. */
   readonly now: number;
@@ -65,7 +64,7 @@ export interface AuditedAt {
   readonly caller: Caller;
 }
 
-/** What helps against one finding; those of one key are merged into one. */
+/** The remedy for one finding; a key's remedies are merged. */
 type Remedy = "revoke" | "keep" | "narrow" | { readonly replaceWith: readonly string[] };
 
 interface FoundVerdict {
@@ -84,11 +83,11 @@ interface Case extends KeyAt {
   readonly caller: Caller;
 }
 
-/** The profile that runs the audit: no remedy may lock it out. */
+/** The profile that runs the audit: remedies must not lock it out. */
 export interface Caller {
   /** Its name in a message: `profile prod`. */
   readonly name: string;
-  /** integ can put a new secret in the place of its own. */
+  /** integ can replace the profile's own secret. */
   readonly takesSecret: boolean;
   readonly ownership: (id: string) => Ownership;
 }
@@ -104,15 +103,15 @@ function unjudged(reason: string): Verdict {
 }
 
 /**
- * @param row of the list as it came; any shape
+ * @param row of the list, of any shape
  * @param place of the row in the list, from 1
- * @returns nothing of a key that is revoked
+ * @returns undefined for a revoked key
  */
 export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, at: AuditedAt): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
-  // Plain literals from here on: with others spread into them, a hundred thousand keys take three times as long and leave
-  // objects that only a full collection frees.
+  // Plain literals instead of spread objects, which take three times as long for a hundred thousand keys and are freed only by a
+  // full garbage collection.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
@@ -142,7 +141,6 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, 
   return { findings: findings.sort(worstFirst), unjudged: open, isJudged: doubt === undefined };
 }
 
-/** The worst first. */
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 
 /** True if `severity` is as bad as `least`, or worse. */
@@ -154,7 +152,7 @@ function worstFirst(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-/** One line a key and reason: the rules that it keeps from being judged, or that it keeps all of them. @param unjudged key by key */
+/** One line per key and reason, with the rules that could not be judged. @param unjudged grouped by key */
 export function* unjudgedLines(unjudged: Iterable<Unjudged>): Iterable<string> {
   let rules = new Map<string, string[]>();
   let last: string | undefined;
@@ -173,13 +171,13 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 knows two states. A third one, another spelling included, may mean anything: nothing is claimed about such a key. */
+/** §3.2 has two statuses. Any other one, even in another spelling, has no known meaning, so the key is not judged. */
 function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
-/** A key that is younger need not have been used yet. */
+/** A younger key may not have been used yet. */
 const firstUseMs = 86_400_000;
 
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
@@ -233,7 +231,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    // The API does not say what a key was used for: one that manages anything needs its scope.
+    // The API does not show what a key is used for: the caller's own key needs the scope to manage keys.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
   },
@@ -249,12 +247,12 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   },
 };
 
-/** The service gave no id to name the key by. */
+/** For a key without an id. */
 const nameless: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * One remedy for all findings of a key: what is to be revoked is not replaced before, and one replacement takes the flags
- * of all. The caller's own key is replaced in its place, never revoked.
+ * One remedy for all findings of a key: revocation excludes a replacement, and one replacement has the flags of all findings. The
+ * caller's own key is replaced in its profile, never revoked.
  */
 function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
@@ -272,15 +270,15 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
   return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** A command that may lock the caller out says so, and cannot be pasted. */
+/** For a command that may lock the caller out: advice to check first, which cannot be pasted as a command. */
 function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
-/** Clocks differ by this much before a time in the future makes no sense. */
+/** Allowed difference between clocks: a later time in the future is invalid. */
 const clockSkewMs = 5 * 60_000;
 
-/** A key, and the moment of the audit. */
+/** A key at the time of the audit. */
 export interface KeyAt {
   readonly key: AccessKey;
   /** Milliseconds since 1970. */
@@ -289,7 +287,7 @@ export interface KeyAt {
   readonly has: (member: string) => boolean;
 }
 
-/** Milliseconds since 1970; null if the key never expires; words if the row does not say. */
+/** Milliseconds since 1970; null if the key never expires; a reason if the expiry is unknown. */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -297,7 +295,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** Milliseconds since 1970, null for null; words if there is none or if it lies in the future. */
+/** Milliseconds since 1970; null for null; a reason if the time is missing, invalid or in the future. */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;
@@ -307,14 +305,14 @@ export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "creat
   return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
 }
 
-/** Milliseconds, at least 0, or words. */
+/** Milliseconds, at least 0, or a reason. */
 export function ageOf(subject: KeyAt): number | string {
   const created = pastTime(subject, "createdAt");
   if (typeof created === "number") return Math.max(0, subject.now - created);
   return created ?? "its createdAt is null";
 }
 
-/** A date-time as RFC 3339 writes it. `Date.parse` alone takes almost anything for a time. */
+/** Parses an RFC 3339 date-time; `Date.parse` accepts much more. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));

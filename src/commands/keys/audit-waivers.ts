@@ -1,4 +1,4 @@
-// Findings that are accepted until a date.
+// Waivers: findings that are accepted until a date.
 import { Failure } from "../../errors.ts";
 import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts";
 
@@ -6,33 +6,33 @@ export interface Waiver {
   readonly rule: RuleName;
   /** Id of the key. */
   readonly key: string;
-  /** As written. */
+  /** The date as written. */
   readonly until: string;
-  /** The first moment at which it no longer holds, milliseconds since 1970. */
+  /** End of the waiver, milliseconds since 1970. */
   readonly endsAt: number;
   readonly reason: string | null;
 }
 
-/** What waivers leave of the findings. */
+/** The findings after waivers. */
 export interface Waived {
   readonly findings: readonly Finding[];
   readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** Waivers whose day has passed, and whose finding is back. */
+  /** Expired waivers whose finding is reported again. */
   readonly ended: readonly Waiver[];
-  /** Waivers that no finding needs any more. */
+  /** Waivers without a finding. */
   readonly unused: readonly Waiver[];
 }
 
-/** A waiver that ends in ten years does not end. */
+/** Longest allowed waiver: a longer one would be forgotten. */
 const longestMs = 366 * 86_400_000;
 
 const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
 
 /**
- * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, which counts to its end in
- * UTC, or a time; at most a year ahead.
+ * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, valid to its end in UTC, or a time;
+ * at most a year ahead.
  * @param at `path` for messages; `now` in milliseconds since 1970
- * @throws Failure `usage` for anything else: a mistyped waiver would hide nothing or too much
+ * @throws Failure `usage` for an invalid file: a mistyped waiver would hide too little or too much
  */
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
   const refuse = (why: string): Failure =>
@@ -74,13 +74,13 @@ function endOf(until: string): number | undefined {
   if (!day) return timeOf(until);
   const [year, month, date] = day.slice(1).map(Number) as [number, number, number];
   const start = new Date(Date.UTC(year, month - 1, date));
-  // The 31st of February is not a day, and Date would call it the 3rd of March.
+  // `Date` would read February 31 as March 3.
   return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
 }
 
-/** Takes the waived findings out, and says which waivers ended or are not needed. */
+/** Removes waived findings, and collects expired and unused waivers. */
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  // Of two waivers of one finding the one that ends last counts.
+  // With two waivers for a finding, the later end counts.
   const byFinding = new Map(
     waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
   );
@@ -100,7 +100,7 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
   };
 }
 
-/** @returns the id of the finding that a waiver accepts */
+/** @returns the id of the waived finding */
 function findingOf({ rule, key }: Waiver): string {
   return `${rule}:${key}`;
 }

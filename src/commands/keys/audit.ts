@@ -90,7 +90,7 @@ function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   return { name: callerOf(profile), takesSecret: isKept(profile), ownership: ownershipIn(own) };
 }
 
-/** A waiver file of this size is another file. */
+/** A larger file is not a waiver file. */
 const longestFile = 1024 * 1024;
 
 function textOf(context: Context, path: string): string {
@@ -114,7 +114,7 @@ const view: ListView = {
   plural: "findings",
 };
 
-/** A list of findings in every format; as one document it carries the whole result of the audit. */
+/** Prints the findings as a list, or in one document with the whole result. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
@@ -130,8 +130,8 @@ async function print(context: Context, report: Report): Promise<void> {
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
 /**
- * A row for each key, the worst first: all that was found, and its one remedy.
- * @param nowMs times are shown relative to it, milliseconds since 1970; undefined: as they came
+ * One row per key with all its findings and its remedy, the worst key first.
+ * @param nowMs makes times relative, milliseconds since 1970; undefined: unchanged
  */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
@@ -149,7 +149,7 @@ function perKey(findings: readonly Finding[], nowMs: number | undefined): Findin
   }));
 }
 
-/** Notes beside the findings: waivers, keys that were not judged. */
+/** Prints notes about waivers and unjudged keys. */
 async function tell({ output }: Context, report: Report): Promise<void> {
   const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
@@ -167,7 +167,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
-/** The document says everything itself. */
+/** One document contains the notes. */
 function isOneDocument({ format }: Context["output"]): boolean {
   return format === "json" || format === "yaml";
 }
@@ -194,7 +194,7 @@ interface Report {
   readonly now: number;
 }
 
-/** A list envelope of the findings, and beside it the rest of the audit's result. */
+/** The findings as a list envelope, with the rest of the audit's result. */
 function documentOf({ audit, complete, limits, now }: Report, where: string): object {
   return {
     object: "list",

@@ -68,14 +68,14 @@ export const command = defineVerb({
   },
 });
 
-/** Without flags a key gets full access and no end (§2.4), so the person is informed. */
+/** Describes the key that will be created: by default it has full access and no expiry (§2.4). */
 function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
 }
 
 async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreation> {
-  // What contradicts itself is refused before anything is asked.
+  // Refuse contradicting flags before any question.
   expiryOf(typed, context.clock.now());
   const name = typed.name ?? (await askName(context));
   const flags = await withChoices(context.output, typed);
@@ -96,7 +96,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** What `keys audit` condemns is not a silent default: a person is asked. */
+/** Asks about scopes and expiry: their defaults would be findings of `keys audit`. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [
@@ -107,7 +107,7 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
   return { ...flags, scope, expiresIn };
 }
 
-/** A log says what was chosen. */
+/** Notes the defaults, so that a log contains them. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
   const lacking = [

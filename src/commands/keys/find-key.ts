@@ -1,4 +1,4 @@
-// One key by its id or its name. The legacy contract has no request for one key (§4.4): it is looked for in the list.
+// Finds a key by its id or name. The legacy contract has no request for one key (§4.4), so the list is searched.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Service } from "../../api/connect.ts";
 import type { Context } from "../../context.ts";
@@ -8,12 +8,11 @@ import { shell } from "../../next-step.ts";
 
 export interface FoundKey {
   readonly key: AccessKey & { readonly id: string };
-  /** The API's own object. */
   readonly text: string;
 }
 
 /**
- * An id goes before a name, and of several keys of one name the active one before those that are not.
+ * Prefers an id to a name, and an active key to other keys of the same name.
  * @throws Failure `not_found`, or `conflict` if several active keys have the name
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {

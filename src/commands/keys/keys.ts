@@ -1,4 +1,4 @@
-// What the commands of access keys share: how a key is shown, and asking for one.
+// Shared by the commands for access keys: views of a key, and the question for a key.
 import type { Context } from "../../context.ts";
 import type { Column, ResourceView } from "../../output/formats/format.ts";
 
@@ -20,10 +20,10 @@ export const accessKeyView: ResourceView = {
   secretField: "secret",
 };
 
-/** The same for a secret that went elsewhere. */
+/** For a key whose secret went to a destination. */
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
-/** A key without a secret: after a revocation. */
+/** For a revoked key, without a secret. */
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [
@@ -35,7 +35,7 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "what to do", kind: "command" },
 ];
 
-/** Asks which key is meant. @returns nothing if there is none */
+/** Asks for a key. @returns undefined if there is none */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

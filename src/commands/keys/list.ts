@@ -32,7 +32,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // Without a filter no row is parsed here.
+    // Without a filter, rows are not parsed.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     const nowMs = serviceNow(context, service);
@@ -40,7 +40,7 @@ export const command = defineVerb({
   },
 });
 
-/** An asterisk matches any characters, everything else itself. */
+/** `*` matches any characters; all others match themselves. */
 function fits(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   const form = new RegExp(`^${parts.join(".*")}$`, "su");

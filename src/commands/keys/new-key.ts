@@ -1,4 +1,4 @@
-// The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
+// The flags for a new access key (§2.4), shared by `create` and `rotate --by-replacement`.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -21,12 +21,12 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-marker", "Send the name as given"),
 );
-/** Each command says itself what its `--name` is. */
+/** Each command declares its own `--name`. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * Whether the name gets a mark. Without a terminal it does unless it is asked not to, since no one is there to say which of two keys
- * of one name is whose; and with a team's journal, where someone else may finish a lost creation.
+ * True if the name gets a random mark, which identifies the key after a lost response. It is the default without a terminal,
+ * where no one can distinguish two keys of the same name, and with a team's journal, where another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
@@ -40,17 +40,17 @@ export async function isMarked(
   return false;
 }
 
-/** An expiry as it was asked for. */
+/** A requested expiry. */
 export interface Expiry {
-  /** The time that is sent; null: never. */
+  /** The time in the request; null: never. */
   readonly at: string | null;
-  /** The same intent written the same way: `in 90d` is the same tomorrow. */
+  /** The intent, which does not depend on the day: `in 90d`. */
   readonly fingerprint: string;
 }
 
 /**
  * @param nowMs milliseconds since 1970
- * @returns nothing if no flag was given
+ * @returns undefined without a flag
  * @throws Failure `usage`
  */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {

@@ -1,4 +1,4 @@
-// Which access key the caller itself authenticates with: rotated without its profile, or revoked, it locks the caller out.
+// Finds the access key that the caller uses: revoking it, or rotating it without its profile, would lock the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../operations/in-place.ts";
@@ -9,16 +9,16 @@ import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
-/** Whether a key is the one that the caller authenticates with. */
+/** Whether the caller uses the key. */
 export type Ownership = "own" | "maybe" | "other";
 
-/** What is known of the caller's own key. */
+/** The known facts about the caller's key. */
 export interface OwnKey {
-  /** As the profile says. */
+  /** From the profile. */
   readonly keyId?: string | undefined;
   /** The list of keys; undefined if it is not available. */
   readonly rows?: Rows | undefined;
-  /** Milliseconds since 1970, by the service's clock as far as that is known. */
+  /** Milliseconds since 1970, by the service's clock if known. */
   readonly now: number;
 }
 
@@ -28,7 +28,7 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 }
 
 interface Candidates {
-  /** Ids of the keys of which one is the caller's; undefined if the list may leave it out. */
+  /** Ids of the keys that the caller may use; undefined if the list may be incomplete. */
   readonly ids: ReadonlySet<string> | undefined;
   /** Ids of keys that cannot be the caller's. */
   readonly powerless: ReadonlySet<string>;
@@ -36,7 +36,7 @@ interface Candidates {
 
 /** @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys */
 function candidatesIn({ rows, now }: OwnKey): Candidates {
-  // Of two rows with the same id the first one counts.
+  // The first of two rows with the same id counts.
   const [ids, powerless] = [new Set<string>(), new Set<string>()];
   let isWhole = rows?.saysMore === false;
   for (const { value } of rows?.rows ?? []) {
@@ -49,7 +49,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** Answers that for each key of a list, which may have 100,000. */
+/** Returns a function that decides for each key of a list, which may have 100,000. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -66,7 +66,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** The list of keys in one attempt, for what can do without it; and the time by which its times are compared. */
+/** The list of keys from one attempt, if available, and the time to compare its dates with. */
 export async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -80,11 +80,11 @@ export async function keysSeenBy(context: Context, profile: ActiveProfile): Prom
 
 export interface LearnedKey {
   readonly id: string;
-  /** Whose it is and when it expires, as words in parentheses; empty if the list does not have it. */
+  /** The key's owner and expiry, in parentheses; empty if the list does not have the key. */
   readonly words: string;
 }
 
-/** Learns which key a profile authenticates with, if it is named or the service's list leaves no doubt. */
+/** Finds the key of a profile: its configured id, or the list's only possible key. */
 export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
   const seen = await keysSeenBy(context, await context.profiles.named(name));
@@ -103,14 +103,13 @@ export async function learnKey(context: Context, { name, credential }: Profile):
 export interface OwnKeyChoice {
   readonly id: string;
   readonly updateProfile: boolean;
-  /** `--secret-profile` */
   readonly secretProfile?: string;
   readonly byReplacement?: boolean;
 }
 
 /**
- * The one check before a rotation: the caller's own key is rotated only into its profile, or with `--yes`.
- * @throws Failure `usage` if the key is the caller's, or if it may be and no one can be asked; nothing is changed
+ * Refuses to rotate the caller's own key except into its profile, or with `--yes`.
+ * @throws Failure `usage` if the key is, or may be, the caller's and no one can be asked; nothing is changed
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
   const { id, updateProfile, secretProfile } = choice;
@@ -153,7 +152,7 @@ function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   });
 }
 
-/** True of a profile whose secret integ keeps, and can replace. */
+/** True if integ stores the profile's secret, and can replace it. */
 export function isKept({ name }: Pick<ActiveProfile, "name">): boolean {
   return name !== "env" && !name.startsWith("sandbox");
 }
@@ -167,8 +166,8 @@ function wayOut(profile: Pick<ActiveProfile, "name">): string {
 }
 
 /**
- * Says, after a rotation or revocation that was agreed to, that the caller can do nothing more, and how to repair it.
- * @param change.secretFile where the new secret is, if it is in a file
+ * Warns after a confirmed rotation or revocation that the caller is locked out, with the repair.
+ * @param change.secretFile the file with the new secret, if any
  */
 export async function tellIfLockedOut(
   context: Context,
@@ -188,7 +187,7 @@ export async function tellIfLockedOut(
   context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
-/** Whether the caller's credential is refused, asked again. */
+/** Sends a request to check whether the service refuses the caller's credential. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
   const again = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
   return again
@@ -197,7 +196,7 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
 }
 
 /**
- * Checks that the profile can take the new secret in place of its own.
+ * Checks that the profile can store the new secret.
  * @throws Failure `usage` if it cannot
  */
 export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-// Picking a key at a terminal: of those that the service lists, else of those that this machine's journal knows.
+// Choosing a key at a terminal: from the service's list, else from this machine's journal.
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
@@ -8,7 +8,7 @@ import { relativeTime } from "../../output/relative-time.ts";
 import { newestEntries } from "../options/known-names.ts";
 import { keysSeenBy } from "./own-key.ts";
 
-/** @returns nothing if there is no key to pick */
+/** @returns undefined if there is no key to choose */
 export async function pickKey(context: Context, question: string): Promise<string | undefined> {
   const profile = await context.profiles.active();
   const { baseUrl, keyId: own } = profile;
@@ -22,7 +22,7 @@ export async function pickKey(context: Context, question: string): Promise<strin
   return context.output.pick(question, { choices, flag: "<id>", other });
 }
 
-/** What a list has to choose from, in its order: name, owner, status and age of each. The profile's own key comes last. */
+/** Choices from the list, in its order, with owner, status and age. The profile's own key comes last. */
 export function keysListed(
   { rows }: Pick<Rows, "rows">,
   { own, now }: { readonly own: string | undefined; readonly now: number },
@@ -39,8 +39,8 @@ export function keysListed(
 }
 
 /**
- * The keys that entries at this address made or rotated, newest first.
- * @param own id of the profile's own key, if it is known: it comes last, whether an entry names it or not
+ * Keys that entries at this address created or rotated, newest first.
+ * @param own id of the profile's own key, if known: it comes last
  */
 export function keysIn(
   entries: readonly Entry[],
@@ -58,7 +58,7 @@ export function keysIn(
   return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
 }
 
-/** Keys that are revoked, as an entry says. */
+/** Keys that an entry revoked. */
 function revokedIn(entry: Entry): unknown[] {
   return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }

@@ -1,4 +1,4 @@
-// A new key like an old one. What neither the list nor the flags say of it is asked for: nothing is widened silently.
+// Replaces a key by a new one with the same properties. Asks for flags that the list does not show, and never widens access.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../operations/key.ts";
@@ -39,13 +39,13 @@ export interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
-  /** The new secret takes the place of the profile's own. */
+  /** The new secret replaces the profile's own. */
   readonly takesOwn: boolean;
 }
 
 /**
- * Makes a key like the old one, and revokes the old one once the new one is proven.
- * @returns the new key's id; undefined if the old one still works, until an overlap ends
+ * Creates a key with the old one's properties, and revokes the old one once the new one is proven.
+ * @returns the new key's id; undefined if the old one works until an overlap ends
  */
 export async function rotateByReplacement(
   context: Context,
@@ -75,7 +75,7 @@ export async function rotateByReplacement(
   await mentionUnsettled(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const shown = new ShownMeanwhile();
-  // Not at the end: whatever the rest comes to, a script wants to know the new key.
+  // Printed before the end: a script needs the new key even if the rest fails.
   const made = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await shown.show(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
@@ -134,7 +134,7 @@ export async function requestOf(
   };
 }
 
-/** The old key without the mark in its name that its creation got: the new one gets its own. */
+/** The old key without the mark of its creation: the new key gets a mark of its own. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const made = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
@@ -144,8 +144,8 @@ async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): 
 }
 
 /**
- * A key that ends with the overlap would be revoked for one that works no longer.
- * @param until when the overlap ends at the earliest, milliseconds since 1970
+ * Refuses a new key that expires before the overlap ends: no key would be left.
+ * @param until the earliest end of the overlap, milliseconds since 1970
  * @throws Failure `usage`
  */
 export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number): void {
@@ -156,7 +156,7 @@ export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number):
   });
 }
 
-/** The service's time, if this machine's clock is wrong: a `Date` header has whole seconds, and the exact time is better. */
+/** This machine's time, which is more exact than a `Date` header, or the service's if the two differ much. */
 function timeFor(bench: Workbench): number {
   const now = bench.clock.now();
   const ofService = serviceTime(bench);
@@ -164,8 +164,8 @@ function timeFor(bench: Workbench): number {
 }
 
 /**
- * The old key as far as the list shows it; an empty object if the list may leave it out.
- * @throws Failure `not_found` if a whole list does not have it, `unusable` if it is revoked
+ * The old key as listed; an empty object if the list may be incomplete.
+ * @throws Failure `not_found` if a complete list does not have it, `unusable` if it is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
@@ -181,7 +181,7 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
 
 /**
  * @param nowMs milliseconds since 1970
- * @throws Failure `usage`, naming every flag that is missing
+ * @throws Failure `usage` that names every missing flag
  */
 export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
   const expiry = expiryOf(flags, nowMs);
@@ -208,7 +208,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** null: never; nothing if the row does not say, or says a time that no new key can have. */
+/** null: never; undefined if the expiry is unknown or in the past. */
 function stillAhead(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

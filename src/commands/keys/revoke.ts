@@ -16,7 +16,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key should be revoked?"),
   async run(context, { args: [typed], options }) {
-    // What a person picked is one.
+    // A single id if a person chose it.
     const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();
@@ -33,7 +33,7 @@ export const command = defineVerb({
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    // The caller's own is revoked last: after it nothing else is possible.
+    // The caller's own key comes last: the caller is locked out after it.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
       const { receipt, seen } = await revokeNamed(bench, "key", id);

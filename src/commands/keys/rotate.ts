@@ -1,4 +1,4 @@
-// `integ keys rotate`: the API's own rotation in place, or one by replacement.
+// `integ keys rotate`: the API's rotation in place, or a replacement.
 import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
@@ -62,7 +62,7 @@ export const command = defineVerb({
     const { updateProfile = false, byReplacement: byReplacing } = options;
     const secretProfile = options.secretProfile?.find(({ value }) => value === profile.name)?.value;
     if (updateProfile) await checkUpdatable(context, profile, id);
-    // Named by hand, the profile's own place is the same work in the same order.
+    // A destination that is the key's own profile means the same as --update-profile.
     const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
     const { destination, overlap } = await destinationOf(context, profile, options);
     await profile.legacy();
@@ -85,7 +85,7 @@ export const command = defineVerb({
 
 const pick = askKey("Which key should get a new secret?");
 
-/** What was named by its id, by a predecessor's, or without one by its name: in a policy, else in the list. */
+/** Finds the key by its id, a predecessor's id, or its name in a policy or the list. */
 async function keyOf<Flags extends RotateFlags>(
   context: Context,
   typed: string | undefined,
@@ -106,7 +106,7 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
 }
 
-/** An overlap by use has an end, whether the old key is used or not. */
+/** Maximum of an overlap that ends when the old key is no longer used. */
 const longestByUse = "14d";
 
 const replacementFlags = [
@@ -132,7 +132,7 @@ function checkFlags(id: string, options: RotateFlags): void {
   }
 }
 
-/** Where the new secret goes, and how long the old key is kept then. */
+/** The destination of the new secret, and the overlap that it implies. */
 async function destinationOf(
   context: Context,
   profile: ActiveProfile,

@@ -1,5 +1,5 @@
-// `oauth-clients audit --fix`: clients that work for no one are revoked, those that are too old are rotated to the destination
-// that the journal has of their secret. What has no known destination is left to a person.
+// `oauth-clients audit --fix`: revokes clients that nothing uses, and rotates old ones to the destination recorded in the
+// journal. Clients without a known destination are left to a person.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -15,18 +15,18 @@ import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** As the remedy of a client that is too old says it. */
+/** The value in the remedy for an old client. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 
 interface Fix {
   readonly finding: ClientFinding;
   readonly id: string;
-  /** Where the new secret goes; nothing of a revocation. */
+  /** Destination of the new secret; undefined for a revocation. */
   readonly destination?: Destination;
 }
 
-/** @returns what is left to a person */
+/** @returns the findings left to a person */
 export async function fixClients(
   context: Context,
   findings: readonly ClientFinding[],

@@ -1,15 +1,15 @@
-// What makes an OAuth client a risk, from what the journal knows and the service shows. Pure.
+// The audit's rules for OAuth clients, judged from the journal and the service. Pure.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { nameOf } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
-  /** `<rule>:<client id, or service account>`. */
+  /** `<rule>:<client id or service account>` */
   readonly id: string;
   readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
   readonly severity: "high" | "medium" | "low";
-  /** null: the finding is about a service account. */
+  /** null for a finding about a service account. */
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
@@ -19,7 +19,7 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Ids that an item of a policy, or the name of one in the journal, is about. */
+  /** Ids of clients that belong to an item of a policy file or of the journal. */
   readonly declared: ReadonlySet<string>;
 }
 
@@ -27,7 +27,7 @@ const slots = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** One remedy for each client: the first rule that finds something. Nothing that the caller authenticates with is revoked. */
+/** Reports one finding per client, from the first rule that matches. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
   const held = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
   return [...held.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(held)];

@@ -1,5 +1,5 @@
-// What the commands of OAuth clients share: how a client is shown, and what the journal's entries say of clients, service
-// accounts and scopes at one address, for a person to pick from. The API has no list of them (§4.2).
+// Shared by the commands for OAuth clients: views, and choices of clients, service accounts and scopes from the journal, because
+// the API cannot list them (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -28,12 +28,12 @@ export interface KnownClient {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** As last seen: `active`, `pending` or `revoked`. */
+  /** The last known status: `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
 
-/** What one creation asked for. */
+/** The service account and scopes of a creation. */
 export interface KnownRequest {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
@@ -49,11 +49,11 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
   return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** The clients that creations at an address made, from entries that are shown one by one: a journal may have any number. */
+/** Collects the clients that were created at an address, from a stream of entries of any length. */
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #gone = new Set<string>();
-  /** Entries whose client was revoked for another one. */
+  /** Entries whose client was replaced and revoked. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -61,7 +61,7 @@ export class KnownClients {
     this.#baseUrl = baseUrl;
   }
 
-  /** Shown from the newest to the oldest. */
+  /** Call with the newest entry first. */
   add(entry: Entry): void {
     if (entry.base_url !== this.#baseUrl) return;
     const { state, detail, resource_id: id } = entry;
@@ -76,7 +76,7 @@ export class KnownClients {
     this.#clients.set(id, { id, service_account_id, scopes, client_id, status, created_at });
   }
 
-  /** The newest first; a revocation since is remembered. */
+  /** The newest first, with the status after later revocations. */
   *all(): Iterable<KnownClient> {
     for (const client of this.#clients.values())
       yield this.#gone.has(client.id) ? { ...client, status: "revoked" } : client;
@@ -90,7 +90,7 @@ export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClie
   return [...known.all()];
 }
 
-/** The same of one service account, where not all entries of a journal are to be read. */
+/** The clients of one service account, without reading the whole journal. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
   { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
@@ -104,14 +104,13 @@ export async function clientsOf(
 }
 
 /**
- * What was asked for at this address, newest first. A creation that was refused is left out: its service account or a scope
- * may have been mistyped, and would be offered for ever.
+ * The requests at this address, newest first. Leaves out refused creations, whose service account or scope may be mistyped.
  */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
 
-/** The service account that will own a client. @throws Failure `usage` if no one can be asked or no answer is given */
+/** Asks for the service account of a client. @throws Failure `usage` if no one can be asked or there is no answer */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
   const choices = (await requestsMade(context)).map(({ service_account_id, created_at }) => ({
@@ -126,8 +125,8 @@ export async function askAccount(context: Context): Promise<string> {
 }
 
 /**
- * The scopes of a client of that service account: those it was last given are taken to begin with.
- * @throws Failure `usage` if no one can be asked or no answer is given
+ * Asks for the scopes of a client; the default is those of the service account's last client.
+ * @throws Failure `usage` if no one can be asked or there is no answer
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
@@ -154,8 +153,8 @@ export async function askScopes(context: Context, account: string): Promise<stri
 }
 
 /**
- * Which client is meant, of those that this machine made and that are not known to be revoked.
- * @returns nothing if none is known
+ * Asks for a client among those that this machine created and that are not known to be revoked.
+ * @returns undefined if there is none
  */
 export function askClient(
   question: string,
@@ -172,7 +171,7 @@ export function askClient(
   };
 }
 
-/** The `client_id` of a client, for a token exchange. @throws Failure `usage` if no answer is given */
+/** Asks for the `client_id` for a token exchange. @throws Failure `usage` if there is no answer */
 export async function askClientId(context: Context): Promise<string> {
   const choices = (await clientsMade(context)).flatMap((client) =>
     client.client_id === null || client.status === "revoked"
@@ -184,8 +183,8 @@ export async function askClientId(context: Context): Promise<string> {
 }
 
 /**
- * Asks the service for a client by its resource id, or by a `client_id` that the journal knows.
- * @throws Failure `not_found` that says what the journal knows of it
+ * Reads a client by its resource id, or by a `client_id` that the journal knows.
+ * @throws Failure `not_found` with the journal's information about it
  */
 export async function readClient(
   context: Context,
@@ -203,7 +202,7 @@ export async function readClient(
   }
 }
 
-/** The resource id of the client whose `client_id` was typed in its place; nothing if the journal knows none. */
+/** The resource id of the client with this `client_id`; undefined if the journal does not know it. */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
   const clients = await clientsNamed(context, typed);
   const meant = clients.some(({ id }) => id === typed)
@@ -214,7 +213,7 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return meant.id;
 }
 
-/** A 404 says so if the journal knows the client neither by its resource id nor by its `client_id`. */
+/** Adds to a 404 that the journal does not know this resource id or `client_id` either. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
@@ -223,7 +222,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   });
 }
 
-/** Whose journal it is, in words. */
+/** The owner of the journal, in words. */
 export async function whoseJournal({ journal }: Context): Promise<string> {
   return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }
@@ -232,20 +231,20 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** Those with this resource id or `client_id`. */
+/** Clients with this resource id or `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
 }
 
-/** The newest ones. */
+/** The newest clients. */
 async function clientsMade(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   const { newestEntries } = await import("../options/known-names.ts");
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Nothing is looked up if no one can be asked. */
+/** Reads the journal only if a person can be asked. */
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
@@ -261,7 +260,7 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** The first of each name, which is the newest. */
+/** The first choice of each name, which is the newest. */
 function eachOnce(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }

@@ -1,4 +1,4 @@
-// `integ oauth-clients list`. The API has no list: this is what the journal knows, each client asked for.
+// `integ oauth-clients list`. The API cannot list clients: the journal knows them, and each is read from the service.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
-/** §8: clients a service account may have. */
+/** §8: maximum of clients per service account. */
 const mostSlots = 20;
 
 export const command = defineVerb({
@@ -64,9 +64,9 @@ export const command = defineVerb({
 interface Row {
   readonly text: string;
   readonly service_account_id: string;
-  /** True if the client is known to hold a slot. */
+  /** True if the client certainly uses a slot. */
   readonly holds: boolean;
-  /** True if it is revoked, and may hold one until its cleanup is confirmed. */
+  /** True if it is revoked, and may use a slot until its cleanup is confirmed. */
   readonly mayHold: boolean;
 }
 
@@ -76,7 +76,7 @@ function asSeen({ created_at, ...client }: KnownClient): Row {
   return { text, service_account_id: client.service_account_id, holds: !isRevoked, mayHold: isRevoked };
 }
 
-/** Kinds of a service that cannot be asked at the moment. */
+/** Kinds of failure that may be temporary. */
 const mayPass: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
 
 async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
@@ -103,14 +103,14 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
   }
 }
 
-/** All that this machine's journal knows of an address, entry by entry. */
+/** Clients at an address that this machine's journal knows, read entry by entry. */
 async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promise<Iterable<KnownClient>> {
   const known = new KnownClients(baseUrl);
   for await (const entry of journal.each({ all: true })) known.add(entry);
   return known.all();
 }
 
-/** A revoked client holds its slot until its cleanup is confirmed (§3.1), and the service does not say when that is. */
+/** Counts slots. A revoked client uses one until its cleanup is confirmed (§3.1), which the service does not show. */
 class Slots {
   readonly #accounts = new Map<string, { held: number; revoked: number }>();
 

@@ -60,7 +60,7 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedTo = secretOptionsOf(options);
-    // The journal is read for the id.
+    // The id may come from the journal.
     await context.loadForChange();
     const named = await clientOf(context, { typed, name: options.name });
     const { options: asked, isScreen } = await askDestination(context, typedTo, {
@@ -91,7 +91,7 @@ export const command = defineVerb({
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
     const shown = new ShownMeanwhile();
-    // Not at the end: whatever the rest comes to, a script wants to know the new client.
+    // Printed before the end: a script needs the new client even if the rest fails.
     const made = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await shown.show(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
@@ -114,7 +114,7 @@ export const command = defineVerb({
 
 const pick = askClient("Which client should be replaced?");
 
-/** What was named by its id, by a predecessor's or by the name in a policy. */
+/** Finds the client by its id, a predecessor's id, or its name in a policy. */
 async function clientOf(
   context: Context,
   { typed, name }: { readonly typed: string | undefined; readonly name: string | undefined },
@@ -136,7 +136,7 @@ function confirmed(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
-  // Nothing is lost by a rotation that keeps the old client, and a script has said what it wants.
+  // Keeping the old client is safe, and a script does not answer questions.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${whatBecomesOf(plan.id, plan)}?`,
@@ -148,7 +148,7 @@ function questionOf({ profile, region, resource_id }: Entry): string {
   return `Profile ${profile} (${region}): the secret of the new client ${resource_id} is lost. Revoke it and create another?`;
 }
 
-/** What `rotate` shows where the secret went elsewhere. */
+/** The view for a secret that went to a destination. */
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
 
 function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated, nowMs: number): void {

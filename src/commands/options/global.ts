@@ -1,5 +1,5 @@
-// The options that every command takes, before or after its name, and the environment variables behind them; and how values
-// that several commands take are read.
+// The options of every command, before or after its name, with their environment variables; and parsers of values that several
+// commands take.
 import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/call/request.ts";
@@ -12,7 +12,7 @@ import { agentMode } from "../../profiles/agent-mode.ts";
 export const formats = ["table", "json", "ndjson", "csv", "yaml", "markdown", "sarif", "html", "openmetrics"] as const;
 export type Format = (typeof formats)[number];
 
-/** The options as commander gives them, at whichever level they were typed. */
+/** The options as parsed by commander, from any level of the command line. */
 export interface GlobalOptions {
   profile?: string;
   output?: string;
@@ -33,7 +33,7 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
-  /** Set if the format was typed: `format` may come from the environment or be the default. */
+  /** The typed format; `format` may also come from the environment or the default. */
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;
@@ -44,16 +44,16 @@ export interface GlobalChoice {
   readonly quiet: boolean;
   readonly debug: boolean;
   readonly noColor: boolean;
-  /** How a table shows times; undefined: relative at a terminal, ISO 8601 elsewhere. */
+  /** Times in tables; undefined: relative at a terminal, else ISO 8601. */
   readonly times?: "iso" | "relative" | undefined;
 }
 
 export const globalOptionsHeading = "Global options:";
 
-/** Made once: three commands have them, and reading their flags takes longer than the rest of a command line. */
+/** Created once for all commands: parsing the flags takes longer than the rest of a command line. */
 let globalOptions: readonly Option[] | undefined;
 
-/** Declares the global options on a command, as a group of their own on its help screen. */
+/** Declares the global options, as a separate group of the help screen. */
 export function addGlobalOptions(command: Command): void {
   command.optionsGroup(globalOptionsHeading);
   globalOptions ??= optionsMadeBy(command);
@@ -95,8 +95,8 @@ function optionsMadeBy(command: Command): readonly Option[] {
 }
 
 /**
- * The global options, at whichever level they were typed. Of `--no-input` only `false` was typed: `true` is a default, and
- * a file's name belongs to a command's own `--input <file>`, which commander keeps under the same name.
+ * The typed global options from any level. `--no-input` counts only as `false`: `true` is its default, and commander stores a
+ * command's own `--input <file>` under the same name.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -111,8 +111,8 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 }
 
 /**
- * Flags first, then the environment.
- * @throws Failure `usage` for a format, field list, date or duration that is not valid
+ * Settings from flags first, then from the environment.
+ * @throws Failure `usage` for an invalid format, field list, date or duration
  */
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
   return {
@@ -150,7 +150,7 @@ function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** The format, found without failing: an error met before the options are understood must be printed in it. */
+/** Finds the format without failing, for errors before the options are parsed. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const said: (string | undefined)[] = [env.INTEG_OUTPUT];
@@ -161,7 +161,7 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) said.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) said.push(word.slice(2));
   }
-  // A value that is missing or invalid is the error itself: it is printed in the format that was asked for besides.
+  // A missing or invalid value is the reported error; an earlier valid format is used to print it.
   const known = said.flatMap((text) => formats.find((format) => format === text) ?? []);
   return known.at(-1) ?? standardFormat(env);
 }
@@ -226,13 +226,11 @@ function positive(ms: number, name: string): number {
   return ms;
 }
 
-// Values of options that several commands read alike.
-
 /**
- * @param text what was typed
+ * @param text the typed value
  * @param name the flag or variable, for the message
  * @returns whole milliseconds, 0 to a hundred years
- * @throws Failure `usage` for anything else
+ * @throws Failure `usage` for an invalid duration
  */
 export function parseDuration(text: string, name: string): number {
   return durationOf(text, { name, hint: `${forms}; a bare number is seconds.` });
@@ -247,8 +245,8 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
 }
 
 /**
- * A lifetime or an age: a bare number is refused, since 90 may mean days or seconds.
- * @throws Failure `usage` as `parseDuration` does, and for a number without a unit but 0
+ * Parses a lifetime or an age. A number needs a unit: 90 may mean days or seconds.
+ * @throws Failure `usage` as `parseDuration` does, and for a number without a unit except 0
  */
 export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
@@ -261,10 +259,10 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * The version of the document: `--contract-version`, else the version that requests are pinned to (`--service-version`,
- * `INTEG_SERVICE_VERSION`). A profile's own version does not count: without another version, the current document is requested.
- * @returns undefined if none is named
- * @throws Failure `usage` if two different ones are
+ * The version of the contract document: `--contract-version`, else the version that requests are pinned to (`--service-version`,
+ * `INTEG_SERVICE_VERSION`), but not the profile's: the default is the current document.
+ * @returns undefined if none is given
+ * @throws Failure `usage` if the two differ
  */
 export function documentVersion(
   { settings }: Context,

@@ -1,5 +1,4 @@
-// The names that this machine knows without the network, each with what distinguishes it from the others: for completion and for a
-// person who picks.
+// Names that this machine knows without the network, with details that distinguish them: choices for completion and for prompts.
 import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
@@ -9,10 +8,10 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
-/** Where names are read from. */
+/** The sources of names. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
-  /** The text of the policy file in the working folder; undefined if there is none. */
+  /** The text of the policy file in the working folder; undefined without one. */
   policyText(): string | undefined;
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
@@ -22,16 +21,16 @@ export interface KnownNames {
 
 type NameFilter = EntryFilter & { readonly limit: number };
 
-/** Names that are offered to pick or to complete come from recent work. */
+/** Choices come from recent entries. */
 const newest: NameFilter = { all: true, limit: 200 };
-/** More unfinished work than this is finished as a whole, and a Tab is quick. */
+/** More unfinished entries are not offered, so that completion stays fast. */
 const mostUnfinished = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
 }
 
-/** @returns nothing of a shared journal, which is reached over the network */
+/** @returns an empty list for a team's journal, which needs the network */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (what === "items") return itemChoices(known.policyText());
@@ -49,7 +48,7 @@ export function profileChoices(stored: readonly ProfileName[]): Choice[] {
   return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
 }
 
-/** The stored ones, and the two that always exist. */
+/** The stored profiles, and the two that always exist. */
 export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   return [
     ...profileChoices(stored),
@@ -58,7 +57,7 @@ export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   ];
 }
 
-/** By their ids, in the order given. */
+/** Entries by their ids, in the given order. */
 function entryChoices(entries: readonly Entry[]): Choice[] {
   return entries.map((entry) => {
     const { id, operation, state, profile, created_at } = entry;
@@ -67,13 +66,13 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** What an entry is about, as a person knows it: the key's name, the client's service account, else the id. */
+/** The subject of an entry, as a person knows it: the key's name, the client's service account, else the id. */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
 }
 
-/** The service accounts that clients were asked for with, each once, the newest first. */
+/** Service accounts of requested clients, each once, the newest first. */
 function accountChoices(entries: readonly Entry[]): Choice[] {
   const asked = entries
     .filter(({ operation }) => operation === "oauth_client.create")
@@ -88,7 +87,7 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** Each resource once, by the newest of its entries. */
+/** Each resource once, with its newest entry. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
   const known = new Map<string, Choice>();
   for (const entry of entries) {
@@ -102,9 +101,9 @@ function resourceChoices(entries: readonly Entry[], operations: string): Choice[
 }
 
 /**
- * Asks which entry of the journal is meant.
- * @param states of the entries that come into question; of all states if none is named
- * @returns nothing if there is no such entry
+ * Asks for an entry of the journal.
+ * @param states of the entries to choose from; by default all
+ * @returns undefined if there is no such entry
  */
 export async function askEntry(
   context: Context,
@@ -116,7 +115,7 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** Asks which profile is meant: one of `among`, or nothing if there is none. */
+/** Asks for a profile among these; undefined if there is none. */
 export function askProfile(
   question: string,
   among: (stored: readonly ProfileName[]) => Choice[] = profileChoices,

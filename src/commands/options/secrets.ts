@@ -1,5 +1,5 @@
-// The secret options of every command that yields a one-time secret. What describes a destination belongs to the one typed
-// before it, so that each value keeps its place in the command line.
+// The secret options of all commands that receive a one-time secret. Options such as a format apply to the destination typed
+// before them, so each value keeps its position.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -14,7 +14,7 @@ import { checkSecretFormat, checkSecretNames, secretFormats } from "../../secret
 import { parseDuration } from "./global.ts";
 import type { Context } from "../../context.ts";
 
-/** A value, and how many secret options were typed before it. */
+/** A value, and the number of secret options typed before it. */
 interface Typed {
   readonly value: string;
   readonly at: number;
@@ -32,7 +32,7 @@ const stores = Object.keys(storeKinds)
   .join(", ")
   .replace(/, (?=[^,]*$)/, " or ");
 
-/** Declares the secret options on a command that yields a one-time secret. */
+/** Declares the secret options on a command that receives a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>
   command
     .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", inOrder)
@@ -76,7 +76,7 @@ export const addSecretOptions = sharedOptions((command) =>
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
-/** Kind and issuer of the secret of an entry, whatever profile is chosen now. */
+/** Kind and issuer of an entry's secret, independent of the active profile. */
 export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
     yields: operation.startsWith("access_key.") ? "access_key" : "oauth_client",
@@ -87,8 +87,8 @@ export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<
 type Change = (option: DestinationOption) => DestinationOption;
 
 /**
- * The flags as the secrets folder reads them.
- * @throws Failure `usage` for what belongs to no destination
+ * The flags as options for `secrets/`.
+ * @throws Failure `usage` for an option without a destination
  */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   const to = destinationsIn(flags);
@@ -127,7 +127,7 @@ function destinationsIn(flags: SecretFlags): PlaceTyped[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** A format with no destination is one for the file that recovery remembers. */
+/** A format without a destination applies to the recorded file of a recovery. */
 function looseFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
@@ -137,7 +137,7 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** A single destination may be behind what describes it. */
+/** With a single destination, its options may come before it. */
 function onlyOf(to: readonly PlaceTyped[], kinds: readonly string[]): PlaceTyped | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
@@ -201,27 +201,27 @@ function seenBy(how: string): Change {
   };
 }
 
-// Where a secret goes, asked of a person whose command does not say it: a terminal keeps what it shows, and so do its logs.
+// The question for the destination of a secret: terminals and logs would keep a printed secret.
 
-/** The overlap of a rotation whose secret a person has to bring somewhere first. */
+/** Overlap of a rotation whose secret a person reads from the screen and has to store first. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
   readonly options: SecretOptions;
-  /** The person chose to read it from the screen. */
+  /** The person chose the screen. */
   readonly isScreen: boolean;
 }
 
 interface AskOptions {
-  /** Nothing is sent: the question is only announced. */
+  /** Only announces the question. */
   readonly dryRun?: boolean | undefined;
-  /** The command has an overlap that depends on the answer. */
+  /** The command's overlap depends on the answer. */
   readonly overlaps?: boolean;
 }
 
 /**
- * A profile that is named is there with a credential: the one that acts gives its own up only if a person agrees.
- * @throws Failure `usage` without a yes
+ * Asks before a delivery replaces the acting profile's own credential.
+ * @throws Failure `usage` if the person declines
  */
 async function withOwnAgreed(context: Context, options: SecretOptions): Promise<SecretOptions> {
   if (!options.to.some(({ kind }) => kind === "profile")) return options;
@@ -236,7 +236,7 @@ async function withOwnAgreed(context: Context, options: SecretOptions): Promise<
   return { ...options, to };
 }
 
-/** @returns the typed options if they name a destination, nothing is sent, or there is no terminal */
+/** @returns the typed options if they name a destination, on a dry run, or without a terminal */
 export async function askDestination(
   context: Context,
   given: SecretOptions,

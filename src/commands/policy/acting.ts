@@ -1,4 +1,4 @@
-// The context as the profile that a policy belongs to, and what every command of policies begins with.
+// The context with a policy's own profile, and the checks that all policy commands start with.
 import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -9,7 +9,7 @@ import type { ItemKind } from "../../policy/works.ts";
 import { accountOf } from "../running/change.ts";
 import { missingCredential } from "../running/missing.ts";
 
-/** A profile that the file names is chosen as `--profile` chooses it. */
+/** Selects the profile in the policy file, as `--profile` does. */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;
@@ -25,12 +25,12 @@ export function actingFor(context: Context, { profile: name }: Policy): Context 
   };
 }
 
-/** The account that the policy is about. */
+/** The policy's account. */
 export async function policyAccount(context: Context): Promise<Account> {
   return accountOf(context);
 }
 
-/** The credential that items of a kind are changed with, if this machine lacks it. */
+/** The failure if this machine lacks the credential for items of this kind. */
 export function missingForItems(context: Context, profile: string, kind: ItemKind): Promise<Failure | undefined> {
   return missingCredential(context, profile, kind === "oauth_client" ? "v1" : "legacy");
 }
@@ -49,7 +49,7 @@ export function chosen({ only, retry, redeliver, finish, includeOwn = false, ado
   return { only: onlyThese!, retry: retried!, redeliver: redelivered!, finish: finished!, includeOwn, adopt };
 }
 
-/** @throws Failure `usage` for a name that no item of the policy has */
+/** @throws Failure `usage` for a name without an item */
 export function assertNames({ items }: Policy, names: readonly string[], flag: string): void {
   const unknown = names.find((name) => !items.some((item) => item.name === name));
   if (unknown === undefined) return;

@@ -1,4 +1,4 @@
-// What both adoptions check, record and show.
+// Checks, record and view of both adoption commands.
 import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -18,7 +18,7 @@ export interface Adoption {
   readonly credential: Adoptable;
 }
 
-/** @throws Failure `usage` for a name that no policy file can have */
+/** @throws Failure `usage` for a name that is invalid in a policy file */
 export function namedItem({ id: policy }: Policy, kind: ItemKind, name: string): ItemRef {
   if (itemName.test(name)) return { policy, kind, name };
   throw invalidValue("--name", name, {
@@ -91,7 +91,7 @@ export function adoptionStep({ kind, name }: ItemRef, id: string): DryStep {
   return { what: `record in the journal that the ${nounOf(kind)} ${id} is the item ${name}` };
 }
 
-/** A client or key as a plan or a command has seen it. */
+/** A client or key as seen by a plan or a command. */
 type Adoptable = Pick<SeenCredential, "id" | "serviceAccount" | "clientId" | "scopes" | "name" | "type" | "expiresAt">;
 
 /** An entry that is done from its start: nothing is sent. */
@@ -122,7 +122,6 @@ export function adoptionIntent(
   };
 }
 
-/** @param id of the client or key */
 export async function adopt(journal: Journal, intent: Intent, id: string): Promise<Entry> {
   const { lease } = await journal.admit(intent, { fresh: true });
   try {

@@ -1,4 +1,4 @@
-// The plan that is asked about, and how what was made of it is shown.
+// The question for a plan, and the view of its outcome.
 import { worstOf } from "../../operations/recovery.ts";
 import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
@@ -106,7 +106,7 @@ export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[
   }
 }
 
-/** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
+/** @throws the worst failure, else Failure `findings` if a person has to act */
 export function conclude(
   { output }: Context,
   applied: readonly AppliedItem[],

@@ -1,4 +1,4 @@
-// One item of a plan carried out: an entry of the journal and a change that exists already. Nothing of it is kept elsewhere.
+// Applies one item of a plan: it becomes an entry of the journal and an ordinary change, with no other state.
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
@@ -38,21 +38,21 @@ export interface ApplyOptions {
   readonly bench: Workbench;
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
-  /** Ids of the entries that the plan was made from. */
+  /** Ids of the plan's entries. */
   readonly known: ReadonlySet<string>;
-  /** How long a pending client is waited for, milliseconds. */
+  /** How long to wait for a pending client, milliseconds. */
   readonly waitMs: number;
 }
 
 export interface ItemOutcome {
-  /** `elsewhere`: another process works on it, or has just done it. */
+  /** `elsewhere`: another process works on it, or has just finished it. */
   readonly result: "done" | "waiting" | "elsewhere" | "failed";
-  /** The work for the item as it is. */
+  /** The item's work after this run. */
   readonly entry?: Entry | undefined;
   readonly failure?: Failure;
 }
 
-/** Carries out one decision. Never throws a Failure: how it ended is the outcome. */
+/** Applies one decision. Never throws a Failure: the outcome contains it. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, known } = options;
@@ -78,7 +78,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
       if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // A key's creation that certainly made nothing is over, and the item still has no key.
+      // The key's creation certainly created nothing, so the item needs another creation.
       if (finished.state === "refused") await begin({ ...work, decision: { ...decision, step: { do: "create" } } });
     } else await begin(work);
     const entry = await named.newest();
@@ -89,7 +89,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** Adopts a client or key, unless something was recorded of it since the plan: it may be another item's now. */
+/** Adopts a client or key, unless it has a new entry since the plan: it may belong to another item by now. */
 async function adoptAs(
   { decision: { item }, options: { known, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -103,8 +103,8 @@ async function adoptAs(
 }
 
 /**
- * A credential that this machine lacks, before anything is recorded: it says nothing of the item, and is not counted.
- * A secret that is kept needs none.
+ * Finds a credential that this machine lacks, before anything is recorded: the failure is not the item's and is not counted.
+ * Delivering a kept secret needs no credential.
  */
 async function missingHere({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const begun = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -123,7 +123,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** What one of several pieces of work says names its item; what it waits for is not shown. */
+/** Prefixes warnings with the item's name, because several items run at the same time, and shows no waiting. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -141,7 +141,7 @@ function benchFor(
   };
 }
 
-/** `apply` has no option that replaces a file: the policy's destination is its own file or another one. */
+/** Replaces the advice to use `--force`, which `apply` does not have. */
 function inPolicyWords(failure: Failure): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
@@ -176,8 +176,8 @@ async function destinationOf(
 }
 
 /**
- * With the agreement to apply, a secret of its own items that was lost is replaced. Not what someone else made, and not what was
- * requested elsewhere for a destination that cannot be looked at: who relies on it may have got it there.
+ * Agreement to apply includes replacing a lost secret. Excluded are clients that another program may have created, and secrets
+ * that another machine may have delivered to a destination that integ cannot check: someone may use them.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isSeen = (at: SingleDestination): boolean => {
@@ -223,7 +223,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** A mark in the name settles a lost response with certainty: no one is there to do it by hand. */
+/** The name gets a mark, which identifies the key after a lost response: no person is there to do so. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -246,12 +246,12 @@ export function keyReplacement(
   };
 }
 
-/** True of an entry that ended without a request: another one already does the same. */
+/** The entry ended without a request, because another entry does the same work. */
 function gaveWay({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
-/** Continues an entry. @returns the entry as it is then; nothing if another process works on it, or has finished it meanwhile */
+/** Continues an entry. @returns the entry afterwards; undefined if another process works on it, or has finished it */
 async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;
@@ -280,10 +280,10 @@ async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
   return { result: "failed", failure, entry: await work.named.newest() };
 }
 
-/** Failures that say nothing of the item: the service could not be reached, or a person ended the run. */
+/** Failures that are not the item's: the service could not be reached or limits requests. */
 const passing: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** What fails is counted in its entry; what failed before there was one gets an entry of its own, which is refused. */
+/** Counts a failure in the item's entry; without one, a refused entry is added for it. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || passing.has(failure.kind) || decision.item.destinations.length === 0) return;

@@ -1,5 +1,5 @@
-// Several items of a plan at the same time: adoptions first, so that nothing is created that exists; then what ends an overlap or
-// continues, so that its slots are free for what begins.
+// Applies the items of a plan in parallel: adoptions first, so that nothing existing is created again; then unfinished work and
+// the ends of overlaps, which free slots for new work.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -7,17 +7,16 @@ import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts"
 export interface AppliedItem {
   readonly planned: PlannedItem;
   readonly outcome?: ItemOutcome;
-  /** Why it was left to a later run. */
+  /** Why a later run has to do it. */
   readonly postponed?: string | undefined;
 }
 
 export interface Running {
   readonly parallel: number;
-  /** Called when an item begins and when it has ended. */
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
 
-/** What `apply` does of a plan: the rest has nothing to do, is held or postponed. */
+/** The items that `apply` changes: not those that need nothing, are held or postponed. */
 export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
   return items.filter(
     ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,
@@ -36,7 +35,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, running: Runn
     all.filter(isAdoption),
     all.filter(isFinish),
     all.filter((item) => isBeginning(item) && !isOwn(item)),
-    // The caller's own credential is changed last: after it nothing else may be possible.
+    // The caller's own credential comes last: a failure may lock the caller out.
     all.filter((item) => isBeginning(item) && isOwn(item)),
   ]) {
     await inSlots(stage, { slots, atOnce: running.parallel, isOver: () => interruption.aborted }, async (planned) => {
@@ -65,7 +64,7 @@ interface Limits {
   readonly isOver: () => boolean;
 }
 
-/** Each new client takes a slot of its service account; a rotation without an overlap gives it back. */
+/** Each new client takes a slot of its service account; a rotation without an overlap frees it again. */
 async function inSlots(
   items: readonly PlannedItem[],
   { slots, atOnce, isOver }: Limits,
@@ -105,7 +104,7 @@ function takeSlots(decision: Decision, slots: Map<string, number>, by: number): 
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True once the old client is revoked, or certainly nothing was created. */
+/** True if the old client is revoked, or certainly nothing was created. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

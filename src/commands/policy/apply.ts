@@ -68,7 +68,7 @@ export const command = defineVerb({
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = chosen({ only, retry, redeliver, finish, includeOwn, adopt });
-    // A plan is carried out as it was made: what has become due since is left to another one.
+    // Apply a saved plan as of its creation: work that has become due since needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
@@ -85,7 +85,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
-    // What an earlier run began may be refused or given up in this one, and another entry takes its place.
+    // Unfinished entries of earlier runs may have been refused or replaced in this run.
     const begun = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await tidied(context, () => releaseSettled(context, { ids: begun, lookedBack: 0 }));
     await printApplied(context, applied, { file });
@@ -127,7 +127,7 @@ async function chosenPolicy(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      // What is there is no plan, and may be something that no one wants replaced.
+      // An existing file that is not a plan must not be overwritten: do not suggest it as output.
       ...(read.isMissing
         ? { nextCommand: shell`integ plan --out ${planFile}` }
         : { hint: "Name a file that integ plan --out wrote." }),
@@ -149,7 +149,7 @@ async function assertCurrent(
   assertUnchanged(document, fingerprints(now), now.baseUrl);
 }
 
-/** A plan that was written names nothing that would be adopted. */
+/** The refusal of --adopt with a saved plan, which does not list adoptions. */
 function adoptsByItself(): Failure {
   return new Failure("usage", "--adopt needs the policy file: a saved plan adopts nothing.", {
     meaning: "Nothing was sent.",
@@ -157,7 +157,7 @@ function adoptsByItself(): Failure {
   });
 }
 
-/** The window counts when the plan is carried out, not when it was made. */
+/** Applies the time window of now to a plan made earlier. */
 function openNow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({
@@ -175,7 +175,7 @@ function assertTerminal({ output, settings }: Context): void {
   });
 }
 
-/** @throws Failure `usage` for an item of `--finish` that has no overlap */
+/** @throws Failure `usage` if an item of `--finish` has no overlap */
 function assertEndable({ items }: Plan, finish: readonly string[]): void {
   const other = finish.find(
     (name) => items.find(({ decision }) => decision.item.name === name)?.decision.action !== "revoke_old",

@@ -40,7 +40,7 @@ export const command = defineVerb({
   },
 });
 
-/** Destinations that could not take a secret now. */
+/** Findings for destinations that cannot take a secret now. */
 async function destinationFindings(context: Context, { items }: Policy): Promise<PolicyFinding[]> {
   const { policyFinding } = await import("../../policy/findings.ts");
   const written = await writtenPlaces(context);

@@ -1,4 +1,4 @@
-// Where the secret of an item goes, as the secret options say it.
+// The destinations of an item's secret as secret options.
 import type { Context } from "../../context.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
@@ -10,7 +10,7 @@ import {
   type SecretOptions,
 } from "../../secrets/destination.ts";
 
-/** Paths of the files that integ has delivered a secret to, as far as the journal remembers: what is there now is not looked at. */
+/** Paths of files that integ delivered secrets to, from the journal alone. */
 export async function writtenPlaces({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
   const paths = new Set<string>();
   for await (const { destination } of (await journal()).each({ states: ["done"] }))
@@ -19,8 +19,8 @@ export async function writtenPlaces({ journal }: Pick<Context, "journal">): Prom
 }
 
 /**
- * @param about.isFirst nothing of the item exists: a profile that the policy names is there, and gives its credential up
- * @param about.before what the entry that is finished remembers: what a person consented to stays so
+ * @param about.isFirst the item has no credential yet: its secret replaces the profile's present credential
+ * @param about.before the recorded destination of the entry that is finished, with a person's consent
  */
 export function destinationOptions(
   destinations: readonly ItemDestination[],

@@ -1,9 +1,8 @@
-// What a person does about an item that is left as it is.
+// The next step for held items, which `apply` leaves to a person.
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import { fileWords } from "./policy-file.ts";
 
-/** @param file the policy file */
 export function stepForHeld(decision: Decision, file: string): NextStep {
   const {
     item: { name },
@@ -34,14 +33,14 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** The same of several: what can be adopted without a choice is adopted together. */
+/** One step for all held items: unambiguous adoptions are one command. */
 export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
   const isRecognized = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
   if (decisions.filter(isRecognized).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
   return stepForHeld(decisions[0]!, file);
 }
 
-/** An adopt command for each client or key that may be the item. */
+/** An adopt command for each client or key that may belong to the item. */
 export function adoptionCommands(
   { item: { name, kind }, hold, choices, current }: Decision,
   file: string,

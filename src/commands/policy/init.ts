@@ -57,7 +57,7 @@ export const command = defineVerb({
   },
 });
 
-/** Says why a text is not a valid policy, without its place: no one has seen the text. */
+/** Returns a check of a policy text. Its messages have no line numbers: no one has seen the text. */
 async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
   const { readPolicy } = await import("../../policy/read.ts");
   return (text) => {
@@ -87,7 +87,7 @@ function writeNew(path: string, text: string, file: string): void {
   }
 }
 
-/** The clients that the journal knows and that are not known to be revoked. */
+/** Clients in the journal that are not known to be revoked. */
 function knownClients(known: Known): DraftItem[] {
   return [...known.clients.all()]
     .filter(({ id, status }) => status === "active" && !known.others.has(id))
@@ -103,7 +103,7 @@ function knownClients(known: Known): DraftItem[] {
     }));
 }
 
-/** The active keys that the API lists, as far as it shows what a policy has to say of them. */
+/** Active keys of the API's list with the fields that a policy needs. */
 async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> {
   const { output } = context;
   try {
@@ -121,7 +121,7 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
   )) {
-    // The list calls an expired key active.
+    // The list shows expired keys as active.
     if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || known.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
@@ -143,7 +143,7 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
   return items;
 }
 
-/** The destinations of the entry that made it, if they can be named and no item before has one of them. */
+/** The recorded destinations, if a policy can name them and no earlier item uses them. */
 function secretOf({ destinations, used, folder }: Known, id: string): string {
   const inFile = (one: ItemDestination): ItemDestination | string => {
     if ("store" in one) return one.store;
@@ -158,11 +158,11 @@ function secretOf({ destinations, used, folder }: Known, id: string): string {
 interface Known {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** What belongs to other policies: their ids, by the client or key. */
+  /** Policy ids of clients and keys that belong to other policies. */
   readonly others: ReadonlyMap<string, string>;
-  /** Paths in the file are relative to it. */
+  /** The base of relative paths. */
   readonly folder: string;
-  /** Destinations of items that were drafted. */
+  /** Destinations of earlier items. */
   readonly used: Set<string>;
 }
 
@@ -180,7 +180,7 @@ async function knownOf(context: Context, folder: string): Promise<Known> {
   return { clients, destinations, others, folder, used: new Set() };
 }
 
-/** Every entry, the newest first, shown to a watcher too. */
+/** All entries, the newest first; calls `watch` for each. */
 async function* each(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
   for await (const entry of journal.each({ all: true })) {
     watch(entry);

@@ -1,5 +1,5 @@
-// The journal as work for one item of a policy sees it: every entry carries the item's name, and of several processes that
-// begin the same item at the same time one continues.
+// The journal for the work on one item of a policy: adds the item's name to every entry, and ensures that only one process
+// continues an item that several start at the same time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -12,23 +12,23 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the entries that this work has started, without the steps of larger work. */
+  /** Ids of the entries that this work admitted, without steps of other entries. */
   readonly begun: ReadonlySet<string>;
-  /** The newest work for the item that another process began meanwhile; one that gave way to this one does not count. */
+  /** The newest work for the item that another process admitted meanwhile and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
-  /** The newest work for the item, by any process. */
+  /** The newest work for the item by any process. */
   newest(): Promise<Entry | undefined>;
 }
 
 export interface JournalItem {
   readonly item: ItemRef;
-  /** Ids of the entries that were there when the work was planned. */
+  /** Ids of the entries at planning time. */
   readonly known: ReadonlySet<string>;
-  /** The client or key that the item has: who replaces it works for the item too. */
+  /** The item's present client or key: replacing it is work for the item. */
   readonly current: string | undefined;
-  /** The entry that is continued. */
+  /** The entry to continue. */
   readonly continued: string | undefined;
-  /** Whether an entry that is named so, or names what the item has, is work for it. */
+  /** Decides whether an entry with the item's name or credential is work for the item. */
   readonly isWork: (entry: Entry) => boolean;
 }
 
@@ -45,8 +45,8 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     (await works()).filter(
       (entry) => isRoot(entry) && !item.known.has(entry.id) && !begun.has(entry.id) && !gaveWay(entry),
     );
-  // In a file ids are in the order of admission. Not so in a team's journal: a process with a higher id may have looked before
-  // this entry was there, and have started. One with a lower id gives way immediately; of all others it has to be seen.
+  // In a file, ids follow the order of admission: the lower id continues. In a team's journal, a process with a higher id may not
+  // have seen this entry and may have started: wait until it withdraws or records a step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const found = await rivals();
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await besideOf({ journal, item, intent }))];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // Never another item's unfinished request, though it may be the same one.
+    // `fresh`: another item's unfinished request must not be resumed, even if it is the same request.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -86,7 +86,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
 }
 
-/** Work for something else, started since the plan, whose secret goes where this one's goes. */
+/** Work of other items, admitted since the plan, with the same destination. */
 async function besideOf({ journal, item, intent }: BesideWhat): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: Placed): string[] =>
     destination === null
@@ -111,21 +111,21 @@ interface BesideWhat {
 
 type Placed = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** How long a process is waited for that either gives way or records a step. */
+/** How long to wait for another process to withdraw or record a step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 
-/** True of an entry whose process has done more than to begin it. */
+/** True if the entry's process has recorded a step after admission. */
 function hasStepped({ sequence }: Entry): boolean {
   return sequence > 1;
 }
 
-/** Work of its own, and no step of larger work. */
+/** True for an entry that is not a step of another one. */
 function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">): boolean {
   return parent === null && replaces === null;
 }
 
-/** True of an entry that was refused for no error of its own: another process was first. */
+/** True if the entry was withdrawn because another process was first. */
 function gaveWay({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }

@@ -1,10 +1,10 @@
-// The client or key that an item of a policy has now, and what followed a client or key that was rotated: the journal knows.
+// Finds the present client or key of a policy item, and the successor of a rotated client or key, in the journal.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
-/** @throws Failure `not_found` if the journal knows no such item */
+/** @throws Failure `not_found` if the journal has no such item */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
@@ -28,7 +28,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** What finished rotations put in the place of a client or key; itself if nothing did. Asks about it. */
+/** Follows finished rotations from a client or key to its newest successor, and asks before using another id. */
 export async function newestInPlaceOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
@@ -52,7 +52,7 @@ export async function newestInPlaceOf(context: Context, id: string): Promise<str
   return current;
 }
 
-/** Someone who named the old id may not know of the new one. A script has said what it wants, and is warned. */
+/** A person who typed the old id may not know the successor; a script is only warned. */
 async function agreeToSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
   const what = `${id} was rotated; its successor is ${successor}.`;
   if (!output.interactive || settings.yes) return output.warn(`${what} integ rotates the successor.`);

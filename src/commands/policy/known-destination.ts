@@ -1,12 +1,12 @@
-// Where the secret of a client or key went, as a policy file says it: read from the entry that made it.
+// The destination of a credential's secret for a policy file, from the entry that created it.
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
 import { isLocal, placesOf } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 
 /**
- * @param machine the id of this machine's state folder: a path, a profile or a keychain of another one is not a destination here
- * @returns undefined if a destination cannot be named: the text of a command is not in the journal, nor is a screen one
+ * @param machine the id of this machine's state folder: another machine's paths, profiles and keychain are not destinations here
+ * @returns undefined if a destination cannot be named: a command's text is not recorded, and a screen is not a destination
  */
 export function destinationsOf(
   entries: readonly Entry[],
@@ -20,11 +20,11 @@ export function destinationsOf(
   return placesOf(made.destination).some(isElsewhere) ? undefined : namedIn(made.destination);
 }
 
-/** The same of every client and key, from entries that are shown one by one: a journal may have any number. */
+/** The destinations of all clients and keys, from a stream of entries of any length. */
 export class KnownDestinations {
   readonly #byResource = new Map<string, EntryDestination>();
 
-  /** Shown from the newest to the oldest. */
+  /** Call with the newest entry first. */
   add({ resource_id: id, destination }: Entry): void {
     if (id !== null && destination !== null && !this.#byResource.has(id)) this.#byResource.set(id, destination);
   }
@@ -46,7 +46,7 @@ function nameOf(place: SingleDestination): ItemDestination | undefined {
   if (place.kind === "store") return { store: place.to };
   if (place.kind !== "file") return undefined;
   const { path, as } = place;
-  // A policy has fewer formats than an option.
+  // A policy supports fewer formats than the option.
   if (as === "json-string" || as.includes(":")) return undefined;
   return as === "raw" ? { file: path } : { file: path, format: as };
 }

@@ -8,17 +8,17 @@ export interface Measured {
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
   readonly unfinished: readonly Entry[];
-  /** How many clients each service account has. */
+  /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
-  /** What a plan would do, an action for each item of the policy. */
+  /** The plan's action for each item. */
   readonly actions: readonly string[];
-  /** When the policy's last change was finished, ISO 8601. */
+  /** When the policy's last change finished, ISO 8601. */
   readonly lastChange: string | undefined;
 }
 
 type Named = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
 
-/** All samples; times are seconds since 1970. What is not known has no sample. */
+/** All samples, with times in seconds since 1970. Unknown values have no sample. */
 export function samplesOf({ observed, keys, unfinished, slots, actions, lastChange }: Measured): Sample[] {
   const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
   const live = keys.filter(({ status }) => status !== "revoked");

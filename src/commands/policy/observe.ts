@@ -1,4 +1,4 @@
-// What a plan is made from: the journal, and the clients and keys as the service shows them.
+// The input of a plan: the journal, and clients and keys from the service.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -16,7 +16,7 @@ import { eachInParallel } from "../../parallel.ts";
 import { isHere, lookedAt } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
-/** Clients that are asked for at the same time. */
+/** Parallel requests for clients. */
 const atOnce = 16;
 
 export interface Observation {
@@ -24,7 +24,7 @@ export interface Observation {
   readonly entries: readonly Entry[];
 }
 
-/** @param account whose clients and keys these are */
+/** @param account of these clients and keys */
 export async function observe(
   context: Context,
   { policy, account }: { policy: Policy; account: Account },
@@ -57,7 +57,7 @@ export async function observe(
   return { entries, observed: { ...observed, missing, elsewhere, untrusted } };
 }
 
-/** Ids of the entries that say what a policy's items have. */
+/** Ids of the entries that the states of a policy's items are based on. */
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
   return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }
@@ -76,7 +76,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // What another sandbox issued is of no use to anyone.
+  // Credentials of other sandboxes no longer exist.
   const isReal = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => isReal(entry) && isHere(entry, at, machine) });
@@ -113,7 +113,7 @@ async function seenClients(
   return found;
 }
 
-/** The `client_id` that the caller authenticates with, if it is a client. */
+/** The caller's own `client_id`, if it is a client. */
 async function ownClientId(context: Context): Promise<string | undefined> {
   const credential = await (await context.profiles.active()).credential();
   return credential.kind === "client_credentials" ? credential.clientId : undefined;

@@ -1,4 +1,4 @@
-// Which destinations in the journal are the ones that this machine would write to.
+// Which recorded destinations this machine can write to.
 import { lstatSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -7,7 +7,7 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * False of a destination of another machine, and of a file that was moved away: nothing is overwritten there.
+ * False for another machine's destination, and for a delivered file that no longer exists.
  * @param machine the id of this machine's state folder
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
@@ -17,7 +17,7 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
   return at.kind !== "file" || !isDelivered || isThere(at.path);
 }
 
-/** Which destinations of what was delivered are on another machine, and at which nothing is any more, as `placeIn` names them. */
+/** Recorded destinations that are on another machine, or no longer exist, as named by `placeIn`. */
 export async function lookedAt(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,
@@ -29,7 +29,7 @@ export async function lookedAt(
     for (const at of places) {
       const place = placeIn(at, entry);
       if (place === undefined || !isLocal(at)) continue;
-      // A journal in a file is on the disk of its machine, whatever that is called today.
+      // A journal in a file belongs to this machine, even if its name has changed.
       if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
       else if (at.kind === "file" ? !isThere(at.path) : at.kind === "profile" && !known.has(at.name))
         missing.add(place);

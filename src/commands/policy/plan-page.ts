@@ -1,4 +1,4 @@
-// The plan as a person reads it: a line for each item with something to do, where its secret goes, and one line that counts. Pure.
+// The plan for a person: a line for each item with something to do, its destinations, and a line of counts. Pure.
 import type { PageLine } from "../../output/output.ts";
 import type { PlannedItem, Plan, Unmanaged } from "../../policy/plan.ts";
 import type { PolicyItem } from "../../policy/policy.ts";
@@ -9,7 +9,7 @@ export interface PlanPage {
   readonly file: string;
   /** `prod (eu)` */
   readonly as: string;
-  /** Columns of the terminal; undefined: as many as are needed. */
+  /** Columns of the terminal; undefined: no limit. */
   readonly width: number | undefined;
 }
 
@@ -17,7 +17,7 @@ export function planPage({ plan, file, as, width = Number.POSITIVE_INFINITY }: P
   const { items, unmanaged } = plan;
   const shown = items.filter((item) => kindOf(item) !== "unchanged");
   const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => row.name.length)));
-  // Words that do not fit beside the names go below them.
+  // Text that does not fit beside the names goes below them.
   const margin = names + 6 + 36 > width ? 6 : names + 6;
   const lines = shown.flatMap((item) => itemLines(item, { margin, width }));
   if (unmanaged.length > 0) lines.push({ mark: "?", tone: "yellow", margin: 4, text: unmanagedWords(unmanaged) });
@@ -45,7 +45,7 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** Where the secret goes, whole: it may be a command. */
+/** The destinations in full, since one may be a command. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }

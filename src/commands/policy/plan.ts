@@ -62,7 +62,7 @@ export const command = defineVerb({
   },
 });
 
-/** Words that name what `apply` is to make so. */
+/** The arguments with which `apply` applies this plan. */
 function sourceOf(out: string | undefined, file: string): readonly string[] {
   return out === undefined ? fileWords(file) : [out];
 }
@@ -70,7 +70,7 @@ function sourceOf(out: string | undefined, file: string): readonly string[] {
 interface DueAbout {
   readonly plan: Plan;
   readonly profile: string;
-  /** Words that name what `apply` is to make so. */
+  /** The arguments with which `apply` applies this plan. */
   readonly source: readonly string[];
   readonly file: string;
 }
@@ -82,7 +82,7 @@ async function tellDue({ output, ...context }: Context, { plan, profile, source,
   for (const kind of new Set(doable.map(({ item }) => item.kind)))
     lack ??= await missingForItems({ output, ...context }, profile, kind);
   if (lack !== undefined) output.warn(`To apply this, a credential is missing: ${lack.message}`);
-  // If apply leaves them all, a person does something about the first.
+  // If apply can do nothing, the next step is a person's.
   const held = doable.length === 0 ? stepForAllHeld(due, file) : {};
   const step = lack?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
   if (step.hint !== undefined) output.note(step.hint);
@@ -100,7 +100,7 @@ function writePlan({ settings, output }: Context, path: string, document: PlanDo
   output.note(`The plan is in ${path} (digest ${document.digest.slice(0, 12)}).`);
 }
 
-/** @throws Failure `usage` for a file that exists and is not a plan: the policy itself, most likely */
+/** @throws Failure `usage` for an existing file that is not a plan, such as the policy itself */
 async function assertReplaceable(context: Context, path: string): Promise<void> {
   const to = resolve(context.settings.cwd, path);
   if (!isFilled(to)) return;
@@ -116,7 +116,7 @@ async function assertReplaceable(context: Context, path: string): Promise<void> 
   });
 }
 
-/** What cannot be looked at is not written either, and says why. */
+/** False for a file that cannot be read: writing it fails with the reason. */
 function isFilled(path: string): boolean {
   try {
     const stats = statSync(path);

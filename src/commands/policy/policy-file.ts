@@ -1,4 +1,4 @@
-// The policy file of a command: where it is, its text, and the profile that it belongs to.
+// The policy file of a command: its path, its text, and its profile.
 import { realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
@@ -14,14 +14,14 @@ export const addPolicyFile = sharedOptions((command) =>
   command.option("-f, --file <path>", "Policy file", standardFile),
 );
 
-/** The words that name the file to another command; none for the standard one. */
+/** The arguments that name the file; none for the default file. */
 export function fileWords(file: string): readonly string[] {
   return file === standardFile ? [] : ["-f", file];
 }
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** As it was named. */
+  /** The path as typed. */
   readonly file: string;
 }
 
@@ -33,7 +33,7 @@ function realFolder(folder: string): string {
   }
 }
 
-/** @throws Failure `usage` if the file cannot be read or is not a valid policy: before anything is read from the network */
+/** @throws Failure `usage` for a missing or invalid file, before any request */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
   if (file === "")

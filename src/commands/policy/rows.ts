@@ -1,4 +1,4 @@
-// How a plan and what was made of it are shown.
+// The views of a plan and its outcome.
 import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";
 import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
@@ -24,13 +24,13 @@ export const planColumns: readonly Column[] = [
 
 const planView = { columns: planColumns, singular: "item", plural: "items", empty: "The policy has no items." };
 
-/** For the summary of a job. */
+/** Prints the plan in a CI job's summary. */
 export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
   const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(inSummary) }));
   return output.summary("integ plan", planView, texts);
 }
 
-/** More people read a summary than may read the policy: of a command it has a digest, by which it is compared. */
+/** A summary has more readers than the policy: a command is shown as a digest. */
 function inSummary(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
   return `command ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}`;
@@ -50,7 +50,7 @@ export function tellPlanNotes(
   if (opensAt !== undefined)
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
-  // The page names them.
+  // The page lists them.
   if (isPage) output.note(`Adopt or revoke what is in no item: ${adoption(unmanaged[0]!, file)}`);
   else output.note(unmanagedNote(unmanaged, file));
 }
@@ -67,7 +67,7 @@ function adoption({ kind, id, name }: Unmanaged, file: string): NextCommand {
   return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${nameOf(name ?? id, kind)}`;
 }
 
-/** @throws Failure `conflict` if a service account would need more slots than it may use */
+/** @throws Failure `conflict` if a service account would exceed its slots */
 export function assertSlots({ refusals }: Plan): void {
   const [first] = refusals;
   if (first === undefined) return;

@@ -1,9 +1,9 @@
-// The status as a person reads it at a terminal: a headline, what needs a person, what waits, and when each credential ends. Pure.
+// The status for a terminal: a headline, items that need a person, waiting items, and the expiry of each credential. Pure.
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
 
-/** A line of a section: what it is about, how it stands, and the command that continues it. */
+/** A line of a section: its subject, its state, and the command that continues it. */
 export interface StatusItem {
   readonly mark: "✗" | "!" | "·";
   readonly what: string;
@@ -14,36 +14,35 @@ export interface StatusItem {
 export interface LiveCredential {
   readonly id: string;
   readonly name?: string | undefined;
-  /** ISO 8601; undefined: not known. */
+  /** ISO 8601; undefined: unknown. */
   readonly createdAt?: string | undefined;
-  /** null: never; undefined: the API does not say. */
+  /** null: never used; undefined: the API does not show it. */
   readonly lastUsedAt?: string | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
 
 export interface Status {
-  /** The parts of the headline. */
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
   readonly credentials: readonly LiveCredential[];
-  /** How many clients each service account has. */
+  /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
-  /** Keys that end earlier than this are marked, milliseconds from now. */
+  /** Marks keys that expire within this time, milliseconds. */
   readonly soonMs: number;
 }
 
 export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
-  /** It may be listened to: sentences, and nothing that is drawn. */
+  /** Plain sentences without drawings, for a screen reader. */
   readonly isPlain: boolean;
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 const day = 86_400_000;
-/** Lines of a section: the rest is counted. */
+/** Maximum of lines per section; the others are counted. */
 const most = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -83,7 +82,7 @@ function section(title: string, all: readonly StatusItem[], screen: Screen & { r
   return [{ margin: 0, text: title }, ...lines, ...rest];
 }
 
-/** The cells of a column, each as wide as the widest. */
+/** The cells of a column, padded to the same width. */
 function columnOf<T>(
   rows: readonly T[],
   text: (row: T) => string,
@@ -126,7 +125,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     { margin: 0, isWhole: true, text: [lineOf(0), scale ?? ""].join("  ").trimEnd() },
     ...shown.map((one, index): PageLine => {
       const bar = scale === undefined ? "" : barOf(one, { nowMs, columns: scale.length });
-      // The cells of the first column leave the place of the mark free.
+      // The cells of the first column leave space for the mark.
       return {
         ...markOf(one, { nowMs, soonMs }),
         isWhole: true,
@@ -186,7 +185,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** The part of the next 90 days that is left, under the scale. */
+/** A bar for the remaining part of the next 90 days, below the scale. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const left = endOf(one, nowMs);

@@ -119,7 +119,7 @@ export const command = defineVerb({
   },
 });
 
-/** Only an earlier output of this command is replaced: a mistyped path costs no journal, no secret and no other file. */
+/** Refuses to replace a file that is not an earlier output of this command, such as a journal or a secret. */
 function assertReplaceable(path: string, typed: string): void {
   const found = readTextFile(path, 16 * 1024 * 1024);
   const isOurs = "text" in found ? found.text.startsWith("# TYPE integ_") : found.isMissing;
@@ -180,7 +180,7 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
 interface Unfinished {
   readonly entry: Entry;
   readonly row: Row;
-  /** In an overlap by use: when the old key was last used. */
+  /** During an overlap by use: when the old key was last used. */
   readonly used: string;
 }
 
@@ -212,7 +212,7 @@ function workOf(operation: Operation): string {
   return `${verb} ${kind === "oauth_client" ? "client" : "key"}`;
 }
 
-/** How an unfinished entry stands, for a person. */
+/** Words for the state of an unfinished entry. */
 const standing: Readonly<Record<string, string>> = {
   open: "not sent yet",
   unknown: "outcome unknown",
@@ -275,7 +275,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** Each with what changes it: apply, or what apply would leave to a person. A missing credential is said once for each kind. */
+/** Items that need a change, each with its command. Reports a missing credential once for each kind. */
 async function dueRows(
   context: Context,
   { items }: Plan,
@@ -308,7 +308,7 @@ async function dueRows(
   });
 }
 
-/** What is due by a policy, and how many clients each service account has: the service is asked for each. */
+/** Changes that a policy requires, and clients per service account; reads each client from the service. */
 async function planned(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
@@ -328,7 +328,7 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** The same as the journal alone knows it: without a policy no client is asked for, however many there are. */
+/** Changes and clients from the journal alone, without a request for each client. */
 async function knownClients(
   context: Context,
   account: Account,
@@ -339,7 +339,7 @@ async function knownClients(
   return { slots: countsOf(known, unresolved), clients: known };
 }
 
-/** How many clients there are by their service accounts. */
+/** Number of clients per service account. */
 type Slots = ReadonlyMap<string, number>;
 
 function countsOf(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
@@ -366,11 +366,11 @@ function keyRows({ keys, nowMs }: ListedKeys, withinMs: number): Row[] {
 
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
-  /** By the service's clock, milliseconds since 1970; 0 where the keys could not be listed. */
+  /** By the service's clock, milliseconds since 1970; 0 if the keys could not be listed. */
   readonly nowMs: number;
 }
 
-/** Without a way to the legacy contract there are no keys to show. */
+/** Lists the keys, or returns none for a profile without the legacy contract. */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   try {
     await (await context.profiles.active()).legacy();

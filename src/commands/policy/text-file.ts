@@ -1,4 +1,4 @@
-// A file that a person names: read as a whole, if it is one. A pipe or a device may never end, or never begin.
+// Reads a regular file as text. A pipe or device is refused: reading it may never end.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
 
@@ -6,7 +6,7 @@ export type ReadText =
   | { readonly text: string }
   | { readonly why: string; readonly isMissing: boolean; readonly isText?: false };
 
-/** @param longest in bytes, of UTF-8 */
+/** @param longest in bytes of UTF-8 */
 export function readTextFile(path: string, longest: number): ReadText {
   try {
     const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -1,10 +1,10 @@
-// Clients and keys that no item of a policy is about: each is asked for by itself, at a terminal.
+// Offers to revoke clients and keys without an item of the policy, one question each, at a terminal.
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
 import { actingAs } from "../running/change.ts";
 
-/** Nothing that the caller may authenticate with is revoked from here. */
+/** Leaves out credentials that the caller may use. */
 export async function revokeUnmanaged(
   { output }: Context,
   bench: Workbench,

@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // An invalid profile is refused before a question or a secret.
+    // Refuse an invalid profile before the first question.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);
@@ -81,13 +81,13 @@ export async function askName(context: Context): Promise<string> {
   });
 }
 
-/** The region of the organization (§1). @throws Failure as `askName` does */
+/** Asks for the organization's region (§1). @throws Failure as `askName` does */
 export async function askRegion({ output }: Context): Promise<"us" | "eu"> {
   const choices = [{ value: "us" }, { value: "eu" }];
   return (await output.pick("Region", { choices, flag: "--region us|eu" })) as "us" | "eu";
 }
 
-/** The organization's regional API host. @throws Failure as `askName` does */
+/** Asks for the address of the regional API host. @throws Failure as `askName` does */
 export async function askBaseUrl({ output }: Context): Promise<string> {
   const { checkBaseUrl } = await import("../../profiles/address.ts");
   return output.ask("Base URL (https://…)", {

@@ -1,8 +1,8 @@
-// What `profiles add` and `profiles edit` would keep: everything but secrets.
+// Shows the settings that `profiles add` and `profiles edit` would store, without secrets.
 import type { Context } from "../../context.ts";
 import { showSteps } from "../running/dry-run.ts";
 
-/** @param settings as they would be kept; every secret in them is left out */
+/** @param settings to store; secrets are left out */
 export async function showSettings(context: Context, what: string, settings: object): Promise<void> {
   await showSteps(context, [{ what, body: JSON.stringify(settings, masked) }]);
 }

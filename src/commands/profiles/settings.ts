@@ -1,4 +1,4 @@
-// The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
+// The flags of a profile and its credential, and their conversion to settings; shared by `add` and `edit`.
 import { resolve } from "node:path";
 import { learnKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
@@ -62,8 +62,8 @@ export const addProfileOptions = sharedOptions((command) =>
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
- * The checked settings of the typed flags, with the secret. Settings without a flag are absent.
- * @param before the profile that is changed: what a change does not name stays
+ * The checked settings of the typed flags, with the secret. A setting without a flag is absent.
+ * @param before the profile to change: settings without a flag stay
  */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withKnown(typed, before);
@@ -77,7 +77,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Last: no secret is asked for or read if anything else is wrong.
+  // Last, so that a secret is requested or read only if everything else is valid.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -94,7 +94,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   };
 }
 
-/** @throws Failure `usage` for an address that cannot be used, or that holds a password; for an invalid recipient */
+/** @throws Failure `usage` for an invalid address or recipient, or an address with a password */
 async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
   const recipients = escrow && recipientsIn(escrow);
   const wrong = recipients?.find((one) => !/^age1[0-9a-z]{50,4000}$/.test(one));
@@ -126,8 +126,8 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * A new secret alone keeps its client and its endpoint, or its style; the audience alone keeps the endpoint. Another
- * origin keeps nothing of them: what the old host was trusted with is typed again, or removed.
+ * Completes flags with the profile's settings: a new secret keeps its client and endpoint, an audience keeps the endpoint. For
+ * another origin nothing is kept, because settings trusted with the old host must be typed again.
  */
 async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
@@ -139,7 +139,7 @@ async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileF
   return { ...known, ...(await knownEndpoint(flags, before)), ...flags };
 }
 
-/** The token exchange that a change is about and does not name. Another origin has its own audience and issuer. */
+/** The profile's token endpoint, for a change that does not name it. Another origin has its own audience and issuer. */
 async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -156,13 +156,13 @@ async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<Prof
   };
 }
 
-/** True if the change leads to another origin, or to an invalid address, which `checkAddresses` refuses. */
+/** True if the address changes to another origin, or to an invalid one, which `checkAddresses` refuses. */
 async function movesAway(from: string, to: string | undefined): Promise<boolean> {
   const { originOf } = await import("../../profiles/address.ts");
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** Changes to a key that stays; undefined if another key is given. */
+/** Changes to the present key; undefined with another key. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -173,7 +173,7 @@ function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   };
 }
 
-/** Refuses addresses that the profile could not be stored with. */
+/** Refuses addresses that a profile cannot store. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, tokenScope, accessTokenEndpoint, organizationId } = flags;
   const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
@@ -195,7 +195,7 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, meant);
 }
 
-/** The ways in which a client authenticates. */
+/** How a client authenticates. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -259,12 +259,12 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
-    // An empty one is none.
+    // An empty scope means none.
     ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
-/** The token exchange given with an API key: new clients are proven at it. */
+/** The token endpoint beside an API key, which proves new clients. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -288,7 +288,7 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** A hidden prompt; without a terminal the failure names the flags. */
+/** A hidden prompt; without a terminal, a failure that names the flags. */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";
@@ -301,7 +301,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** The profile with the id of its own access key, if the service's list leaves no doubt; else a person learns how to say it. */
+/** Adds the id of the profile's own key if the service's list leaves no doubt; else advises the person to set it. */
 export async function withLearnedKey(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

@@ -24,10 +24,10 @@ export const command = defineVerb({
   },
 });
 
-/** The profile that the environment makes up. */
+/** The profile from environment variables. */
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
-  // A token endpoint may be beside an API key: only the credential itself says what it is.
+  // A profile with an API key may also have a token endpoint: the kind of credential comes from the credential.
   const credential = await profile.credential().catch((error: unknown) => {
     if (error instanceof Failure && error.kind === "auth") return null;
     throw error;

@@ -1,16 +1,16 @@
-// One request as a profile that was just stored: does the service know its credential?
+// Sends one request with a stored profile to check its credential.
 import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 
-/** A person does not wait long at the end of a setup. */
+/** Short, because a person waits at the end of a setup. */
 const limitMs = 5_000;
 
 /**
- * Tries a profile that was just added. One whose credential is refused is removed again, unless a person keeps it.
+ * Tests a new profile. Removes it again if its credential is refused, unless a person keeps it.
  * @param options.mustAnswer a service that cannot be reached is a failure too
- * @throws Failure `auth`: the profile is not stored
+ * @throws Failure `auth` if the profile was removed
  */
 export async function tryCredential(
   context: Context,
@@ -37,8 +37,8 @@ export async function tryCredential(
 }
 
 /**
- * @param name of a stored profile
- * @throws Failure `auth` if the service refuses the credential, or another one if no response came; the profile stays
+ * @param name of a stored profile, which stays
+ * @throws Failure `auth` if the service refuses the credential, or another kind without a response
  */
 export async function testCall(context: Context, name: string): Promise<void> {
   const profile = await context.profiles.named(name);
@@ -47,7 +47,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   const attempt = await service.raw
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
-  // 403 means that the credential is known (§5.1 rule 5).
+  // A 403 shows that the credential is valid (§5.1 rule 5).
   const isKnown = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
   if (isKnown)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);

@@ -1,21 +1,21 @@
-// Warnings of unfinished changes before a profile is removed or gets another address.
+// Warnings about unfinished changes before a profile is removed or gets another address.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** Another address or organization: an entry is finished where it was started, or not at all. */
+/** The address or organization changes: entries of the old one can no longer be finished with this profile. */
 export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   return (
     before.base_url !== now.base_url || before.organization_id?.toLowerCase() !== now.organization_id?.toLowerCase()
   );
 }
 
-/** Warns of changes that only this profile can finish: a new profile of the same name is another profile. */
+/** Warns of changes that only this profile can finish: a later profile of the same name does not count. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
 
-/** Warns of entries that are not shown any more once a profile has another journal. */
+/** Warns of entries that are no longer shown when a profile changes its journal. */
 export async function warnOfHiddenEntries(
   context: Context,
   { before, now }: { readonly before?: string | undefined; readonly now?: string | undefined },
@@ -30,7 +30,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** An unreadable journal is a warning: the profile is changed anyway. */
+/** An unreadable journal is only a warning: the profile is changed anyway. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

@@ -1,4 +1,4 @@
-// Everything of a profile is shown but secrets, which only say where they are kept.
+// The view of a profile: everything except secrets, which only show where they are stored.
 import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, credentialPlace } from "../../profiles/profile.ts";
 
@@ -11,7 +11,7 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-/** The token endpoint is that of the profile's own client, else that of clients whose secrets it may come to hold. */
+/** The token endpoint is the one of the profile's own client, or of clients whose secrets it may store. */
 export const profileView = (profile?: Profile): ResourceView => ({
   columns: [
     ...profileColumns.slice(0, 4),
@@ -31,7 +31,7 @@ export const profileView = (profile?: Profile): ResourceView => ({
   ],
 });
 
-/** A profile as JSON text, its secret masked. */
+/** A profile as JSON text, with its secret masked. */
 export function profileRow(profile: Profile, defaultName: string | null): string {
   const { credential } = profile;
   return JSON.stringify({

@@ -1,4 +1,4 @@
-// `integ report`: the access review. Every credential that is known, and a row for each thing that is not.
+// `integ report`: the access review, with all known credentials and a row for each fact that the report lacks.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { extname, resolve } from "node:path";
@@ -34,7 +34,7 @@ const columns: readonly Column[] = [
 const view: ListView = { columns, singular: "row", plural: "access review" };
 
 interface Row {
-  /** `report`: about all of it; `unknown`: something that this report cannot say; `change`: since the date. */
+  /** `report`: the whole; `unknown`: a fact that the report lacks; `change`: since the date. */
   readonly kind: "report" | "oauth_client" | "access_key" | "change" | "unknown";
   readonly id: string;
   readonly name?: string | null | undefined;
@@ -126,7 +126,7 @@ interface Wanted {
   readonly since: string | undefined;
 }
 
-/** Each row as JSON, the one about all others first. */
+/** Rows as JSON text, the summary first. */
 async function rowsOf(context: Context, { file, since }: Wanted): Promise<string[]> {
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
@@ -134,7 +134,7 @@ async function rowsOf(context: Context, { file, since }: Wanted): Promise<string
   await mentionDamage(context);
   const { observed, entries } = await observe(context, { policy: policy ?? noItems, account });
   const known = knownOf(entries);
-  // Responses arrive in any order, and the digest is of the rows as they are printed.
+  // Sorted, because the digest covers the rows and responses arrive in any order.
   const clients = [...observed.clients.values()]
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .map(
@@ -176,7 +176,7 @@ const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeS
 
 type Known = Pick<Row, "delivered_to" | "proof" | "policy_item">;
 
-/** What the journal says of each credential: where its secret went and which item it is. A later entry counts. */
+/** The journal's facts about each credential: destination and item. Later entries win. */
 function knownOf(entries: readonly Entry[]): Map<string, Known> {
   const known = new Map<string, Known>();
   for (const entry of [...entries].sort((a, b) => a.updated_at.localeCompare(b.updated_at))) {

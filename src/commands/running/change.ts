@@ -1,4 +1,4 @@
-// What every command that changes something does around the change: its workbench, what is printed before, what is shown after.
+// The frame of all commands that change the account: the workbench, the notes before the change, the result after it.
 import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
@@ -35,7 +35,7 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
+/** The account of the chosen profile, or of an entry with its profile and service version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -58,26 +58,26 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** A client keeps its id when its secret is renewed. */
+/** A digest under the API key or the client id, which stays the same when the secret is renewed. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** The sandbox inside this process listens somewhere else each time: its token endpoint is remembered as its own. */
+/** For an in-process sandbox, whose port changes, the sandbox's address stands for its token endpoint. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
   return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, scope, client_auth };
 }
 
-/** As above: the sandbox's endpoint is remembered as its own. */
+/** As `proofOf`, for the exchange of a key. */
 function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | null {
   if (keyExchange === undefined) return null;
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** A command is the profile's own, as it is now: the entry does not keep its text. */
+/** Exchanges a key. A command is the profile's current one: the entry does not contain its text. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -91,7 +91,7 @@ function isSandbox(address: string): boolean {
   return address.startsWith("sandbox://");
 }
 
-/** One token exchange, repeated if that may help; its token is thrown away. */
+/** Proves a client by a token exchange, with retries; discards the token. */
 async function prove(
   context: Context,
   {
@@ -107,7 +107,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
-  // Of the profile that the work was started as, whatever is active now.
+  // The profile that started the work, which may not be the active one.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
@@ -118,9 +118,9 @@ async function prove(
 }
 
 /**
- * @param options.entry whose work is continued; without one the chosen profile's
- * @param options.disk one for all that a process does: if it cannot be trusted for one piece of work, it cannot for another
- * @param options.account gives the account that the entry was made for; by default nothing of other work is known
+ * @param options.entry to continue; without it, the account is the chosen profile's
+ * @param options.disk shared by all work of the process: after a failed sync, nothing more is written
+ * @param options.account returns the entry's account; by default a new one
  */
 export async function workbenchOf(
   context: Context,
@@ -164,9 +164,8 @@ export function actingAs({ account }: Workbench): string {
 }
 
 /**
- * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. If no one can be asked it may not;
- * nor may a client that someone else has made, or whose secret another machine may keep, unless it is asked for
- * explicitly.
+ * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. Only the option permits it for a
+ * client that another program may have created, or whose secret another machine may keep.
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
@@ -179,8 +178,8 @@ export async function mayReplace(
 }
 
 /**
- * Whether the old credential may be revoked although the new one is not proven: `--accept-unproven`, or a person's answer to
- * this question. `--yes` answers the questions that the command would ask anyway, and does not say that the new one works.
+ * May the old credential be revoked although the new one is not proven? Yes with `--accept-unproven` or a person's agreement to
+ * this question. `--yes` is not enough: it does not say that the new credential works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
@@ -192,19 +191,19 @@ export async function mayRevokeUnproven(
   return isAccepted || (!settings.yes && output.interactive && output.confirm(question, { destructive: true }));
 }
 
-/** What `--dry-run` shows. @param headers those that are the request's own */
+/** Prints the request for `--dry-run`. @param headers besides those of every request */
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
   context.output.note("Nothing was sent, and nothing is in the journal.");
   const { method, base_url, path, request_text } = intent;
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** Says to a person what is about to be made, before it is: a change that destroys nothing is not asked about. */
+/** Prints what will be created, before it is: a change that destroys nothing needs no question. */
 export function tellPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged or emptied journal: what was there is in no list, and must not be missed silently. */
+/** Warns of a damaged or emptied journal, whose missing entries no list shows. */
 export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -217,14 +216,14 @@ export async function mentionDamage(context: Context): Promise<void> {
   );
 }
 
-/** Warns who reads a journal whose entries are elsewhere: what is shown is old. A change through it is refused. */
+/** Warns readers of a moved journal that it is out of date. Changes are refused elsewhere. */
 export async function mentionMove(context: Context): Promise<void> {
   const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
   context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
 }
 
-/** Mentions unfinished work and damage once, when a command that changes something begins. */
+/** Mentions unfinished work and damage once, at the start of a command that changes something. */
 export async function mentionUnsettled(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
@@ -232,7 +231,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const found = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // An entry that another machine works on needs nothing here.
+  // Entries that another machine works on need nothing here.
   const held = found.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unsettled = found.filter(({ id }) => !held?.has(id));
   if (unsettled.length === 0) return;
@@ -240,7 +239,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Shows what a change made. @throws the failure of standard output, worded so that no one requests the change again */
+/** Prints a created credential. @throws the failure of standard output, worded so that no one repeats the change */
 export async function showMade(print: () => Promise<void>): Promise<void> {
   try {
     await print();
@@ -256,7 +255,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What is shown in the middle of work that continues, whether anyone reads it or not. */
+/** Prints while work continues; a failure to print is thrown after the work. */
 export class ShownMeanwhile {
   #error: Error | undefined;
 
@@ -269,13 +268,13 @@ export class ShownMeanwhile {
     }
   }
 
-  /** At the end of the work. @throws what `show` met */
+  /** Call at the end of the work. @throws the failure of `show` */
   settle(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 }
 
-/** Where a secret is that was delivered just now, as sentences; nothing if it was printed with the result. */
+/** Where the delivered secret is, as sentences; undefined if it was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -286,16 +285,16 @@ function deliveredTo(record: DestinationRecord): string | undefined {
   return sentences.join(" ") || undefined;
 }
 
-/** Says where a secret is that was delivered just now: the receipt has none. */
+/** Prints where a secret was delivered, which the receipt does not contain. */
 export function tellDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
   const place = deliveredTo(record);
   if (place !== undefined) output.note(place);
 }
 
 /**
- * Where a secret went that may have been delivered earlier: it is said to be where it was seen, and a file is looked at.
- * @param about.known the secret, if it is in hand
- * @param about.isNew whether a place got it just now
+ * Where a secret is that may have been delivered earlier: checks files, and mentions a missing one.
+ * @param about.known the secret, if available
+ * @param about.isNew whether this command delivered to the destination
  */
 export async function whereSecretWent(
   { secrets }: Pick<Context, "secrets">,
@@ -316,13 +315,13 @@ export async function whereSecretWent(
   return sentences.filter((text) => text !== "").join(" ") || undefined;
 }
 
-/** What a file holds of what was delivered there; nothing of other places, or if it cannot be read. */
+/** The secret in a file that it was delivered to; undefined for other destinations, or if it cannot be read. */
 export async function secretSeenIn(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-// Where the secrets of unfinished work are kept: on this machine, and encrypted in a team's journal.
+// Kept secrets of unfinished work: on this machine, and encrypted in a team's journal.
 
 export async function keepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
@@ -361,18 +360,18 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
   };
 }
 
-// Which profile of this machine an entry of the journal belongs to.
+// The profile of this machine that an entry belongs to.
 
 /**
- * The profile as which an entry is finished. In a journal of this machine it is the one that the entry names. In a team's
- * journal others made entries, with profiles of their own: what counts is the same address, organization and client.
+ * The profile that finishes an entry. A journal of this machine names it. A team's journal names profiles of other machines, so
+ * the address, organization and client have to match.
  */
 export async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }
 
-/** The one of the entry's name, then the chosen one, then any other that fits; undefined if none does. */
+/** The profile of the entry's name, else the chosen one, else any other, if it is bound to the entry's account. */
 export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
   const { profiles } = context;
   const stored = (await profiles.store()).list().map(({ name }) => name);
@@ -385,7 +384,7 @@ export async function fittingProfile(context: Context, entry: Entry): Promise<Ac
   return undefined;
 }
 
-/** A profile that cannot be used is not the one that is sought. */
+/** Skips an unusable profile. */
 const unusable = onFailure(() => undefined);
 
 function boundTo({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
@@ -393,8 +392,8 @@ function boundTo({ baseUrl, organizationId, principal }: ActiveProfile): EntryAc
 }
 
 /**
- * The entries that `--profile <name>` means. In a team's journal the same account has other names on other machines, and the
- * same name may be another account; a name that only the journal has is that of an entry.
+ * The entries of `--profile <name>`. In a team's journal, names of profiles differ between machines, so the profile's account
+ * selects the entries; a name that is only in the journal selects by name.
  */
 export async function entriesOfProfile(
   { journal, profiles }: Context,

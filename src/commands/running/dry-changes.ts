@@ -1,4 +1,4 @@
-// The steps of each change of the account, as its real run goes through them if nothing fails.
+// The steps of each change, as its real run sends them if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -34,7 +34,7 @@ export function clientRotationSteps(
   return [...creation, ...proof, endStep(revocationIntent(bench, "client", id), { id, overlapMs })];
 }
 
-/** A token exchange changes nothing of the account. */
+/** A token exchange does not change the account. */
 function proofSteps(proof: ClientProof | null, noun: string): DryStep[] {
   if (proof === null) return [];
   return [{ what: `prove the new ${noun} by a token exchange`, method: "POST", url: proof.token_endpoint }];
@@ -46,7 +46,7 @@ function endStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & { readon
   return requestStep(`revoke ${id}${when}`, intent, { body: "" });
 }
 
-/** @param expiresIn as it was asked for: its time is not fixed before the run */
+/** @param expiresIn as requested: its time is not known before the run */
 export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
@@ -60,7 +60,7 @@ export function keyCreationStep(
   );
 }
 
-/** The body with what is not fixed yet in parentheses. */
+/** The body, with values in parentheses that are not known before the run. */
 export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${notFixed.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
@@ -92,22 +92,22 @@ export function keyRotationSteps({ account }: Workbench, id: string, destination
 }
 
 export interface RecoveryChoice {
-  /** An overlap that runs is ended. */
+  /** Ends an active overlap. */
   readonly isEnded: boolean;
-  /** A lost secret is replaced. */
+  /** Replaces a lost secret. */
   readonly replaces: boolean;
   readonly nowMs: number;
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
-/** What finishing an entry sends, as it is now: the responses may lead elsewhere. */
+/** The steps that finish an entry, as planned now: responses may change them. */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** The step that is due, as the real run asks for it, and what follows if it succeeds. */
+/** The next step, from the same decision as the real run, and its successors. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;

@@ -1,22 +1,22 @@
-// What `--dry-run` prints: a row for each step, in the order of the real run.
+// Prints `--dry-run`: a row for each step, in the order of the real run.
 import type { Context } from "../../context.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 
-/** One step of a run. A value in parentheses is not fixed before the run. */
+/** A step of a run. Values in parentheses are not known before the run. */
 export interface DryStep {
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** The request's own headers, without credentials. */
+  /** Headers of this request, without credentials. */
   readonly headers?: Readonly<Record<string, string | null>>;
-  /** The body as it is sent, character for character; absent if there is none. */
+  /** The exact body; absent without a body. */
   readonly body?: string;
 }
 
-/** Values that the run itself makes or learns. */
+/** Values that are not known before the run. */
 export const notFixed = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
@@ -25,7 +25,7 @@ export const notFixed = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  // Whole: what is sent is to be read, and compared.
+  // In full, to be read and compared.
   { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
   { path: "url", heading: "url", kind: "id" },
@@ -43,7 +43,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 
-/** The request of an intent. @param headers besides those of its contract */
+/** The request of an intent. @param headers besides those of the contract */
 export function requestStep(
   what: string,
   { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,
@@ -62,7 +62,7 @@ export function requestStep(
   };
 }
 
-/** Where a secret goes. */
+/** The steps that deliver a secret. */
 export function deliverySteps({ record }: Destination): DryStep[] {
   return placesOf(record).map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
 }

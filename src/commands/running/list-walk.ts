@@ -1,5 +1,4 @@
-// A list command: its options, the pages that it walks and prints to standard output or a file, and what it says if more
-// exists (§4.3).
+// A list command: its options, its pages on standard output or in a file, and a note if more rows exist (§4.3).
 import { resolve, extname } from "node:path";
 import type { Service } from "../../api/connect.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
@@ -15,17 +14,17 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** One page of one list, one attempt. */
+/** Reads one page in one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
   readonly flags: ListFlags;
-  /** What the list is, beyond its plan: `entities type=person`. Two walks of one identity give the same rows. */
+  /** Identifies the list with its filters: `entities type=person`. Lists of the same name have the same rows. */
   readonly name: string;
   readonly pagesOf: (service: Service) => ReadPage;
 }
 
-/** A walk under way. */
+/** A list while it is printed. */
 interface Walk {
   readonly context: Context;
   readonly view: ListView;
@@ -35,7 +34,7 @@ interface Walk {
   last: { readonly nextPageToken: string | null; readonly hasMore: boolean } | undefined;
 }
 
-/** Prints what was asked for of a list. */
+/** Prints a list according to its plan. */
 export async function printList(context: Context, view: ListView, list: List): Promise<void> {
   const plan = planOf(list.flags);
   const readPage = list.pagesOf(await context.connect());
@@ -48,7 +47,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   tellMore(walk);
 }
 
-/** All rows that were asked for are there; only the end of the format may be missing. */
+/** All requested rows are in the file; only the end of its format may be missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -86,7 +85,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** The pages that were asked for, the next one on its way while this one is printed. */
+/** The requested pages; fetches the next page while one is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -135,13 +134,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** Pages that have the last row of the page before again: rows may change during a walk (§4.3 rule 4). */
+/** Counts pages that repeat the last row of the previous page, because rows changed meanwhile (§4.3 rule 4). */
 class Overlaps {
-  /** The JSON text of the id of the last row so far. */
+  /** Id of the last row so far, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
-  /** Called before the rows are printed: printing may overwrite the bytes between them. */
+  /** Call before the rows are printed, which may overwrite the bytes between them. */
   see(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
@@ -156,7 +155,7 @@ class Overlaps {
   }
 }
 
-/** Reads only rows that have the bytes of the id. @param id JSON text */
+/** Parses only rows that contain the id's bytes. @param id JSON text */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
   let found = bytes.indexOf(id, rows[0]!.start);
@@ -169,7 +168,7 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** The id of a row as JSON text. A copy of the row is read: its page would become a text as a whole, and stay in memory. */
+/** A row's id as JSON text, from a copy of the row: otherwise the whole page would become a string and stay in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
   const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
     .parts()
@@ -177,7 +176,7 @@ function idOf({ source, start, end }: JsonText): string | undefined {
   return id?.isString ? id.text : undefined;
 }
 
-/** How far a walk is: rows, rows per second, time. @param rowsBefore rows that an earlier run wrote */
+/** Progress of a list: rows, rows per second, time. @param rowsBefore rows from an earlier run */
 function walked(
   { view, writer: { rowsWritten: rows } }: Walk,
   { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
@@ -187,7 +186,7 @@ function walked(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */
+/** Refuses a page with more rows than requested: with `--max`, its token would skip rows. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -202,7 +201,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** What was printed is correct. The place to continue from is reported, so that nothing has to be read twice. */
+/** Adds to a failure where the list can continue: the printed rows are correct. */
 function brokenOff(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -215,7 +214,7 @@ function brokenOff(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // What is in the way of every request is in the way of continuing.
+  // A failure of every request, such as a refused credential, has to be fixed first.
   const isBarred = error.kind === "auth" || on === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
@@ -229,7 +228,7 @@ function brokenAfter({ writer, view }: Walk): string {
   return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
-/** From a token that came twice the same rows would be fetched again: only the start is left. */
+/** A repeated page token leads back to earlier rows, so the list has to start again. */
 function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure {
   const { out } = walk.plan;
   return new Failure(kind, message, {
@@ -240,7 +239,7 @@ function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure
   });
 }
 
-/** One page is what was asked for only where a person sees that it is one: a program is warned, with how much it has. */
+/** Notes that more rows exist; warns if a program may take one page for the whole list. */
 function tellMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;
@@ -251,12 +250,12 @@ function tellMore({ context: { output }, plan, view, writer: { rowsWritten: rows
 }
 
 export interface ListPlan {
-  /** Rows per page; absent: the service's own (25). */
+  /** Rows per page; absent: the service's default (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
-  /** Walk on after the first page. */
+  /** Continue after the first page. */
   readonly walks: boolean;
-  /** Stop after so many rows. */
+  /** Maximum of rows. */
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];
   readonly unique: boolean;
@@ -273,8 +272,8 @@ const formatOfSuffix: Readonly<Record<string, Format>> = {
 };
 
 /**
- * The format of a list's file: the one that was typed, else the suffix's, else the environment's.
- * @throws Failure `usage` for a table: its columns are fitted to its first rows, so that none could be resumed
+ * The format of a list's file: typed, else by the suffix, else from the environment.
+ * @throws Failure `usage` for a table: its first rows determine its columns, so it could not be resumed
  */
 export function formatOfFile(
   path: string,
@@ -290,7 +289,7 @@ export function formatOfFile(
 /** §8: the largest page. */
 const largestPage = 500;
 
-/** Declares the options that every list has. */
+/** Declares the options of every list. */
 export const addListOptions = sharedOptions((command) =>
   command
     .option("--limit <n>", "Rows per page, 1 to 500 (default: 25; with --all or --max: 500)")
@@ -305,7 +304,7 @@ export const addListOptions = sharedOptions((command) =>
 );
 export type ListFlags = FlagsOf<typeof addListOptions>;
 
-/** @throws Failure `usage` for a value out of bounds, and for options that contradict each other */
+/** @throws Failure `usage` for a value out of range, and for contradicting options */
 export function planOf(flags: ListFlags): ListPlan {
   const max =
     flags.max === undefined ? undefined : wholeNumber("--max", flags.max, { least: 1, most: Number.MAX_SAFE_INTEGER });

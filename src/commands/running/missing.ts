@@ -1,4 +1,4 @@
-// What this machine lacks to finish an entry: what its next step needs first. Nothing is sent, and no secret is read.
+// What this machine lacks to finish an entry. Sends nothing and reads no secret.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
@@ -9,7 +9,7 @@ import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
-/** Why an entry is finished nowhere on this machine, with what to do; nothing if its account is here. */
+/** Why this machine cannot finish an entry, with the fix; undefined if it has the entry's account. */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
   const { profile, id } = entry;
@@ -20,7 +20,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
       `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
       {
         meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
-        // A runner's account is in its variables, and they lead to it from any machine.
+        // The account of a CI runner is in its variables, on any machine.
         ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
       },
     );
@@ -35,7 +35,7 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
   return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
-/** As above, or why the account cannot be used: what lists say before anything is tried. */
+/** As `missingAccount`, and why its credential cannot be used: for lists, before any attempt. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
@@ -46,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return lack && name === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
 }
 
-/** What a profile lacks to act under a contract, as far as that is known without a secret; nothing if it can. */
+/** What a profile lacks for a contract, as far as known without reading its secret; undefined if nothing. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -57,7 +57,7 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // Variables alone: nothing is run or asked for them.
+  // Uses only variables: runs no command.
   const found = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
   return found.then(
     () => undefined,
@@ -76,7 +76,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** A profile that was removed: no one typed its name now, and one added again under it is another one. */
+/** Why the recorded profile cannot be used: it was removed, or a new one of its name has another account. */
 async function profileOtherwise({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)
@@ -88,28 +88,28 @@ async function profileOtherwise({ profiles }: Context, entry: Entry): Promise<Fa
   return otherAccount(entry, { ...profile, profileId: profile.id }, false);
 }
 
-/** What comes before an entry's own step, where a failure says so; the step itself alone would fail again. */
+/** The step that a failure requires before the entry's own step. */
 export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): Beside["first"] {
-  // A command that was typed otherwise is the way to what it ended with, and no step of the entry.
+  // A changed command line repeats the failed command; it is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;
   return { needs: hint ?? message, command: isOwn ? null : nextCommand };
 }
 
-/** The step that a single entry needs on this machine. */
+/** The next step of a single entry on this machine. */
 export async function stepHere(context: Context, entry: Entry): Promise<NextStep> {
   const missing = entry.state === "undelivered" ? undefined : await missingFor(context, entry);
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** What entries of a list need first on this machine, by their ids; said once for each reason. */
+/** The steps that entries of a list need first on this machine, by id; prints each reason once. */
 export async function tellMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
   const missing = new Map<string, Beside["first"]>();
   const said = new Map<string, string[]>();
   const usable = new Set<string>();
   for (const entry of entries) {
-    // A secret that is kept needs no account.
+    // Delivering a kept secret needs no account.
     if (isSettled(entry.state) || entry.state === "undelivered" || usable.has(accountKey(entry))) continue;
     const failure = await missingFor(context, entry);
     if (failure === undefined) {

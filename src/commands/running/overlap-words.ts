@@ -1,4 +1,4 @@
-// What a rotation says of the old credential: before, during its overlap, and in its result. Each says what happens.
+// Words for the old credential of a rotation: before, during its overlap, and in the result.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
@@ -22,7 +22,7 @@ const units = [
   ["second", 1000],
 ] as const;
 
-/** Exactly that long: `24 hours`, `2 days`, `90 minutes`. */
+/** An exact duration: `24 hours`, `2 days`, `90 minutes`. */
 function durationWords(ms: number): string {
   const [name, unit] = units.find(([, size]) => ms % size === 0 && (size < 86_400_000 || ms > size)) ?? [
     "millisecond",
@@ -32,12 +32,12 @@ function durationWords(ms: number): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** The receipt of a new credential, the API's own text, with the time at which the old one is revoked. */
+/** The API's receipt of a new credential, with the time when the old one is revoked. */
 export function withDueTime(receipt: string, dueAt: string | undefined): string {
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** The result of a rotation among others. Of several receipts a list is shown as it is: the secret is at its destination alone. */
+/** The result of a rotation in a list, without the secret: it is only at its destination. */
 export function rotatedRow(
   { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
@@ -49,7 +49,7 @@ export function rotatedRow(
   return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }
 
-/** What a person has to know of an overlap that runs. @param nowMs by the service's clock, which decides when it ends */
+/** The note on an active overlap. @param nowMs by the service's clock, which decides when it ends */
 export function overlapNote(
   about: Pick<Overlap, "unusedMs"> & { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,

@@ -1,4 +1,4 @@
-// How a command reads one thing from the service, and prints rows that are not a page of a list.
+// Reads an object from the service for a command, and prints rows that are not a page of a list.
 import type { Answered, Attempt } from "../../api/call/attempt.ts";
 import { retryRead } from "../../api/call/retry.ts";
 import type { Service } from "../../api/connect.ts";
@@ -9,8 +9,8 @@ import type { Progress } from "../../output/live-view.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
 
 /**
- * @param what the action in words, for the failure: "get the OAuth client"
- * @param attempt one exchange; repeated if that may help
+ * @param what the action for the failure: "get the OAuth client"
+ * @param attempt one exchange, retried if possible
  */
 export async function read<T>(
   context: Context,
@@ -25,7 +25,7 @@ export async function read<T>(
   }
 }
 
-/** The same with no word on the terminal but for waits between attempts. */
+/** As `read`, without progress on the terminal except for waits. */
 export async function readAnswer<T>(
   context: Context,
   { what, where, change }: { what: string; where: string; change?: boolean },
@@ -56,18 +56,18 @@ export async function readAnswer<T>(
   }
 }
 
-/** Under which profile it happened. */
+/** The profile, for a failure. */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
 }
 
-/** The number of rows that columns are chosen from. */
+/** Number of rows that determine the columns. */
 const sample = 200;
-/** No one reads more columns than this. */
+/** More columns are not readable. */
 const mostColumns = 10;
 
-/** @param view `columns`: the fields that may be expected, in the order to show them */
+/** @param view `columns`: the expected fields in their order */
 export async function printRows(
   context: Context,
   rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
@@ -92,13 +92,13 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** The documented columns that any row has; if none has any, every field in the order of its first appearance. */
+/** The documented columns that occur in a row; without any, all fields in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const seen = rows.slice(0, sample);
   const present = documented.filter(({ path }) => seen.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (seen.length === 0) return [...documented];
-  // A dot in a name would be read as a way into it.
+  // A dot in a name would be read as a path.
   const names = [...new Set(seen.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
   const plain = names.filter((name) => seen.some((row) => typeof row[name] !== "object" || row[name] === null));
   return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, seen));
@@ -122,7 +122,7 @@ export async function printFindings(
   await list.end({ nextPageToken: null, hasMore: false });
 }
 
-/** What the time is by the service's clock, as its last response showed: times of its rows are compared with that. */
+/** The time by the service's clock, from its last response: for comparison with times in its rows. */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

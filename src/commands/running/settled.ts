@@ -1,4 +1,4 @@
-// What a crash may leave of work that is over: space for a secret, a copy that no one needs, the key of its digest.
+// Removes what a crash left of finished work: space reserved for a secret, and an unneeded copy with its digest key.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
 import { holding } from "../../operations/workbench.ts";
 import { keepingOf } from "./change.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
-/** What is done after the work: a journal that cannot be read by then does not change how that ended. */
+/** Runs cleanup after the work: if the journal cannot be read, it only warns. */
 export async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
   const unread = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
@@ -18,9 +18,9 @@ export async function tidied<T>(context: Context, work: () => Promise<T>): Promi
 }
 
 /**
- * Settled work needs no space for a secret any more: what a crash left of it is removed.
+ * Releases the space that finished work reserved for a secret.
  * @param about.ids entries of this run
- * @param about.lookedBack so many of the newest entries are looked at besides
+ * @param about.lookedBack number of newest entries to check as well
  */
 export async function releaseSettled(
   context: Context,
@@ -48,7 +48,7 @@ export async function releaseSettled(
   }
 }
 
-/** A crash may have come between the end of the work and the destruction of its copy: what is seen now decides. */
+/** Destroys a copy that a crash left after the end of the work, if the evidence still permits it. */
 async function destroyLeft(
   bench: Parameters<typeof destroyCopy>[0]["bench"] & { readonly journal: Journal },
   { id, state }: Entry,
@@ -58,13 +58,13 @@ async function destroyLeft(
   if (lease === null) return;
   await holding(lease, async () => {
     if (state === "replaced") {
-      // Another machine may have seen the later rotation in place, and ended this one while its copy was here.
+      // Another machine may have finished this rotation after a later one in place, without destroying this machine's copy.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
       const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
       if (later !== undefined) await destroyCopy({ bench, lease }, { rotatedAgain: later });
       return;
     }
-    // A person typed `forget`: that record is signed.
+    // The signed record shows that a person typed `forget`.
     if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy({ bench, lease }, { typed: "forget" });
     else await destroyCopy({ bench, lease });
   });

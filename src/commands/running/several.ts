@@ -1,4 +1,4 @@
-// The same change of several things named by one command: one that fails does not stop the others.
+// The same change for several ids of one command: a failure does not stop the others.
 import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -11,11 +11,11 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** What is being done to each, and what was done: `["revoking", "revoked"]`. */
+  /** The words for the states of each change: `["revoking", "revoked"]`. */
   readonly states: readonly [doing: string, done: string];
 }
 
-/** One by itself is shown as a resource, several as a list. @throws the worst failure, the others are warnings */
+/** Prints one result as a resource, several as a list. @throws the worst failure; others are warnings */
 export async function changeEach(context: Context, { ids, view, change, states }: Changes): Promise<void> {
   const { output } = context;
   const [only, ...more] = ids;

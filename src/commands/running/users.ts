@@ -1,11 +1,11 @@
-// Who on this machine authenticates with a client or key that is about to stop working.
+// Warns of profiles of this machine that use a client or key which is about to stop working.
 import type { Context } from "../../context.ts";
 import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 /**
- * Warns of every other profile that uses one of these clients or keys. What the acting profile uses is asked about by itself.
- * @param to where the new secret goes: a profile that gets it loses nothing
+ * Warns of every other profile that uses one of these clients or keys. There is a separate question for the acting profile.
+ * @param to the destination of the new secret: a profile that receives it is not affected
  */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
   const acting = await context.profiles.active();

@@ -1,4 +1,4 @@
-// The sandbox's own errors are mistakes of a setting, never of the service.
+// Errors of the sandbox are caused by its settings, never by the service.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -11,7 +11,7 @@ const fromSettings: ReadonlySet<unknown> = new Set([
   "EADDRINUSE",
 ]);
 
-/** @param error what the sandbox threw; its message is a sentence for a person */
+/** @param error of the sandbox; its message is a sentence for a person */
 export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
   const { code, path } = error as NodeJS.ErrnoException;

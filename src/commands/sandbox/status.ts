@@ -1,7 +1,7 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** Ids and credentials, a line for each region: one copies them whole, and a region is named where it is read. */
+/** One line per id or credential, with its region, so that each can be copied. */
 const names = [
   ["service account, all rights", "service_account_id"],
   ["service account, few rights", "poor_service_account_id"],

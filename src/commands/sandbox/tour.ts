@@ -1,5 +1,5 @@
-// `integ sandbox tour`: the main job in a few screens. Every step runs this program in a process of its own,
-// against a sandbox of the tour that fails where a step needs it.
+// `integ sandbox tour`: a rotation in a few screens. Every step runs this program in a new process, against a sandbox of the tour
+// that fails on demand.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ export const command = defineVerb({
   },
 });
 
-/** The reader does not want the next scene. */
+/** The reader declined the next scene. */
 class TourLeft extends Error {}
 
 async function tour(guide: Guide): Promise<void> {
@@ -62,7 +62,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // One of the sandbox's own keys; that of the tour itself would be locked out.
+  // Uses another key of the sandbox: rotating the tour's own would lock it out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found something.", [
     "(without --fields the audit also says what it saw and what to do)",
@@ -77,7 +77,7 @@ async function tour(guide: Guide): Promise<void> {
   ]);
 }
 
-/** Runs steps in a folder of their own, shows the command that a person would type, and checks how it ended. */
+/** Runs steps in a temporary folder, shows their commands as typed, and checks their exit codes. */
 class Guide {
   readonly sandbox: RunningSandbox;
   readonly #context: Context;
@@ -94,7 +94,7 @@ class Guide {
     await this.#context.output.text(`\n${title}\n${lines.map((line) => `${line}\n`).join("")}`);
   }
 
-  /** At a terminal the reader decides when the next scene begins. */
+  /** At a terminal, waits for the reader before the next scene. */
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     const { output } = this.#context;
     if (this.#step > 0 && output.interactive && output.isScreen)
@@ -103,11 +103,11 @@ class Guide {
     await this.say(`${this.#step}. ${text}`, lines);
   }
 
-  /** @param expected the exit code that this step is about; `input`: a file of the tour for standard input */
+  /** @param expected the exit code; `input`: a file of the tour for standard input */
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${typed(words, from)}\n`);
-    // At a terminal the command sees its width, as if the person had typed it.
+    // At a terminal, the command gets its width, as if the person had typed it.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -117,7 +117,7 @@ class Guide {
       });
   }
 
-  /** Shows a file that a step made, its secret masked. */
+  /** Shows a file of a step, with its secret masked. */
   async show(name: string): Promise<void> {
     const secret = readFileSync(join(this.#folder, name), "utf8").trim();
     await this.#context.output.text(
@@ -130,7 +130,7 @@ class Guide {
     await fetch(us.control_url!, { method: "POST", body: JSON.stringify({ fault: spec }) });
   }
 
-  /** The id for the token exchange, asked of the program as a script would. */
+  /** The id for the token exchange, read from the program's output as in a script. */
   async newestClientId(): Promise<string> {
     const { text } = await this.#spawn(["oauth-clients", "list", "--offline", "--quiet", "--json"]);
     const { data } = JSON.parse(text) as { data: { client_id: string; status: string }[] };
@@ -162,7 +162,7 @@ class Guide {
     });
     child.stdin!.on("error", () => {});
     child.stdin!.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
-    // Both streams in the order of their arrival, as a terminal would show them.
+    // Both streams in order of arrival, as on a terminal.
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
@@ -174,7 +174,7 @@ class Guide {
   }
 }
 
-/** A command as a person would type it: a long one on several lines, each with whole options. */
+/** A command as typed: a long one on several lines, split between options. */
 function typed(words: readonly string[], from: string): string {
   const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
   const lines = ["$ integ"];

@@ -1,5 +1,5 @@
-// What commands print in JSON, as schemas: `integ schema` shows them, and the tests compare every output with them. A key may be
-// added; one that is removed or changes its type breaks scripts.
+// JSON Schemas of the commands' output: `integ schema` prints them, and tests compare every output with them. Adding a key is
+// compatible; removing one or changing its type breaks scripts.
 import { z } from "zod";
 
 const text = z.string();
@@ -87,11 +87,11 @@ const merged = { added: count, extended: count, unchanged: count };
 
 interface Output {
   readonly schema: z.ZodType;
-  /** The commands that print it: one of it, or rows of it, in the envelope `list` and on lines of NDJSON. */
+  /** The commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */
   readonly printedBy: readonly string[];
-  /** With `json` the command prints this in place of the envelope. */
+  /** With `json`, the command prints this instead of the envelope. */
   readonly isDocument?: true;
-  /** Of the service, as it sent it: integ checks what it needs of it and prints all of it. */
+  /** The service's object: integ checks the fields that it needs and prints the whole object. */
   readonly isOfService?: true;
 }
 
@@ -101,7 +101,7 @@ const ofService = (shape: z.ZodRawShape, printedBy: readonly string[]): Output =
   isOfService: true,
 });
 
-/** By the names that `integ schema` takes. */
+/** By the names of `integ schema`. */
 export const outputs: Readonly<Record<string, Output>> = {
   access_key: ofService(
     {
@@ -375,7 +375,7 @@ export const outputs: Readonly<Record<string, Output>> = {
   },
 };
 
-/** @returns the JSON Schema of an output; undefined if there is none of that name */
+/** @returns the JSON Schema of an output; undefined for an unknown name */
 export function outputJsonSchema(name: string): object | undefined {
   const output = Object.hasOwn(outputs, name) ? outputs[name] : undefined;
   return output && z.toJSONSchema(output.schema, { target: "draft-2020-12" });
