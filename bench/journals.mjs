@@ -85,10 +85,7 @@ function unsigned(content) {
   return `{"sum":"${hash("sha256", body).slice(0, 16)}",${body}`;
 }
 
-/**
- * An entry's id counts seconds, and 2^20 entries in each, in base 32. @returns the id of the given number of seconds
- * before
- */
+/** Ids are base 32: seconds, then 2^20 values. @returns the id of the given number of seconds earlier */
 function earlierId(id, seconds) {
   const digits = "0123456789abcdefghjkmnpqrstvwxyz";
   let rest = [...id].reduce((sum, digit) => sum * 32 + digits.indexOf(digit), 0) - seconds * 2 ** 20;

@@ -7,7 +7,7 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   return {
     input,
     platform: "node",
-    // Optional packages are not bundled, nor what pg loads on Cloudflare or for its native client.
+    // Optional packages are not bundled, including pg's modules for Cloudflare and its native client.
     external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {

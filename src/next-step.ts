@@ -184,7 +184,7 @@ function typedValue(typed: readonly string[], { short, long }: Kept): string | u
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** Consents to the typed command. The next command asks again, unless it is about exactly that. */
+/** Flags that consent to the typed command. The next command omits them, so that it asks again, unless its step names them. */
 const consents = [
   flags.new,
   flags.force,

@@ -74,7 +74,7 @@ function suggestedScopes(scope: string): Advice {
     : `Use ${flags.scope} '*' or ${flags.scope} 'push-ingest:*'.`;
 }
 
-/** @assumed an expiry lies in the future, and is a time with its zone (§4.4 shows no response to another) */
+/** @assumed an expiry lies in the future and has a time zone (§4.4 does not show the response to other values) */
 function checkExpiry(expiresAt: string, nowMs: number): void {
   if (!isTime(expiresAt))
     throw invalidValue(flags.expiresAt, expiresAt, {

@@ -49,7 +49,7 @@ const oauthClient: Shape = {
   created_at: text,
 };
 
-/** Named in the expectations of the operations. §4.3 rule 6 does not show the rows of a cohort. */
+/** The shapes that operations expect, by name. §4.3 rule 6 does not show the rows of a cohort. */
 export const shapes = {
   entities: list(entity),
   members: list(),

@@ -16,7 +16,7 @@ export interface Contract {
 
 /**
  * @param callers without a credential, and with one
- * @assumed §4.5 does not say whether the documents need a credential: it is shown only if it is asked for.
+ * @assumed §4.5 does not say whether the documents need a credential: integ sends one only after a refusal.
  */
 export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
   return {
@@ -195,7 +195,7 @@ function compareStage(
       ),
     );
   else if (only !== undefined && stage !== only) findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
-  // §9 rule 2 allows three stages; §9 rule 7 does not show what they, or a deprecation, lead to.
+  // §9 rule 2 allows three stages; §9 rule 7 does not show the consequences of a stage or a deprecation.
   else if (only === undefined && stage === "compatibility")
     findings.push({ severity: "notice", subject: name, detail: `is at the lifecycle stage "${stage}"` });
   if (operation.deprecated === true) findings.push({ severity: "notice", subject: name, detail: "is deprecated" });

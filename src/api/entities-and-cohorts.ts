@@ -1,5 +1,5 @@
-// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page per attempt. Rows are handed on as they came.
-// @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
+// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page per attempt. Rows stay unchanged.
+// @assumed no field is required and unknown fields are allowed (§2.2 shows fields, but not which are required)
 // @assumed §4.3 rule 6 and §2.5 do not show a member
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
@@ -13,7 +13,7 @@ export interface ListRequest {
   readonly limit?: number;
   /** Unchanged from the service; omitted for the first page. */
   readonly pageToken?: string;
-  /** Further query parameters. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
+  /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported ones. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
 }

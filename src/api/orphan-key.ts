@@ -1,11 +1,11 @@
 // Finds the key that a lost creation made, and decides when its absence proves that none was made.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
-/** @assumed a request whose connection broke is processed for this long at most (§4.4 "not shown") */
+/** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
-/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key made so long before or after cannot be ours */
+/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key created this long before or after is another one */
 const farAwayMs = 24 * 60 * 60_000;
-/** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 "not shown") */
+/** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
 
 export interface Sought {

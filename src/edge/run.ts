@@ -109,7 +109,7 @@ async function promptForArguments(context: Context, { verb, args, options, missi
   return [picked];
 }
 
-/** The exit code of an interrupted command is that of the signal. */
+/** The failure of an interrupted command, with the signal's exit code. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isCutOff = error instanceof Failure && error.kind === "interrupted";
   if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;

@@ -14,8 +14,8 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, read
 import { serviceEmail } from "./seed.ts";
 import { type AccessKeyRecord, byId } from "./state.ts";
 
-// @assumed everything but the creation's request and response (§4.4 "not shown"), and what becomes of a key's status (§3.2 "not
-// shown"): a rotated key stays active, a revoked one stays revoked
+// @assumed everything except the creation's request and response (§4.4 "not shown"), and later statuses of a key (§3.2 "not
+// shown"): a rotated key stays active, a revoked key stays revoked
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
@@ -23,7 +23,7 @@ const noStore = { "Cache-Control": "no-store" };
 /**
  * Requires the organization header and a key with full access: a key for push data ingestion may do nothing else (§5.3
  * rule 3).
- * @assumed §4.4 names the header for creation only: every other legacy operation wants it too
+ * @assumed all legacy operations require the header, which §4.4 names for creation only
  */
 export function requireAccess(call: Call, caller: LegacyCaller): void {
   const id = headerOf(call, "x-organization-id");

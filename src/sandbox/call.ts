@@ -83,7 +83,7 @@ const docsUrl = "https://docs.sandbox.invalid";
 
 /**
  * Titles by code. `invalid_request` and `idempotency_key_reuse` are the document's.
- * @assumed every other code (§7 "not shown beyond status")
+ * @assumed all other codes (§7 "not shown beyond status")
  */
 const titles = {
   invalid_request: "Invalid request",
@@ -125,7 +125,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that nothing is said about what the caller does not own */
+/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that it reveals nothing about other organizations */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

@@ -157,7 +157,7 @@ function named<Thing extends { readonly id: string }>(things: readonly Thing[], 
   return thing;
 }
 
-/** @assumed nothing disables or expires a client by itself (§3.1 "not shown"): it is done here */
+/** @assumed clients are never disabled or expired by themselves (§3.1 "not shown"): this control request does it */
 function changeClient(here: RegionState, { order }: { order: Order }): unknown {
   const client = named(here.oauthClients, order.id);
   const { status, cleanup } = readControl(controlBodies.oauthClient, order.body);

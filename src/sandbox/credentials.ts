@@ -110,8 +110,7 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Known {
 
 /**
  * Accepts an access key as an API key of `/v1`.
- * @assumed §5.1 does not say what an API key is: the secret of an access key is one, of the account that makes keys
- * here
+ * @assumed §5.1 does not define API keys: an access key's secret is one, for the service account that creates keys here
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
@@ -152,8 +151,8 @@ function byOAuthToken(call: Call, token: string | undefined): Known {
     throw unauthenticated(
       `The OAuth client of this token is ${client?.status === "active" ? "not enabled" : (client?.status ?? "unknown")}.`,
     );
-  // @assumed the caller's account limits a client when it is made; later only the client's own does (§4.2 rule 4 says that a
-  // client never exceeds either, §5.2 rule 4 names the permissions of its own account)
+  // @assumed the caller's account limits a client only at its creation, its own account always (§4.2 rule 4 says that a client
+  // never exceeds either, §5.2 rule 4 names the permissions of its own account)
   const account = accountOf(call.here, client.serviceAccountId);
   return { account, permissions: meet(account.permissions, facts.scopes) };
 }
@@ -173,8 +172,8 @@ function contractVersion(call: Call, account: ServiceAccount): string {
 }
 
 /**
- * @assumed 403 says that a permission is missing, 404 that there is no such resource or that it is another organization's (§7 "not
- * shown beyond status"): the permission is looked at first, so that 404 is never the response to a caller without it
+ * @assumed 403 means a missing permission, 404 an unknown resource or another organization's (§7 "not shown beyond status"): the
+ * permission is looked at first, so that a caller without it never gets 404
  */
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;

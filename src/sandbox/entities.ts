@@ -127,7 +127,7 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const binding = bindingOf(call, given);
   const asked = Math.min(startOf(call, binding), rows.total);
   const isLater = asked > 0;
-  // As if a row had been created meanwhile (§4.3 rule 4): the page repeats the previous page's last row.
+  // Repeats the previous page's last row, as if a row had been created meanwhile (§4.3 rule 4).
   const start = isLater && call.effects.rows === "repeated" ? asked - 1 : asked;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;

@@ -20,7 +20,7 @@ function idempotencyKeyOf(call: Call): string {
   return key;
 }
 
-/** @assumed scopes are a set, which §4.2 rule 2 does not say: their order, and one named twice, make no difference (RFC 6749 §3.3) */
+/** @assumed scopes are a set, which §4.2 rule 2 does not say: order and repetition do not matter (RFC 6749 §3.3) */
 function identityOf(call: Call, caller: V1Caller): Identity {
   const body = readBody(call, OAuthClientCreation);
   return {
@@ -32,7 +32,7 @@ function identityOf(call: Call, caller: V1Caller): Identity {
   };
 }
 
-/** @assumed another principal or version is another request, so 409 (§4.2 rule 2 says what a replay is, not what else is) */
+/** @assumed another principal or version is another request, so 409 (§4.2 rule 2 defines only a replay) */
 function isSame(receipt: Identity, identity: Identity): boolean {
   return (
     receipt.serviceAccountId === identity.serviceAccountId &&
@@ -47,9 +47,9 @@ function conflict(detail: string, param?: string): Problem {
 }
 
 /**
- * The target must be able to hold what is granted, and have a free slot.
- * @assumed a target that does not exist is 404 (§7 "resource not owned by the caller"); a scope that §5.1 rule 6 does not show is a
- * permission that no one holds
+ * Refuses scopes that the target account may not have, and an account without a free slot.
+ * @assumed an unknown target is 404 (§7 "resource not owned by the caller"); no account has the permission of a scope that §5.1
+ * rule 6 does not show
  */
 function refusalOfTarget(call: Call, given: { caller: V1Caller; identity: Identity }): Problem | undefined {
   const { caller, identity } = given;
@@ -92,8 +92,8 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 
 /**
  * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
- * @assumed which refusals leave the key to the attempt (§3.1 says it of a create that failed before provider work began, §4.2 not
- * of which): those that look at the target account. A request that is malformed or not permitted does not count as an attempt to create.
+ * @assumed which refusals leave the key to the attempt (§3.1 names a creation that failed before provider work began, §4.2 names
+ * none): those because of the target account. A malformed or forbidden request is not an attempt to create.
  */
 export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);

@@ -38,8 +38,7 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 /**
  * Inspects a client. A pending one counts inspections and completes at the one after the last.
  * @returns the secret if this inspection, a replayed creation, completes the client (§2.3), else null
- * @assumed what completes a pending creation (§3.1 "not shown"), and that no one gets the secret of one that completes
- * by itself
+ * @assumed what completes a pending creation (§3.1 "not shown"); the secret is lost if the client completes by itself
  */
 export function inspect(
   client: OAuthClientRecord,
@@ -65,7 +64,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   return client;
 }
 
-/** True if a retrieval changes the state: a pending client counts it. */
+/** True if a retrieval changes the state, because it counts as an inspection of a pending client. */
 export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }
@@ -81,7 +80,8 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 
 /**
  * DELETE /v1/oauth_clients/{id}: revoked immediately, safe to repeat (§3.1).
- * @assumed a disabled or expired client can be revoked too (§3.1 names active and pending); remote cleanup is confirmed immediately unless a fault says else
+ * @assumed a disabled or expired client can be revoked too (§3.1 names active and pending); remote cleanup is confirmed
+ * immediately unless a fault delays it
  */
 export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);

@@ -12,7 +12,7 @@ import {
   typeAt,
 } from "./population.ts";
 
-// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 "not shown")
+// @assumed parameters and responses of both operations, fields of a person and a membership (§4.4, §2.5 "not shown")
 
 /** Maximum number of people in a search result. */
 const mostFound = 50;

@@ -7,8 +7,8 @@ export interface Population {
 }
 
 /**
- * One entity in eight is not a person, so that the filter `type` has something to leave out.
- * @assumed `organization` and the status `inactive` (§2.2 knows `person` and `active`)
+ * One entity in eight is not a person, so that the filter `type` excludes some.
+ * @assumed `organization` and the status `inactive` (§2.2 shows `person` and `active`)
  */
 const every = 8;
 export type EntityType = "person" | "organization";

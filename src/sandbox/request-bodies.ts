@@ -7,8 +7,7 @@ const mostScopeCharacters = 4096;
 /** A scope token of RFC 6749 §3.3 without `*`: explicit, no wildcards (§4.2). */
 const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
 
-/** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length counts the scopes' characters, no
- * separators (§8 does not say) */
+/** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length excludes separators (§8 does not say) */
 export const OAuthClientCreation = z.strictObject({
   service_account_id: z.string().check(z.minLength(1)),
   scopes: z
@@ -24,8 +23,8 @@ export const OAuthClientCreation = z.strictObject({
 
 /**
  * Body of POST /access-keys (§2.4).
- * @assumed refused: a time without seconds or without its offset (milliseconds may be missing), no scope, more than two (§4.4 shows
- * no refusal); a scope that is given twice counts once
+ * @assumed the service refuses a time without seconds or offset (milliseconds are optional), no scope, and more than two scopes
+ * (§4.4 shows no refusal); a repeated scope counts once
  */
 export const AccessKeyCreation = z.strictObject({
   name: z.string().check(z.minLength(1), z.maxLength(255)),
@@ -34,10 +33,10 @@ export const AccessKeyCreation = z.strictObject({
   scopes: z.optional(z.array(z.enum(["*", "push-ingest:*"])).check(z.minLength(1), z.maxLength(2))),
 });
 
-/** Body of POST /access-keys/{id}/rotate. @assumed none, or an empty object (§4.4 "not shown") */
+/** Body of POST /access-keys/{id}/rotate. @assumed empty, or an empty object (§4.4 "not shown") */
 export const AccessKeyRotation = z.strictObject({});
 
-/** Body of the exchange of a key's secret for a bearer token. @assumed all of it (§5.3 rule 2 "not shown") */
+/** Body of the exchange of a key's secret for a bearer token. @assumed the whole body (§5.3 rule 2 "not shown") */
 export const SecretExchange = z.strictObject({ secret: z.string().check(z.minLength(1), z.maxLength(1024)) });
 
 function mediaTypeOf(call: Call): string {

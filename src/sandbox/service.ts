@@ -24,7 +24,7 @@ export interface ServiceSettings {
 
 /**
  * Refuses unknown and repeated query parameters by name (§4.3 rule 3).
- * @assumed parameters of single resources too (§4.3 names list endpoints), and one that is given twice (§7 "not shown")
+ * @assumed this applies to parameters of single resources (§4.3 names list endpoints) and to repeated ones (§7 "not shown")
  */
 function checkQuery(call: Call, route: Route): void {
   const seen = new Set<string>();
@@ -117,7 +117,7 @@ export interface Rate {
   readonly perSecond: number;
 }
 
-/** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, reached only by a loop without other work */
+/** @assumed numeric limits (§8 "not shown"): high enough for a list at full speed; only a loop without other work reaches them */
 export const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const mostBuckets = 10_000;

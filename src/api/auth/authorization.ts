@@ -126,7 +126,7 @@ interface TokenSourceOptions {
 
 /** A token is renewed this long before it expires, or after three quarters of a short lifetime. */
 const marginMs = 30_000;
-/** @assumed §5.2 rule 7 shows no response: a token whose life is not given is used for a minute. */
+/** @assumed §5.2 rule 7 shows no response: a token without a lifetime is used for a minute. */
 const unknownLifeMs = 60_000;
 
 interface BearerToken {

@@ -73,7 +73,8 @@ export interface ExchangeOptions {
 
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
- * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one and `scope` (§3.3 there) if it is asked for or the profile has one.
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with the parameters `audience` if
+ * set, and `scope` (RFC 6749 §3.3) if requested or set in the profile.
  * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
@@ -186,7 +187,7 @@ export function checkToken(token: string): void {
  * Exchanges the secret at an endpoint, once. Repeating it changes nothing.
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
  * The default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
- * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. If an organization has it otherwise, a command does it.
+ * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.
  * @throws Failure `usage` if the endpoint is not an address
  */
 export async function exchangeAtEndpoint(
@@ -234,8 +235,7 @@ const impliedAuth = ["client_secret_basic"];
 /**
  * Reads the issuer's metadata at the address of RFC 8414, else at OpenID Connect's.
  * @returns the differences; `refused` if there is no metadata, `unknown` if it names another issuer
- * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC
- * 8414
+ * @assumed §5.2 rule 3 names an issuer without its purpose: its metadata names the token endpoint, as in RFC 8414
  * @throws Failure `usage` if the issuer is not an address
  */
 async function compareIssuer(

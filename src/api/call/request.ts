@@ -67,7 +67,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 }
 
 /**
- * @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request.
+ * @assumed §4.4 shows `x-organization-id` only for the creation of access keys; integ sends it with every legacy request.
  * @throws Failure `usage` if the organization id is missing or not a UUID
  */
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {

@@ -38,7 +38,7 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
-  // §8: 429 is repeated whatever `retryable` says.
+  // §8: repeat after 429, even if `retryable` is false.
   if (isRateLimited(attempt)) return true;
   // §7: `retryable` says whether the same request may succeed later.
   const retryable = attempt.kind === "not_sent" ? undefined : attempt.problem?.retryable;
@@ -53,7 +53,7 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 429;
 }
 
-/** After this many refused connections in a row, nothing listens there: a restarting service is back within seconds. */
+/** Refused connections in a row before a read gives up: a restarting service accepts connections within seconds. */
 const mostRefusals = 3;
 
 export interface ReadClock {

@@ -68,12 +68,12 @@ export type NetworkErrorReason =
   | "tls"
   | "proxy"
   | "timeout"
-  | "closed" // the connection ended before the full response was there
+  | "closed" // the connection ended before the response was complete
   | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
   | "too_large" // decoded size, nesting or encoding beyond the limits
   | "redirect" // 3xx: never followed (§5.1 rule 3)
   | "interrupted" // Ctrl-C or SIGTERM
-  | "unsendable"; // no request could be made: no credential, or a header that HTTP does not allow
+  | "unsendable"; // the request is invalid: no credential, or a header that HTTP does not allow
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;

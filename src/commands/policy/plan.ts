@@ -58,7 +58,7 @@ export const command = defineVerb({
     assertSlots(plan);
     if (!isSomethingDue(plan)) return;
     await tellDue(context, { plan, profile, source: sourceOf(options.out, file), file });
-    if (options.exitCode) throw new Failure("findings", "Something is to be done.", { isReported: true });
+    if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },
 });
 

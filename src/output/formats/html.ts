@@ -41,7 +41,7 @@ export const html: Formatter = {
 
 type Shown = Pick<ListView, "columns" | "plural">;
 
-/** A page to which rows are added: of each, only what is shown of it is kept. */
+/** Collects the rows of the page, keeping only the shown fields. */
 function pageIn({ columns, plural }: Shown, target: ListTarget) {
   const shown = cellColumns(columns, target.fields);
   const [rows, lives]: [string[], Life[]] = [[], []];
@@ -50,7 +50,7 @@ function pageIn({ columns, plural }: Shown, target: ListTarget) {
     lives.push(...livesIn(row));
   };
   const title = `integ: ${plural}`;
-  // On paper the head is repeated on each page, and browsers repeat no button: there its name is the head.
+  // Browsers repeat the table head on each printed page, but without its buttons: print shows their text.
   const head = shown.map(({ heading }) => {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;
@@ -75,7 +75,7 @@ function rowOf(row: JsonText, columns: readonly CellColumn[]): string {
     const { heading, kind } = columns[index]!;
     const text = escaped(personCell(cellOf(value), { kind, time: (iso) => iso }));
     const short = kind === "word" || kind === "status" ? ` class="short"` : "";
-    // A line ends between date and time, and not within them.
+    // Lines break between date and time, not within them.
     const shown = text.replace(/^(\d{4}-\d\d-\d\d)(T[\w:.+-]+)$/, "<span>$1</span><span>$2</span>");
     return `<td data-name="${escaped(heading)}"${short}>${shown}</td>`;
   });
@@ -96,7 +96,7 @@ function escaped(text: string): string {
 
 const [width, left, lineHeight] = [1000, 220, 18];
 const longestName = 28;
-/** A picture is on one page: with more bars it would be cut, or leave the page before it empty. */
+/** Bars per picture: a taller one would not fit on a printed page. */
 const barsOfPicture = 30;
 
 interface Life {
@@ -105,7 +105,7 @@ interface Life {
   readonly until: number;
 }
 
-/** Rows without a creation have none. */
+/** Empty for a row without a creation time. */
 function livesIn(row: JsonText): Life[] {
   const parts = row.parts();
   const text = (key: string): string => {

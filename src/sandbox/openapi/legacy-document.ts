@@ -219,12 +219,12 @@ export function tokenDocument(baseUrl: string): JsonObject {
   };
 }
 
-/** GET /api/v1-reference/openapi.json @assumed its address (§4.5 shows those of `/v1`) */
+/** GET /api/v1-reference/openapi.json @assumed the address (§4.5 shows addresses of `/v1` only) */
 export function publishLegacy(call: Call): Answer {
   return jsonAnswer(200, legacyDocument(call.baseUrl));
 }
 
-/** GET /oauth/openapi.json @assumed that it has one (§5.2 rule 7 "not shown") */
+/** GET /oauth/openapi.json @assumed the document exists (§5.2 rule 7 "not shown") */
 export function publishTokenEndpoint(call: Call): Answer {
   return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

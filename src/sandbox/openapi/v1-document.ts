@@ -19,7 +19,7 @@ const serviceVersion: JsonObject = {
   in: "header",
   description: "Contract version; the default is the one assigned to the service account.",
   schema: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" },
-  // @assumed §9 rule 1 names the supported version and no response to another
+  // @assumed §9 rule 1 names the supported version, but no response to other versions
   ...choice("A version that is not supported is 400 invalid_request."),
 };
 
@@ -29,7 +29,7 @@ const idempotencyKey: JsonObject = {
   required: true,
   description: "Chosen and stored by the caller before the first send.",
   schema: { type: "string", pattern: "^[\\x21-\\x7E]{1,255}$" },
-  // @assumed §4.2 gives the rule of the key and no response to one that breaks it
+  // @assumed §4.2 gives the rule for a key, but no response to one that breaks it
   ...choice("A key that is missing or breaks the rule is 400 invalid_request; its param is the header's name."),
 };
 
@@ -135,7 +135,7 @@ const components = (tokenUrl: string): JsonObject => ({
     OAuthClientCreation: {
       ...schemaOf(OAuthClientCreation),
       description: "All scopes together have at most 4,096 characters.",
-      // @assumed §8 gives limits and no response to what is beyond the limits, nor does §4.2 to an unknown field
+      // @assumed §8 gives limits, but no response to a body beyond the limits; §4.2 gives none to an unknown field
       ...choice(
         "The combined length excludes separators; scopes are a set; an unknown scope is a permission that no account has. " +
           "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",
@@ -153,7 +153,7 @@ const components = (tokenUrl: string): JsonObject => ({
     oauth: {
       type: "oauth2",
       description: "Optional. The grant represents a service account.",
-      // @assumed §5.2 rule 7 does not show how a token is used, §4.1 names Basic only
+      // @assumed §5.2 rule 7 does not show how a token is used; §4.1 names only Basic
       ...choice("A token goes into Authorization: Bearer; it may do what client and service account both may."),
       flows: { clientCredentials: { tokenUrl, scopes: {} } },
     },
@@ -175,10 +175,10 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
       {
         name: "Lists",
         description: "Entities and members of cohorts.",
-        // @assumed §9 rule 2 names the three stages, and §7 the statuses, without saying which is whose
+        // @assumed §9 rule 2 names three stages and §7 the statuses, but not which operations have them
         ...choice(
           "Every operation of /v1 is at stage ga. If no status is shown: 401 is a credential that is not accepted, 403 a " +
-            "missing permission or a disabled account, 404 what does not exist or belongs to another organization.",
+            "missing permission or a disabled account, 404 a resource that does not exist or belongs to another organization.",
         ),
       },
     ],
