@@ -175,9 +175,9 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
 
 /** The value of a typed flag; the last occurrence counts. */
 function typedValue(typed: readonly string[], { short, long }: Kept): string | undefined {
-  const isIt = (word: string): boolean =>
+  const isTypedFlag = (word: string): boolean =>
     word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
-  const at = typed.findLastIndex(isIt);
+  const at = typed.findLastIndex(isTypedFlag);
   const word = typed[at] ?? "";
   if (word === short || word === long) return typed[at + 1];
   if (word === "") return undefined;

@@ -175,7 +175,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
       [
         "commands",
         "List every command, option, variable and exit code",
-        () => overAll(import("./commands/commands/list.ts")),
+        () => describer(import("./commands/commands/list.ts")),
       ],
     ],
   },
@@ -183,8 +183,8 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
 const tree = groups.flatMap(({ lines }) => lines);
 
 /** A verb that describes all others. */
-async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
-  return (await file).over(wholeTree);
+async function describer(file: Promise<{ describe: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
+  return (await file).describe(wholeTree);
 }
 
 /** The parsed command line: the verb, its input, and the global options. */

@@ -134,7 +134,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
       const { isSea } = process.getBuiltinModule("node:sea");
       return isSea() ? [process.execPath] : [process.execPath, process.argv[1] ?? ""];
     },
-    childEnvironment: withoutOurs(env),
+    childEnvironment: withoutIntegVariables(env),
   };
 }
 
@@ -148,7 +148,7 @@ function notLoaded(cause: unknown): never {
 }
 
 /** The environment without `INTEG_` variables. */
-function withoutOurs(env: NodeJS.ProcessEnv): Record<string, string> {
+function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(kept) as Record<string, string>;
 }

@@ -36,10 +36,10 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     assertFormat(typed, globals.format);
     if (typed.verb.isPaged) terminal.page();
-    let tellWait = (): void => {};
-    const interruption = listenForInterruption(process, () => tellWait());
+    let announceWait = (): void => {};
+    const interruption = listenForInterruption(process, () => announceWait());
     const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
-    tellWait = () =>
+    announceWait = () =>
       context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
       await typed.verb.run(context, { args: await promptForArguments(context, typed), options: typed.options });

@@ -116,13 +116,13 @@ export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isSh
         isSameAccount(entry, intent, isShared) &&
         entry.parent === (intent.parent ?? null) &&
         entry.replaces === (intent.replaces ?? null) &&
-        !isCreationForOther(entry, intent),
+        !isCreationOfOtherSource(entry, intent),
     )
     .toReversed();
 }
 
 /** A policy item does not share a creation with a typed command: each has its own destination. */
-function isCreationForOther(entry: Entry, { operation, policy }: Intent): boolean {
+function isCreationOfOtherSource(entry: Entry, { operation, policy }: Intent): boolean {
   return operation.endsWith(".create") && (entry.policy === undefined) !== (policy === undefined);
 }
 
@@ -134,7 +134,7 @@ export function isResumable({ state }: Entry): boolean {
  * Refuses an intent if an entry of the same request lacks its secret.
  * @throws Failure `secret_lost` or `undelivered` with the next step of that entry.
  */
-export function assertNoneLost(entries: readonly Entry[]): void {
+export function assertNoSecretLost(entries: readonly Entry[]): void {
   const lost = entries.findLast(({ state }) => state === "secret_lost" || state === "undelivered");
   if (lost === undefined) return;
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";

@@ -18,11 +18,11 @@ export const operations = [
 export type Operation = (typeof operations)[number];
 
 /** Unfinished states: the default selection of `journal list`. */
-export const unsettledStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
+export const unfinishedStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
 
-export type EntryState = (typeof unsettledStates)[number] | (typeof settledStates)[number];
+export type EntryState = (typeof unfinishedStates)[number] | (typeof settledStates)[number];
 
 const settled: ReadonlySet<string> = new Set(settledStates);
 

@@ -7,14 +7,14 @@ import type { Intent } from "./admission.ts";
 import { type Entry, type EntryProgress, keyName, type Moved } from "./entry.ts";
 import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
-import type { Coming, Merged, MergeOptions } from "./merge.ts";
+import type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 import { prunable } from "./prunable.ts";
 import { type EntryRecords, type Finding, recordContent, recordHash, type Step, stepIn } from "./record.ts";
 import type { Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "./store.ts";
 import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 
 export type { Intent } from "./admission.ts";
-export type { Coming, Merged, MergeOptions } from "./merge.ts";
+export type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 export type { Finding } from "./record.ts";
 export type { Condition, EscrowStore, Holder } from "./store.ts";
 
@@ -206,7 +206,7 @@ export class StoredJournal {
     const unfinished = looked.unfinished.map(({ entry }) => entry);
     const same = admission.entriesOfRequest(unfinished, intent, this.isShared);
     if (key === undefined && !fresh) {
-      admission.assertNoneLost(same);
+      admission.assertNoSecretLost(same);
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
     const hold = await this.#insert(intent, looked.newest, key);
@@ -338,7 +338,7 @@ export class StoredJournal {
   }
 
   /** Imports entries of another journal: all, or none. @throws Failure `conflict` if one contradicts this journal */
-  async merge(coming: Coming, options: MergeOptions = {}): Promise<Merged> {
+  async merge(coming: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));

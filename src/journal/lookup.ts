@@ -36,7 +36,7 @@ export interface EntryFilter {
 }
 
 /** True if the filter excludes finished entries, so that they need not be read. */
-export function isOfUnsettled({ all, states }: EntryFilter): boolean {
+export function excludesFinished({ all, states }: EntryFilter): boolean {
   return states ? !states.some(isSettled) : all !== true;
 }
 

@@ -8,7 +8,7 @@ import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
 
 /** Entries to import; streamed from another journal. */
-export type Coming = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
+export type ImportedEntries = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
 /** How many entries were added, got new records, or did not change. */
 export interface Merged {
@@ -27,7 +27,7 @@ export interface MergeOptions {
 /** Entries per batch, so that a large journal does not have to be in memory. */
 const atOnce = 500;
 
-async function* inBatches(coming: Coming): AsyncGenerator<EntryRecords[], undefined> {
+async function* inBatches(coming: ImportedEntries): AsyncGenerator<EntryRecords[], undefined> {
   let batch: EntryRecords[] = [];
   for await (const entry of coming) {
     if (batch.push(entry) < atOnce) continue;
@@ -39,7 +39,7 @@ async function* inBatches(coming: Coming): AsyncGenerator<EntryRecords[], undefi
 
 export async function mergeInto(
   { store, keys }: { readonly store: Store; readonly keys: Keys },
-  coming: Coming,
+  coming: ImportedEntries,
   { isMove = false, isTrusted = false }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(coming);
@@ -81,8 +81,8 @@ async function changesFor(tx: Transaction, coming: readonly EntryRecords[]): Pro
   const here = new Map((await tx.records(coming.map(({ id }) => id))).map(({ id, records }) => [id, records]));
   return coming.map(({ id, records }) => {
     const all = records.map((record) => ({ ...record, entry: entryIn(record.content) }));
-    const isIts = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
-    if (all.length === 0 || !all.every(isIts))
+    const isRecordOfEntry = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
+    if (all.length === 0 || !all.every(isRecordOfEntry))
       throw new Failure("usage", `The records of entry ${id} are not those of a journal.`, { meaning: nothingCame });
     const there = here.get(id) ?? [];
     const differs = there.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);

@@ -38,8 +38,8 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
     entry.operation.endsWith(".rotate") && named(entry, rotatedBy(entry)).some((name) => rotating.has(name));
   const isOver = ({ id, state, updated_at }: Entry): boolean =>
     isSettled(state) && !choice.leased.has(id) && (choice.isOfAnyAge === true || updated_at < choice.before);
-  const aged = goingOf(entries, (entry) => isOver(entry) && !isNeeded(entry));
-  const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
+  const aged = removableIds(entries, (entry) => isOver(entry) && !isNeeded(entry));
+  const going = choice.includeLive ? aged : removableIds(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
     /** Ids of the entries that may be removed. */
     going,
@@ -75,11 +75,11 @@ export function archivable(
       break;
     }
   }
-  return goingOf(entries, (entry) => going.has(entry.id) && !staying.has(entry));
+  return removableIds(entries, (entry) => going.has(entry.id) && !staying.has(entry));
 }
 
 /** Ids of the entries that may be removed, given a predicate for single entries. */
-function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): Set<string> {
+function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
   const makers = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry.id])));
   // For each entry, the entries that must stay if it stays.
   const keeps = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
@@ -91,7 +91,7 @@ function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): S
     }
     for (const name of named(entry, revokedBy(entry))) keeps.get(makers.get(name) ?? "")?.push(entry.id);
   }
-  const kept = new Set(entries.filter((entry) => !mayGo(entry)).map(({ id }) => id));
+  const kept = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
   // The loop includes ids that are added to the set during iteration.
   for (const id of kept) for (const other of keeps.get(id) ?? []) kept.add(other);
   return new Set([...keeps.keys()].filter((id) => !kept.has(id)));

@@ -31,7 +31,7 @@ export interface EntryRecords {
   /** A record was already missing when the file was last rewritten. */
   readonly hasKnownGap?: boolean;
   /** How the entry's row contradicts its records, in words. */
-  readonly astray?: string | undefined;
+  readonly mismatch?: string | undefined;
 }
 
 /** The start of every line; cannot occur within a line, where quotes are escaped. */

@@ -42,16 +42,16 @@ export async function isWorkedOn(journal: Journal, id: string): Promise<boolean>
 }
 
 /** @returns an earlier rotation of the same client or key that a process works on now */
-export async function rotationUnderWay(journal: Journal, entry: Entry): Promise<Entry | undefined> {
+export async function activeEarlierRotation(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   const earlier = (await rotationsOf(journal, entry)).filter(({ id, state }) => id < entry.id && !isSettled(state));
   for (const other of earlier) if (await isWorkedOn(journal, other.id)) return other;
   return undefined;
 }
 
 /** How long to wait for the first step of a concurrent rotation, which may have started before this entry was recorded. */
-const undecidedMs = 5000;
+const firstStepLimitMs = 5000;
 
-export interface OfTwo {
+export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
   /** The old credential was active before admission. */
   readonly wasActive: boolean;
@@ -61,19 +61,19 @@ export interface OfTwo {
 }
 
 /** @returns the rotation of the same client or key that takes precedence; undefined if this one may continue */
-export async function rotationAhead(journal: Journal, own: Entry, about: OfTwo): Promise<Entry | undefined> {
+export async function precedingRotation(journal: Journal, own: Entry, about: Concurrency): Promise<Entry | undefined> {
   let first: Entry | undefined;
   for (const other of await rotationsOf(journal, own)) {
-    const now = other.id === own.id ? undefined : await decided(journal, { own, other, about });
+    const now = other.id === own.id ? undefined : await checkPrecedence(journal, { own, other, about });
     first ??= now;
   }
   return first;
 }
 
 /** @returns the other rotation if it takes precedence, as it is now */
-async function decided(
+async function checkPrecedence(
   journal: Journal,
-  { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: OfTwo },
+  { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
   // This process saw the credential active before the other rotation revoked it: the other process was faster.
@@ -96,7 +96,7 @@ async function decided(
   if (other.id < own.id || other.sequence > 1) return other;
   // In a file, ids follow the order of admission: the other process sees this entry and gives way.
   if (!journal.isShared) return undefined;
-  const now = await onceStarted(journal, other, clock);
+  const now = await afterFirstStep(journal, other, clock);
   return now !== undefined && (!isSettled(now.state) || wasFaster(now)) ? now : undefined;
 }
 
@@ -104,8 +104,8 @@ async function decided(
  * Waits for the next step of a rotation with a higher id. In a team's journal it may not have seen this entry: it gives way, or
  * records that it has started.
  */
-async function onceStarted(journal: Journal, other: Entry, clock: OfTwo["clock"]): Promise<Entry | undefined> {
-  const endMs = clock.elapsed() + undecidedMs;
+async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency["clock"]): Promise<Entry | undefined> {
+  const endMs = clock.elapsed() + firstStepLimitMs;
   let now: Entry | undefined = other;
   while (now?.sequence === 1 && clock.elapsed() < endMs) {
     await clock.sleep(50);
@@ -125,10 +125,10 @@ export async function laterRotation(
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
-  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
+  const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
   // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
   const counts = (later: Entry): boolean =>
-    !cameToNothing.has(later.state) && (later.state !== "unusable" || isInPlace(later));
+    !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
   const isKnown = (later: Entry): boolean =>
     later.state === "done" || (isInPlace(later) && (later.state === "undelivered" || later.state === "secret_lost"));
   const all = await rotationsOf(journal, entry);

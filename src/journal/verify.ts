@@ -11,9 +11,9 @@ export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): 
   const ids = new Set<string>();
   const named: (readonly [id: string, other: string])[] = [];
   const ofKeys = new Map<string, string>();
-  for await (const { id, records, astray, hasKnownGap } of store.records()) {
+  for await (const { id, records, mismatch, hasKnownGap } of store.records()) {
     ids.add(id);
-    if (astray !== undefined) add("problem", id, astray);
+    if (mismatch !== undefined) add("problem", id, mismatch);
     const broken = brokenStep(records);
     if (broken >= 0) {
       const message = `its record ${Math.max(1, broken)} or the next was edited, removed or moved since it was written`;

@@ -8,7 +8,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { takeUp } from "./delivery-recovery.ts";
-import { laterRotation, rotationUnderWay, settledRotations } from "../journal/rotations.ts";
+import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
 import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing } from "./secret-delivery.ts";
 import {
@@ -102,7 +102,7 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
 async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Promise<KeyRotated> {
   const { bench, lease } = work;
   const id = lease.entry.detail.key_id ?? "";
-  const other = await rotationUnderWay(bench.journal, lease.entry);
+  const other = await activeEarlierRotation(bench.journal, lease.entry);
   if (other !== undefined)
     throw new Failure("conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
       ...detailsOf(lease.entry, { unsent: true }),

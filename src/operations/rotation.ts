@@ -13,7 +13,7 @@ import {
   rotatedBy,
 } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { type OfTwo, rotatedTo, rotationAhead, settledRotations } from "../journal/rotations.ts";
+import { type Concurrency, rotatedTo, precedingRotation, settledRotations } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import {
   describeDestination,
@@ -148,10 +148,10 @@ export const oneUseless = "two rotations would make the secret of one of them us
 export async function assertFirstOfTwo(
   bench: Workbench,
   lease: EntryLease,
-  about: Omit<OfTwo, "clock">,
+  about: Omit<Concurrency, "clock">,
 ): Promise<void> {
   const { entry } = lease;
-  const first = await rotationAhead(bench.journal, entry, { ...about, clock: bench.clock });
+  const first = await precedingRotation(bench.journal, entry, { ...about, clock: bench.clock });
   if (first === undefined) return;
   await recordAfterwards(bench, lease, { state: "refused" });
   const id = rotatedBy(entry);

@@ -29,7 +29,7 @@ export interface Decision {
   /** When the action is or was due, milliseconds since 1970. */
   readonly dueMs?: number | undefined;
   /** For an overlap by use: check again that the old key is unused before revoking it. */
-  readonly looksAgain?: boolean;
+  readonly rechecksUse?: boolean;
   /** Why `apply` leaves the action to a person. */
   readonly hold?:
     | "stalled"
@@ -66,10 +66,10 @@ const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting
 
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? none;
-  const found = firstThatApplies(item, observed, { works, options });
+  const found = firstApplicable(item, observed, { works, options });
   const forged = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
   if (forged !== undefined && found.step.do !== "nothing") return untrusted(found, forged);
-  return held(unlessOccupied(found, observed, options), works, options);
+  return held(holdIfOccupied(found, observed, options), works, options);
 }
 
 /** An entry without a valid signature must not cause a replacement, a revocation or another creation. */
@@ -83,7 +83,7 @@ interface About {
   readonly options: DecisionOptions;
 }
 
-function firstThatApplies(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
+function firstApplicable(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
   if (works.unfinished) return continued(item, works.unfinished);
   if (works.waiting) return overlapping(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
   const seen = seenOf(item, observed);
@@ -142,7 +142,7 @@ function overlapping(
   if (oldStatus === "revoked") return end(`${old} is revoked already`);
   if (current !== undefined && current.status !== "active") return end(`the new one, ${made}, is ${current.status}`);
   if (dueMs <= observed.nowMs)
-    return { ...end(`the overlap is over, and ${old} is revoked${unused}`), looksAgain: unusedMs !== undefined };
+    return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse: unusedMs !== undefined };
   const until = unusedMs === undefined ? "the overlap ends" : `it is unused for ${longDuration(unusedMs)}`;
   return {
     ...common,
@@ -239,7 +239,7 @@ function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOp
 }
 
 /** Never overwrites another client's or key's working secret. */
-function unlessOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
+function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
   if (replacesOwnCredential(decision, observed.profile)) {

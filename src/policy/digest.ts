@@ -144,7 +144,7 @@ function notPlanFailure(file: string, why: string, isEarlier = false): Failure {
 }
 
 /** True for plans of any version, including incomplete ones. */
-export function beginsAsPlan(text: string): boolean {
+export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 

@@ -130,12 +130,12 @@ function fromProfiles(input: ResolutionInput): Resolution {
   const unused = profileVariablesIn(env);
   const named = variable(env, "INTEG_PROFILE");
   const name = named ?? stored.default ?? undefined;
-  if (name === undefined) throw nothingChosen(stored);
+  if (name === undefined) throw noProfileFailure(stored);
   const resolution = storedResolution(name, named === undefined ? "default" : "INTEG_PROFILE", input);
   return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set.`);
 }
 
-function nothingChosen(stored: StoredProfiles): Failure {
+function noProfileFailure(stored: StoredProfiles): Failure {
   const [first] = stored.list();
   if (first !== undefined) {
     return new Failure("usage", "No default profile is set, and no profile was named.", {

@@ -88,7 +88,7 @@ function endOf(
   { timeLimitMs, signal, leadsGroup, env }: Patience,
 ): Promise<ChildProcess | "late" | "cancelled"> {
   return new Promise((resolve, reject) => {
-    const letGo = (): void => {
+    const stopWaiting = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
     let givenUp: "late" | "cancelled" | undefined;
@@ -111,7 +111,7 @@ function endOf(
     });
     child.on("exit", () => {
       settled();
-      const linger = setTimeout(letGo, lingerMs);
+      const linger = setTimeout(stopWaiting, lingerMs);
       void streams.then(() => {
         clearTimeout(linger);
         resolve(givenUp ?? child);

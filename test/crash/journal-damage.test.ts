@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
-import { Contents, Shelf } from "../../src/journal/file/contents.ts";
+import { Contents, JournalView } from "../../src/journal/file/contents.ts";
 import { type Damage, type Found, scanBytes } from "../../src/journal/file/scan.ts";
 import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
@@ -58,7 +58,7 @@ function survey(bytes: Buffer): Kept {
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
   const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));
   for (const one of scan.found) contents.add(one, []);
-  const entries = [...new Shelf(contents).candidates({ all: true })];
+  const entries = [...new JournalView(contents).candidates({ all: true })];
   return { entries, told: scan.damage.length + (scan.torn ? 1 : 0) };
 }
 

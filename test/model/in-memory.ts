@@ -2,7 +2,7 @@
 // world says when each call is made, whether it fails, and who watches it.
 import { Failure } from "../../src/errors.ts";
 import {
-  assertNoneLost,
+  assertNoSecretLost,
   assertSameAccount,
   entriesOfRequest,
   entryOfKey,
@@ -170,7 +170,7 @@ export class InMemory {
       );
       const found = same.find(isResumable);
       if (found) return { kind: "resumed", lease: lease(found.id) };
-      assertNoneLost(same);
+      assertNoSecretLost(same);
       assertSameAccount(unsettled(), intent, false);
       return undefined;
     };

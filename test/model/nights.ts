@@ -8,7 +8,7 @@ import { takeUp } from "../../src/operations/delivery-recovery.ts";
 import { recover } from "../../src/operations/recovery.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";
-import { claimOptions, optionsFor, unnamedDestination } from "../../src/commands/journal/remembered-destination.ts";
+import { claimOptions, optionsFor, refusingDestination } from "../../src/commands/journal/remembered-destination.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { entriesOf } from "../../src/commands/policy/observe.ts";
 import { runnable } from "../../src/commands/policy/apply-plan.ts";
@@ -399,7 +399,7 @@ class Nights {
       const results = await recover(journal, roots, {
         destinationOf: async (entry) => {
           const options = optionsFor(entry, asked);
-          if (options === undefined) return unnamedDestination(entry, asked);
+          if (options === undefined) return refusingDestination(entry, asked);
           const place = await context.secrets.destination({ ...options, mayBeOwn: true }, async () => {});
           return taken.once(place, entry.parent ?? entry.id);
         },

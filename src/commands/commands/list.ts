@@ -15,7 +15,7 @@ const view: ListView = {
 };
 
 /** @param wholeTree all commands; loaded when the command runs */
-export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
+export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
     examples: [

@@ -5,7 +5,7 @@ import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
 import { credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
-import { stepHere } from "../running/missing.ts";
+import { localStep } from "../running/missing.ts";
 import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
 
@@ -94,7 +94,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const hidden = await hiddenEntries(context, journal.path);
   return [
     ...(moved === undefined ? [] : [elsewhere(moved)]),
-    ...(hidden === undefined ? [] : [leftHere(hidden)]),
+    ...(hidden === undefined ? [] : [hiddenEntriesFinding(hidden)]),
     ...(findings.length === 0
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
       : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
@@ -104,7 +104,9 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           check: "unfinished changes",
           status: "warning",
           message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
-          ...todo(unsettled.length === 1 ? await stepHere(context, first) : { nextCommand: shell`integ journal list` }),
+          ...todo(
+            unsettled.length === 1 ? await localStep(context, first) : { nextCommand: shell`integ journal list` },
+          ),
         },
   ];
 }
@@ -117,7 +119,7 @@ function elsewhere(moved: Moved): Diagnosis {
   return { check: "journal", status: "problem", message: movedWords(moved), ...todo(step) };
 }
 
-function leftHere({ words, move }: HiddenEntries): Diagnosis {
+function hiddenEntriesFinding({ words, move }: HiddenEntries): Diagnosis {
   return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
 }
 
@@ -191,7 +193,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
       status: "warning",
       message: `${what} that no profile uses, left by a crash`,
       ...todo({
-        nextCommand: (await isWantedBack(context))
+        nextCommand: (await isProfileDeliveryUnfinished(context))
           ? shell`integ journal recover`
           : shell`rm ${stray.map(({ path }) => path)}`,
       }),
@@ -200,7 +202,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
 }
 
 /** An unfinished rotation of a profile's credential may still use the secret: recover it first. */
-async function isWantedBack(context: Context): Promise<boolean> {
+async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(
     ({ destination }) => destination !== null && placesOf(destination).some(({ kind }) => kind === "profile"),

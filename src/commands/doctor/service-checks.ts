@@ -274,10 +274,10 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   }
   const { value } = await answered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
-  return value.map((difference) => ofDifference(difference, name));
+  return value.map((difference) => issuerDiagnosis(difference, name));
 }
 
-function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
+function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis {
   const { kind, published } = difference;
   if (kind === "token_endpoint")
     return {

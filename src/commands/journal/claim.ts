@@ -16,8 +16,8 @@ import {
 } from "../../secrets/destination.ts";
 import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { deliveryBenchOf, secretSeenIn, showMade, whereSecretWent, keepingOf } from "../running/change.ts";
-import { claimOptions, leadsTo } from "./remembered-destination.ts";
+import { deliveryBenchOf, readDelivered, showMade, checkedDeliveryWords, keepingOf } from "../running/change.ts";
+import { claimOptions, isOptionFor } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
@@ -39,7 +39,7 @@ export const command = defineVerb({
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
       const bench = await deliveryBenchOf(context);
-      await lookedAtSeveral(context, lease, { typed, kept });
+      await markLostDeliveries(context, lease, { typed, kept });
       const had = placesWithSecret(lease.entry);
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
@@ -76,7 +76,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
 }
 
 /** With several destinations: if a named file has lost the secret, marks it for another delivery. */
-async function lookedAtSeveral(
+async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
   { typed, kept }: { readonly typed: SecretOptions; readonly kept: OneTimeSecret },
@@ -86,9 +86,9 @@ async function lookedAtSeveral(
   const places = [];
   for (const place of destination.places) {
     const isAsked =
-      place.state === "delivered" && typed.to.some((option) => leadsTo(option, place.at, context.settings.cwd));
+      place.state === "delivered" && typed.to.some((option) => isOptionFor(option, place.at, context.settings.cwd));
     const isLost =
-      isAsked && place.at.kind === "file" && (await secretSeenIn(context.secrets, place.at)) !== kept.secret;
+      isAsked && place.at.kind === "file" && (await readDelivered(context.secrets, place.at)) !== kept.secret;
     places.push(isLost ? ({ ...place, state: "failed" } as const) : place);
   }
   if (places.some(({ state }, index) => state !== destination.places[index]?.state))
@@ -114,7 +114,7 @@ async function conclude(
   const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
   const place = isShown
     ? undefined
-    : await whereSecretWent(context, { ...entry, state: "done" }, { known: kept.secret, isNew });
+    : await checkedDeliveryWords(context, { ...entry, state: "done" }, { known: kept.secret, isNew });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
   if (isUnnamed(entry))
@@ -132,7 +132,7 @@ async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
 }
 
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
-  refuseDead(entry);
+  refuseRevoked(entry);
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
@@ -145,7 +145,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
 }
 
 /** Refuses the kept secret of a client or key that was revoked or must not be used; the entry's state stays. */
-function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
+function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   if (state !== "replaced" && state !== "unusable") return;
   const what = resource_id ?? "what the entry made";
   throw new Failure("unusable", `The secret of ${id} no longer works: ${what} was revoked or must not be used.`, {

@@ -22,7 +22,7 @@ export class EntryAccounts {
   /** The shared account that each entry was given. */
   readonly #given = new Map<string, SharedAccount>();
   /** Entries that the service refused with a shared account. */
-  readonly #apart = new Set<string>();
+  readonly #withOwnAccount = new Set<string>();
   /** Accounts whose credential the service refused for a new account too. */
   readonly #refused = new Set<string>();
 
@@ -37,10 +37,10 @@ export class EntryAccounts {
 
   of(entry: Entry): Promise<Account> {
     // Only these survive a refusal of a stale token: they can be sent again with another account.
-    if (isPlain(entry, this.#asked) && mayHaveArrived(entry) && !this.#apart.has(entry.id))
+    if (keepsCredentials(entry, this.#asked) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
       return this.#sharedOf(entry);
     // This work may change a credential: later entries need a new account.
-    if (!isPlain(entry, this.#asked)) this.#shared.clear();
+    if (!keepsCredentials(entry, this.#asked)) this.#shared.clear();
     return this.#find(entry);
   }
 
@@ -58,20 +58,21 @@ export class EntryAccounts {
    * Decides after a 401: a shared token may have expired early, or another process may have rotated the secret.
    * @returns true to send the creation again, with a new account
    */
-  isSentAgain({ entry, failure }: Recovered): boolean {
+  retryWithOwnAccount({ entry, failure }: Recovered): boolean {
     if (failure?.details.problem?.status !== 401 || !mayHaveArrived(entry)) return false;
     const name = nameOfAccount(entry);
     const shared = this.#given.get(entry.id);
     if (this.#shared.get(name) === shared) this.#shared.delete(name);
-    if (this.#apart.has(entry.id)) this.#refused.add(name);
-    if (shared === undefined || shared.uses === 1 || this.#apart.has(entry.id) || this.#refused.has(name)) return false;
-    this.#apart.add(entry.id);
+    if (this.#withOwnAccount.has(entry.id)) this.#refused.add(name);
+    if (shared === undefined || shared.uses === 1 || this.#withOwnAccount.has(entry.id) || this.#refused.has(name))
+      return false;
+    this.#withOwnAccount.add(entry.id);
     return true;
   }
 }
 
 /** A creation that does not change a profile's credential. */
-function isPlain({ operation, destination }: Entry, asked: SecretOptions): boolean {
+function keepsCredentials({ operation, destination }: Entry, asked: SecretOptions): boolean {
   const places = [...asked.to, ...(destination ? placesOf(destination) : [])];
   return operation.endsWith(".create") && places.every(({ kind }) => kind !== "profile");
 }

@@ -2,7 +2,7 @@ import type { Context } from "../../context.ts";
 import { destroy } from "../../operations/acts/destroy.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
-import { isSettled, type Entry, unsettledStates } from "../../journal/entry.ts";
+import { isSettled, type Entry, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
 import { keepingOf } from "../running/change.ts";
@@ -16,7 +16,7 @@ export const command = defineVerb({
   ],
   more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished. It then stops counting as unfinished.",
   asks: (context) =>
-    askEntry(context, { question: "Which entry should no longer be tracked?", states: unsettledStates }),
+    askEntry(context, { question: "Which entry should no longer be tracked?", states: unfinishedStates }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
     if (options.dryRun) return showForgotten(context, await journal.find(id));
@@ -34,7 +34,7 @@ export const command = defineVerb({
       const all = [...steps, lease];
       const keeping = await keepingOf(context);
       const bench = { journal, secrets: keeping };
-      for (const one of all) context.output.warn(leftBehind(one.entry, keeping.isKept(one.entry.id)));
+      for (const one of all) context.output.warn(forgetWarning(one.entry, keeping.isKept(one.entry.id)));
       const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was changed: the answer was no.");
@@ -77,7 +77,7 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
   );
 }
 
-function leftBehind(entry: Entry, isKept: boolean): string {
+function forgetWarning(entry: Entry, isKept: boolean): string {
   const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
   if (isKept) return `The ${what}${id} exists. The only copy of its secret is kept and will be destroyed.`;

@@ -1,6 +1,6 @@
 import type { Context } from "../../context.ts";
 import { invalidValue } from "../../errors.ts";
-import { type Entry, isSettled, operations, settledStates, unsettledStates } from "../../journal/entry.ts";
+import { type Entry, isSettled, operations, settledStates, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -16,7 +16,7 @@ const addFilters = sharedOptions((command) =>
     .addOption(
       command
         .createOption("--state <state...>", "Show entries in these states, finished or not")
-        .choices([...unsettledStates, ...settledStates]),
+        .choices([...unfinishedStates, ...settledStates]),
     )
     .addOption(command.createOption("--operation <operation>", "Show entries of one operation").choices(operations))
     .option("--actor <name>", "Show entries of one actor: a user, a host, user@host, or the URL of a CI run")
@@ -52,7 +52,7 @@ export const command = defineVerb({
     const view = journal.isShared ? sharedEntriesView : entriesView;
     const list = context.output.list({ ...view, empty, isWhole: shown.length < 100 });
     const holders = await journal.holders();
-    const first = due.length > 0 ? await (await import("../running/missing.ts")).tellMissing(context, due) : undefined;
+    const first = due.length > 0 ? await (await import("../running/missing.ts")).noteMissing(context, due) : undefined;
     const firstUntrusted: string[] = [];
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {

@@ -14,13 +14,13 @@ import {
   mayReplace,
   mayRevokeUnproven,
   mentionDamage,
-  whereSecretIs,
-  whereSecretWent,
+  deliveryWords,
+  checkedDeliveryWords,
   workbenchOf,
 } from "../running/change.ts";
 import { missingAccount, missingFor, stepBefore } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
-import { releaseSettled, tidied } from "../running/settled.ts";
+import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -28,7 +28,13 @@ import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
-import { leadsTo, optionsFor, passedOver, unnamedDestination, type RecoveryOptions } from "./remembered-destination.ts";
+import {
+  isOptionFor,
+  optionsFor,
+  ignoredNote,
+  refusingDestination,
+  type RecoveryOptions,
+} from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -65,14 +71,14 @@ export const command = defineVerb({
     await mentionDamage(context);
     const entries = await chosen(context, ids);
     if (entries.length === 0) await assertProfileKnown(context, journal);
-    if (options.now) refuseNothingToEnd(entries, ids);
+    if (options.now) refuseWithoutOverlap(entries, ids);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const { revoke: revokes } = options;
     if (revokes !== undefined) refuseUnnamed(ids);
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
-    refuseOneForAll(entries, asked);
-    await refuseNoStore(context, asked.options);
+    refuseSharedDestination(entries, asked);
+    await refuseInvalidStore(context, asked.options);
     if (options.dryRun)
       return showPlanned(context, entries, {
         isEnded: options.now === true,
@@ -97,7 +103,7 @@ export const command = defineVerb({
       overlap: options.now ? "end" : "leave",
       // Without ids, skip entries of the environment's credentials: another shell may not have them.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
-      mayTryAgain: (ended) => accounts.isSentAgain(ended),
+      mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
         if (unsigned.has(entry.id)) throw untrusted(entry.id);
         // A waiting entry or a kept secret may need no request, and so no credential.
@@ -109,14 +115,14 @@ export const command = defineVerb({
         return bench;
       },
     }).finally(() => progress.done());
-    await tidied(context, () =>
-      releaseSettled(context, { ids: results.map(({ entry }) => entry.id), lookedBack: 1000 }),
+    await cleanUp(context, () =>
+      releaseSettled(context, { ids: results.map(({ entry }) => entry.id), newestCount: 1000 }),
     );
-    const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
+    const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
-    await tidied(context, () => tellPlaces(context, benches, all));
+    await cleanUp(context, () => reportPlaces(context, benches, all));
     if (results.length > 1) context.output.ending(`Recovered: ${countsOf(results)}.`);
-    tellFailures(context, all);
+    reportFailures(context, all);
   },
 });
 
@@ -180,7 +186,7 @@ function countsOf(results: readonly Recovered[]): string {
  * Refuses one destination for several entries: the last secret would replace the others.
  * @throws Failure `usage` before anything is sent
  */
-function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): void {
+function refuseSharedDestination(entries: readonly Entry[], asked: RecoveryOptions): void {
   const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
   for (const option of asked.options.to) {
     if (option.kind === "command") continue;
@@ -214,13 +220,13 @@ async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: {
 }
 
 /** @throws Failure `usage` for an invalid address of a store, before anything is sent */
-async function refuseNoStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
+async function refuseInvalidStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
 }
 
 /** @throws Failure `usage` if `--now` is used without an id, or for an entry without an active overlap */
-function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): void {
+function refuseWithoutOverlap(entries: readonly Entry[], ids: readonly string[]): void {
   if (ids.length === 0)
     throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
       meaning: "Nothing was sent.",
@@ -258,12 +264,12 @@ async function destinationOf(
   { asked, shown, taken }: { asked: RecoveryOptions; shown: Report; taken: TakenPlaces },
 ): Promise<Destination> {
   const options = optionsFor(entry, asked);
-  if (options === undefined) return unnamedDestination(entry, asked);
-  const passed = passedOver(entry, asked, context.settings.cwd);
+  if (options === undefined) return refusingDestination(entry, asked);
+  const passed = ignoredNote(entry, asked, context.settings.cwd);
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const own = { ...options, ...issuedAs(entry), mayBeOwn: true };
-  if (asked.isNamed) await tryTyped(context, entry, { ...asked.options, ...issuedAs(entry) });
+  if (asked.isNamed) await checkTyped(context, entry, { ...asked.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
   return taken.once(place, entry.parent ?? entry.id);
 }
@@ -272,10 +278,10 @@ async function destinationOf(
  * Checks the typed destinations before the entry changes, so that a later recovery finds it unchanged.
  * @throws Failure for an unrecorded destination that cannot take a secret
  */
-async function tryTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
+async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = entry.destination ? placesOf(entry.destination) : [];
   for (const option of options.to) {
-    if (places.some((place) => leadsTo(option, place, settings.cwd))) continue;
+    if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
     const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
     await typed.check();
     // Files and commands reserve something that a crash would leave behind; these do not.
@@ -326,7 +332,7 @@ async function print(context: Context, { list }: Report, results: readonly Recov
   }
 }
 
-async function tellPlaces(
+async function reportPlaces(
   context: Context,
   benches: ReadonlyMap<string, Workbench>,
   results: readonly Recovered[],
@@ -341,12 +347,12 @@ async function tellPlaces(
     const bench = benches.get(entry.id);
     if (due !== undefined && old !== undefined && bench !== undefined && failure === undefined)
       context.output.note(overlapNote({ entry: entry.id, old, dueAt: due, unusedMs }, serviceTime(bench)));
-    const place = whereSecretIs(entry) && (await whereSecretWent(context, creation ?? entry));
+    const place = deliveryWords(entry) && (await checkedDeliveryWords(context, creation ?? entry));
     if (place) context.output.note(`${entry.id}: ${place}`);
   }
 }
 
-function tellFailures(context: Context, results: readonly Recovered[]): void {
+function reportFailures(context: Context, results: readonly Recovered[]): void {
   const worst = worstOf(results);
   for (const { entry, failure, isSkipped } of results)
     if (failure && failure !== worst)

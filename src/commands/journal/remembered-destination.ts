@@ -27,19 +27,19 @@ export interface RecoveryOptions {
 /**
  * The secret options for one entry. For an unnamed entry, a recorded file, profile or store takes precedence, and a recorded
  * command must be the typed one.
- * @returns undefined if the typed command is not the recorded one; use `unnamedDestination` then
+ * @returns undefined if the typed command is not the recorded one; use `refusingDestination` then
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
   const isAsked = options.to.length > 0;
   if (record?.kind === "several") {
     const isMissing = (option: DestinationOption): boolean =>
-      option.kind === "command" && missingPlaces(record).some((place) => leadsTo(option, place, ""));
+      option.kind === "command" && missingPlaces(record).some((place) => isOptionFor(option, place, ""));
     return { ...options, to: isNamed ? options.to : options.to.filter(isMissing), remembered: record };
   }
   if (isAsked && isNamed) return options;
   const place = record && describeDestination(record).option;
-  if (place) return again(place, options, isAsked);
+  if (place) return rememberedOptions(place, options, isAsked);
   if (record?.kind !== "command") return options;
   if (!isAsked) return undefined;
   return isAnotherCommand(record, options) ? undefined : options;
@@ -55,7 +55,7 @@ export function claimOptions({ destination }: Entry, typed: SecretOptions): Secr
 }
 
 /** True if an option names this destination. @param cwd base of relative paths */
-export function leadsTo(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
+export function isOptionFor(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
   switch (option.kind) {
     case "file":
       return place.kind === "file" && resolve(cwd, option.path) === place.path;
@@ -70,11 +70,11 @@ export function leadsTo(option: DestinationOption, place: SingleRecord, cwd: str
 
 function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): boolean {
   const commands = to.filter(({ kind }) => kind === "command");
-  return commands.length > 0 && !commands.some((option) => leadsTo(option, record, ""));
+  return commands.length > 0 && !commands.some((option) => isOptionFor(option, record, ""));
 }
 
 /** The note that an entry ignores the typed destinations; undefined if it does not. */
-export function passedOver(
+export function ignoredNote(
   entry: Entry,
   { options: { to }, isNamed }: RecoveryOptions,
   cwd: string,
@@ -83,13 +83,13 @@ export function passedOver(
   const places = own ? placesOf(own) : [];
   const isRemembered = places.some((place) => describeDestination(place).option !== undefined);
   if (own === null || isNamed || !isRemembered) return undefined;
-  if (to.every((option) => places.some((place) => leadsTo(option, place, cwd)))) return undefined;
+  if (to.every((option) => places.some((place) => isOptionFor(option, place, cwd)))) return undefined;
   const id = entry.parent ?? entry.id;
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
 /** A destination that refuses every use, so that nothing is sent for a secret without a known command. */
-export function unnamedDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
+export function refusingDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."
     : "Its secret goes to a command, which is not stored because it may contain a credential.";
@@ -104,7 +104,7 @@ export function unnamedDestination(entry: Entry, { options, replaces }: Recovery
 }
 
 /** The recorded destination with the typed flags; `--force` applies to it unless destinations were typed. */
-function again(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
+function rememberedOptions(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
   if (isAsked || place.kind === "command") return { ...rest, to: [place] };
   if (place.kind !== "file") return { ...rest, as, to: [{ ...place, force }] };

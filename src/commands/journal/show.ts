@@ -43,8 +43,8 @@ export const command = defineVerb({
 });
 
 async function firstOf(context: Context, entry: Entry): Promise<Beside["first"]> {
-  const { tellMissing } = await import("../running/missing.ts");
-  return (await tellMissing(context, [entry])).get(entry.id);
+  const { noteMissing } = await import("../running/missing.ts");
+  return (await noteMissing(context, [entry])).get(entry.id);
 }
 
 async function table({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {

@@ -9,7 +9,7 @@ import { shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
-import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { Finding, RuleName } from "./audit-rules.ts";
@@ -17,9 +17,9 @@ import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
 /** Rules for unused keys. A new key with a low finding may be used soon. */
-const ofUnused: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
+const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
 /** Rules that a replacement with the same properties fixes. */
-const ofAge: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
+const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
 /** The values of the printed remedies. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
@@ -42,7 +42,7 @@ export async function fixKeys(
   const { output } = context;
   const bench = await workbenchOf(context);
   const fixes = await fixesOf(context, bench, findings);
-  for (const finding of output.format === "table" ? [] : findings) tellFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) reportFinding(context, finding, fixes);
   if (isTrial) {
     await showFixes(context, bench, fixes);
     return [];
@@ -51,7 +51,7 @@ export async function fixKeys(
   if (fixes.size === 0) return left;
   if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await mentionUnsettled(context);
+  await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
     if (replacement === undefined) return (await revokeNamed(bench, "key", id)).receipt;
@@ -68,9 +68,9 @@ export async function fixKeys(
 async function fixesOf(context: Context, bench: Workbench, findings: readonly Finding[]): Promise<Fixes> {
   const fixes = new Map<string, Replacement | undefined>();
   for (const { key_id: id } of findings.filter(isRevocable)) fixes.set(id!, undefined);
-  for (const { key_id: id } of findings.filter(({ rule }) => ofAge.has(rule))) {
+  for (const { key_id: id } of findings.filter(({ rule }) => ageRules.has(rule))) {
     const ofKey = findings.filter(({ key_id }) => key_id === id);
-    if (id === null || fixes.has(id) || !ofKey.every(isOfAge)) continue;
+    if (id === null || fixes.has(id) || !ofKey.every(isFixedByReplacement)) continue;
     const known = destinationsOf(
       await bench.journal.select({ all: true, resource: id }),
       id,
@@ -79,7 +79,7 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
     if (known === undefined) continue;
     const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
     const options = { overlap, expiresIn: lifetime };
-    const request = await requestOf(context, bench, { id, options }).catch(unlessNotShown);
+    const request = await requestOf(context, bench, { id, options }).catch(skipUnknownFields);
     if (request === undefined) continue;
     const chosen = { ...destinationOptions(known), yields: "access_key" } as const;
     const destination = await context.secrets.destination(chosen, async () => {});
@@ -89,23 +89,23 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
 }
 
 /** Skips a replacement that needs facts the API does not show: a person has to give them. */
-function unlessNotShown(error: unknown): undefined {
+function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
 /** True if the remedy is revocation, which it never is for a key that the caller may use. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
-  return key_id !== null && ofUnused.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
+  return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
 /** True if a plain replacement fixes the finding: the caller does not use the key, and no other option is needed. */
-function isOfAge({ rule, key_id, remedy }: Finding): boolean {
+function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
-  return ofAge.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");
+  return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");
 }
 
-function tellFinding({ output }: Context, finding: Finding, fixes: Fixes): void {
+function reportFinding({ output }: Context, finding: Finding, fixes: Fixes): void {
   const { key_id, key_name, message, remedy } = finding;
   const planned =
     fixes.get(key_id ?? "") === undefined ? "--fix revokes it." : "--fix replaces it, with an overlap of 1d.";

@@ -124,7 +124,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, 
     ownership,
     has: (member) => Object.hasOwn(row, member),
   };
-  const doubt = doubtOf(subject);
+  const doubt = statusVerdict(subject);
   const open: Unjudged[] = [];
   const found: { readonly rule: RuleName; readonly verdict: FoundVerdict }[] = [];
   for (const rule of ruleNames) {
@@ -172,7 +172,7 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
 }
 
 /** §3.2 has two statuses. Any other one, even in another spelling, has no known meaning, so the key is not judged. */
-function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
+function statusVerdict({ key: { status }, has }: Case): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
@@ -263,15 +263,15 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
   const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.takesSecret)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;
-  if (revokes && ownership !== "own") return unlessOwn(subject, shell`integ keys revoke ${id}`);
+  if (revokes && ownership !== "own") return checkedFirst(subject, shell`integ keys revoke ${id}`);
   const flags = remedies.flatMap((remedy) => (typeof remedy === "object" ? [remedy.replaceWith] : []));
   const once = [...new Map(flags.map((words) => [words.join("\0"), words])).values()].flat();
   const own = ownership === "own" ? ["--update-profile"] : [];
-  return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
+  return checkedFirst(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
 /** For a command that may lock the caller out: advice to check first, which cannot be pasted as a command. */
-function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
+function checkedFirst({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 

@@ -7,9 +7,9 @@ import {
   showRequest,
   showMade,
   actingAs,
-  mentionUnsettled,
-  tellDelivered,
-  tellPlan,
+  mentionUnfinished,
+  reportDelivered,
+  reportPlan,
   workbenchOf,
 } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
@@ -57,13 +57,13 @@ export const command = defineVerb({
       const request_text = keyBody(creation, options.expiresIn);
       return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
     }
-    tellPlan(context, planOf(bench, creation.request));
+    reportPlan(context, planOf(bench, creation.request));
     noteDefaults(context, options);
-    await mentionUnsettled(context);
+    await mentionUnfinished(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
     if (receipt !== undefined && !destination.isStdout) {
       await showMade(() => context.output.resource(receipt, deliveredKeyView));
-      tellDelivered(context, destination);
+      reportDelivered(context, destination);
     }
   },
 });

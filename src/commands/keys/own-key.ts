@@ -67,7 +67,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
 }
 
 /** The list of keys from one attempt, if available, and the time to compare its dates with. */
-export async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
+export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
     const answer = await service.accessKeys.list();
@@ -87,7 +87,7 @@ export interface LearnedKey {
 /** Finds the key of a profile: its configured id, or the list's only possible key. */
 export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
-  const seen = await keysSeenBy(context, await context.profiles.named(name));
+  const seen = await listKeysOnce(context, await context.profiles.named(name));
   const candidates = credential.source === "command" ? [] : [...(candidatesIn(seen).ids ?? [])];
   const id = credential.key_id ?? (candidates.length === 1 ? candidates[0] : undefined);
   if (id === undefined) return undefined;
@@ -115,7 +115,7 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   const { id, updateProfile, secretProfile } = choice;
   if (updateProfile || context.settings.yes || secretProfile === profile.name) return;
   const { keyId } = profile;
-  const seen = keyId === undefined ? await keysSeenBy(context, profile) : { now: context.clock.now() };
+  const seen = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
   const ownership = ownershipOf(id, { keyId, ...seen });
   if (ownership === "own") throw ownKey(profile, { ...choice, isAsked: context.output.interactive });
   if (ownership === "other") return;
@@ -169,7 +169,7 @@ function wayOut(profile: Pick<ActiveProfile, "name">): string {
  * Warns after a confirmed rotation or revocation that the caller is locked out, with the repair.
  * @param change.secretFile the file with the new secret, if any
  */
-export async function tellIfLockedOut(
+export async function warnIfLockedOut(
   context: Context,
   profile: ActiveProfile,
   change: { readonly id: string; readonly newId?: string; readonly secretFile?: string },

@@ -6,13 +6,13 @@ import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { newestEntries } from "../options/known-names.ts";
-import { keysSeenBy } from "./own-key.ts";
+import { listKeysOnce } from "./own-key.ts";
 
 /** @returns undefined if there is no key to choose */
 export async function pickKey(context: Context, question: string): Promise<string | undefined> {
   const profile = await context.profiles.active();
   const { baseUrl, keyId: own } = profile;
-  const { rows, now } = await keysSeenBy(context, profile);
+  const { rows, now } = await listKeysOnce(context, profile);
   const choices =
     rows === undefined
       ? keysIn(await newestEntries(await context.journal()), { baseUrl, own })

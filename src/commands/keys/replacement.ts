@@ -11,13 +11,13 @@ import { parseLifetime } from "../options/global.ts";
 import {
   mayReplace,
   mayRevokeUnproven,
-  ShownMeanwhile,
+  DeferredPrintErrors,
   actingAs,
-  mentionUnsettled,
-  tellDelivered,
+  mentionUnfinished,
+  reportDelivered,
   workbenchOf,
 } from "../running/change.ts";
-import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
+import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -66,20 +66,20 @@ export async function rotateByReplacement(
   const agreed =
     !output.interactive ||
     (await output.confirm(
-      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and ${whatBecomesOf(id, request)}?`,
+      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and ${oldCredentialWords(id, request)}?`,
       { destructive: true },
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
   if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
     output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in gives it a life of its own.`);
-  await mentionUnsettled(context);
+  await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
-  const shown = new ShownMeanwhile();
+  const shown = new DeferredPrintErrors();
   // Printed before the end: a script needs the new key even if the rest fails.
   const made = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await shown.show(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
-    tellDelivered(context, destination);
+    reportDelivered(context, destination);
   };
   const telling = { ...bench, tell: { ...bench.tell, made } };
   const replaced = await replaceAccessKey(telling, request, {
@@ -188,7 +188,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   const name = flags.name ?? old.name;
   const keyType = flags.type ?? old.keyType;
   const scopes = flags.scope ?? old.scopes;
-  const oldExpiry = stillAhead(old.expiresAt, nowMs);
+  const oldExpiry = futureExpiry(old.expiresAt, nowMs);
   const expiresAt = expiry === undefined ? oldExpiry : expiry.at;
   const missing = [
     name === undefined && "--name",
@@ -209,7 +209,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
 }
 
 /** null: never; undefined if the expiry is unknown or in the past. */
-function stillAhead(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
+function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;
 }

@@ -2,10 +2,10 @@ import { warnOfUsers } from "../running/users.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
 import { shell } from "../../next-step.ts";
-import { tellIfLockedOut } from "./own-key.ts";
+import { warnIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
@@ -32,7 +32,7 @@ export const command = defineVerb({
     const what = ids.length === 1 ? `key ${ids[0]}` : `${ids.length} keys (${ids.join(", ")})`;
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
-    await mentionUnsettled(context);
+    await mentionUnfinished(context);
     // The caller's own key comes last: the caller is locked out after it.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
@@ -44,6 +44,6 @@ export const command = defineVerb({
       return receipt;
     };
     await changeEach(context, { ids: inOrder, view: revokedKeyView, change, states: ["revoking", "revoked"] });
-    for (const id of inOrder) await tellIfLockedOut(context, profile, { id });
+    for (const id of inOrder) await warnIfLockedOut(context, profile, { id });
   },
 });

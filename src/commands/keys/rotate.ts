@@ -3,10 +3,10 @@ import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
-import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
+import { checkUpdatable, refuseToLockOut, warnIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { actingAs, showMade, mentionUnsettled, tellDelivered, workbenchOf } from "../running/change.ts";
+import { actingAs, showMade, mentionUnfinished, reportDelivered, workbenchOf } from "../running/change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -79,7 +79,7 @@ export const command = defineVerb({
     const rotate = byReplacing ? (await import("./replacement.ts")).rotateByReplacement : inPlace;
     const newId = await rotate(context, rotation);
     if (takesOwn || secretProfile === profile.name || newId === undefined) return;
-    await tellIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
+    await warnIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
   },
 });
 
@@ -91,7 +91,7 @@ async function keyOf<Flags extends RotateFlags>(
   typed: string | undefined,
   options: Flags,
 ): Promise<{ readonly id: string; readonly options: Flags }> {
-  const { newestInPlaceOf, resourceOfItem } = await import("../policy/item-resource.ts");
+  const { newestSuccessorOf, resourceOfItem } = await import("../policy/item-resource.ts");
   const { name, ...others } = options;
   if (typed === undefined && name !== undefined) {
     const id = await resourceOfItem(context, "access_key", name).catch(async (error: unknown) => {
@@ -103,7 +103,7 @@ async function keyOf<Flags extends RotateFlags>(
   }
   const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
   if (id === undefined) throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ keys list` });
-  return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
+  return { id: id.trim() === "" ? id : await newestSuccessorOf(context, id), options };
 }
 
 /** Maximum of an overlap that ends when the old key is no longer used. */
@@ -161,7 +161,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret may stop working immediately${whose}.`;
   if (!(await output.confirm(question, { destructive: true })))
     throw new Failure("usage", "Not rotated: the answer was no.");
-  await mentionUnsettled(context);
+  await mentionUnfinished(context);
   output.note(
     "The old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
@@ -170,7 +170,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) {
     await showMade(() => output.resource(receipt, deliveredKeyView));
-    tellDelivered(context, destination);
+    reportDelivered(context, destination);
   }
   return entry.resource_id ?? id;
 }

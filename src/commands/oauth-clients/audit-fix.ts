@@ -9,7 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
-import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
@@ -43,7 +43,7 @@ export async function fixClients(
     const options = { ...destinationOptions(known), yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
-  for (const finding of output.format === "table" ? [] : findings) tellFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) reportFinding(context, finding, fixes);
   const bench = await workbenchOf(context);
   if (isTrial) {
     await showFixes(context, bench, fixes);
@@ -53,7 +53,7 @@ export async function fixClients(
   if (fixes.length === 0) return left;
   if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}?`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await mentionUnsettled(context);
+  await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
     const { destination } = fixes.find((fix) => fix.id === id)!;
     if (destination === undefined) return (await revokeNamed(bench, "client", id)).receipt;
@@ -68,7 +68,7 @@ export async function fixClients(
   return left;
 }
 
-function tellFinding(context: Context, finding: ClientFinding, fixes: readonly Fix[]): void {
+function reportFinding(context: Context, finding: ClientFinding, fixes: readonly Fix[]): void {
   const { client_id, service_account_id, message, remedy } = finding;
   const fix = fixes.find((one) => one.finding === finding);
   const planned = fix?.destination === undefined ? "--fix revokes it." : "--fix rotates it, with an overlap of 24h.";

@@ -8,11 +8,11 @@ import {
   mayReplace,
   showMade,
   showRequest,
-  whereSecretIs,
-  whereSecretWent,
+  deliveryWords,
+  checkedDeliveryWords,
   actingAs,
-  mentionUnsettled,
-  tellPlan,
+  mentionUnfinished,
+  reportPlan,
   workbenchOf,
 } from "../running/change.ts";
 import { askAccount, askScopes, oauthClientView } from "./clients.ts";
@@ -59,11 +59,11 @@ export const command = defineVerb({
       const key = options.idempotencyKey ?? "(a new random UUID)";
       return showRequest(context, intent, { "Service-Version": intent.service_version, "Idempotency-Key": key });
     }
-    tellPlan(
+    reportPlan(
       context,
       `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
     );
-    await mentionUnsettled(context);
+    await mentionUnfinished(context);
     const { kind, entry, receipt } = await createOAuthClient(bench, request, {
       destination,
       waitMs,
@@ -75,7 +75,7 @@ export const command = defineVerb({
       context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
     if (receipt === undefined || (kind === "delivered" && destination.isStdout)) return;
     await showReceipt(context, receipt, { withSecret: false });
-    const place = kind === "delivered" ? whereSecretIs(entry) : await whereSecretWent(context, entry);
+    const place = kind === "delivered" ? deliveryWords(entry) : await checkedDeliveryWords(context, entry);
     if (place) context.output.note(place);
   },
 });

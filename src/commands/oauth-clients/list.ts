@@ -38,7 +38,7 @@ export const command = defineVerb({
     const rows: string[] = [];
     const slots = new Slots();
     for (const client of known) {
-      const row = service ? await refreshed(context, client, service.oauthClients) : asSeen(client);
+      const row = service ? await refreshed(context, client, service.oauthClients) : lastKnownRow(client);
       slots.add(row);
       rows.push(row.text);
     }
@@ -70,14 +70,14 @@ interface Row {
   readonly mayHold: boolean;
 }
 
-function asSeen({ created_at, ...client }: KnownClient): Row {
+function lastKnownRow({ created_at, ...client }: KnownClient): Row {
   const text = JSON.stringify({ object: "oauth_client", ...client, created_at, client_secret: null });
   const isRevoked = client.status === "revoked";
   return { text, service_account_id: client.service_account_id, holds: !isRevoked, mayHold: isRevoked };
 }
 
 /** Kinds of failure that may be temporary. */
-const mayPass: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
+const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
 
 async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
   try {
@@ -91,7 +91,7 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
     };
   } catch (error) {
     const { Failure } = await import("../../errors.ts");
-    if (error instanceof Failure && mayPass.has(error.kind))
+    if (error instanceof Failure && temporaryKinds.has(error.kind))
       throw new Failure(error.kind, error.message, {
         ...error.details,
         meaning: "Without the service the clients can be shown as this machine last saw them.",
@@ -99,7 +99,7 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
       });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
     context.output.warn(`The service does not find ${client.id} (any more): shown as last seen.`);
-    return { ...asSeen(client), holds: false, mayHold: false };
+    return { ...lastKnownRow(client), holds: false, mayHold: false };
   }
 }
 

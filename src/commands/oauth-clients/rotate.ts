@@ -11,13 +11,13 @@ import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } fr
 import {
   mayReplace,
   mayRevokeUnproven,
-  ShownMeanwhile,
-  tellDelivered,
+  DeferredPrintErrors,
+  reportDelivered,
   actingAs,
-  mentionUnsettled,
+  mentionUnfinished,
   workbenchOf,
 } from "../running/change.ts";
-import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
+import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
 import { shell } from "../../next-step.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
@@ -89,13 +89,13 @@ export const command = defineVerb({
       );
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
-    await mentionUnsettled(context);
-    const shown = new ShownMeanwhile();
+    await mentionUnfinished(context);
+    const shown = new DeferredPrintErrors();
     // Printed before the end: a script needs the new client even if the rest fails.
     const made = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await shown.show(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
-      tellDelivered(context, destination);
+      reportDelivered(context, destination);
     };
     const rotated = await rotateOAuthClient(
       { ...bench, tell: { ...bench.tell, made } },
@@ -124,12 +124,12 @@ async function clientOf(
       meaning: "Nothing was sent.",
       hint: "Leave one of them out.",
     });
-  const { newestInPlaceOf, resourceOfItem } = await import("../policy/item-resource.ts");
+  const { newestSuccessorOf, resourceOfItem } = await import("../policy/item-resource.ts");
   if (name !== undefined) return resourceOfItem(context, "oauth_client", name);
   const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
   if (id === undefined)
     throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ oauth-clients list` });
-  return newestInPlaceOf(context, id);
+  return newestSuccessorOf(context, id);
 }
 
 function confirmed(
@@ -139,7 +139,7 @@ function confirmed(
   // Keeping the old client is safe, and a script does not answer questions.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
-    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${whatBecomesOf(plan.id, plan)}?`,
+    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,
     { destructive: true },
   );
 }

@@ -56,11 +56,11 @@ let globalOptions: readonly Option[] | undefined;
 /** Declares the global options, as a separate group of the help screen. */
 export function addGlobalOptions(command: Command): void {
   command.optionsGroup(globalOptionsHeading);
-  globalOptions ??= optionsMadeBy(command);
+  globalOptions ??= createGlobalOptions(command);
   for (const option of globalOptions) command.addOption(option);
 }
 
-function optionsMadeBy(command: Command): readonly Option[] {
+function createGlobalOptions(command: Command): readonly Option[] {
   const format = command.createOption(
     "-o, --output <format>",
     `Output format (one of: ${formats.join(", ")}; default: table; in agent mode json) [env: INTEG_OUTPUT]`,

@@ -2,7 +2,7 @@ import { DiskHealth } from "../../operations/workbench.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor, chosen } from "./acting.ts";
-import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
+import { agree, appliedColumns, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
@@ -36,7 +36,7 @@ export const command = defineVerb({
       { parallel: 1, watch: () => {} },
     );
     await printApplied(context, applied, { file, empty: "Nothing is to be adopted." });
-    tellOutcomes(context, applied, observed.nowMs);
+    reportOutcomes(context, applied, observed.nowMs);
     conclude(context, applied, { file, isAdoption: true });
   },
 });

@@ -93,7 +93,7 @@ export async function printApplied(
   await output.summary("integ apply", view, rows);
 }
 
-export function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
+export function reportOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
   for (const { planned, outcome } of applied) {
     const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
     const { name } = planned.row;

@@ -73,11 +73,11 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   };
   try {
     if (step.do === "adopt") return await adoptAs(work, step.credential);
-    const missing = await missingHere(work);
+    const missing = await missingCredentialFor(work);
     if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
-      if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
+      if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
       // The key's creation certainly created nothing, so the item needs another creation.
       if (finished.state === "refused") await begin({ ...work, decision: { ...decision, step: { do: "create" } } });
     } else await begin(work);
@@ -85,7 +85,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return failed(work, inPolicyWords(error));
+    return failed(work, withoutForceAdvice(error));
   }
 }
 
@@ -106,7 +106,7 @@ async function adoptAs(
  * Finds a credential that this machine lacks, before anything is recorded: the failure is not the item's and is not counted.
  * Delivering a kept secret needs no credential.
  */
-async function missingHere({ decision: { item, step }, options: { context }, bench }: ItemWork) {
+async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const begun = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
   if (begun?.state === "undelivered") return undefined;
   const failure = await (begun === undefined
@@ -142,7 +142,7 @@ function benchFor(
 }
 
 /** Replaces the advice to use `--force`, which `apply` does not have. */
-function inPolicyWords(failure: Failure): Failure {
+function withoutForceAdvice(failure: Failure): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
   const hint =
@@ -247,7 +247,7 @@ export function keyReplacement(
 }
 
 /** The entry ended without a request, because another entry does the same work. */
-function gaveWay({ state, attempts }: Entry): boolean {
+function isWithdrawn({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
@@ -266,7 +266,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
     await resumeWork(bench, lease, {
       ...agreements(work),
       claimedBy: "policy",
-      overlap: decision.action === "revoke_old" && !decision.looksAgain ? "end" : "leave",
+      overlap: decision.action === "revoke_old" && !decision.rechecksUse ? "end" : "leave",
       destinationOf: (entry) => destinationOf(finishing, entry),
     });
     return lease.entry;
@@ -281,14 +281,14 @@ async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
 }
 
 /** Failures that are not the item's: the service could not be reached or limits requests. */
-const passing: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
+const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
 /** Counts a failure in the item's entry; without one, a refused entry is added for it. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
-  if (isInterruption(failure) || passing.has(failure.kind) || decision.item.destinations.length === 0) return;
+  if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;
   if (decision.step.do === "adopt") return;
-  const begun = [...named.begun][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
+  const begun = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
   try {
     const lease = begun === undefined ? await refusedEntry(work) : await bench.journal.tryLease(begun);
     if (lease === null) return;

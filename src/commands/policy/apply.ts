@@ -10,15 +10,15 @@ import type { Plan, PlanRow } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseDuration } from "../options/global.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
-import { releaseSettled, tidied } from "../running/settled.ts";
+import { releaseSettled, cleanUp } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames, chosen } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
-import { agree, appliedColumns, conclude, printApplied, tellOutcomes } from "./applied.ts";
+import { agree, appliedColumns, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan, runnable } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
-import { assertSlots, tellPlanNotes } from "./rows.ts";
+import { assertSlots, reportPlanNotes } from "./rows.ts";
 import { readTextFile } from "./text-file.ts";
 import { revokeUnmanaged } from "./unmanaged.ts";
 import { shell } from "../../next-step.ts";
@@ -58,7 +58,7 @@ export const command = defineVerb({
     const named = { "--only": only, "--finish": finish, "--retry": retry, "--redeliver": redeliver };
     for (const [flag, names] of Object.entries(named)) assertNames(policy, names, flag);
     if (options.revokeUnmanaged) assertTerminal(given);
-    if (adopt && document !== undefined) throw adoptsByItself();
+    if (adopt && document !== undefined) throw adoptWithPlanFailure();
     const context = actingFor(given, policy);
     const disk = new DiskHealth();
     const bench = await workbenchOf(context, { disk });
@@ -70,7 +70,7 @@ export const command = defineVerb({
     const choice = chosen({ only, retry, redeliver, finish, includeOwn, adopt });
     // Apply a saved plan as of its creation: work that has become due since needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
-    const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
+    const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
@@ -87,10 +87,10 @@ export const command = defineVerb({
     ).finally(() => table.done());
     // Unfinished entries of earlier runs may have been refused or replaced in this run.
     const begun = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
-    await tidied(context, () => releaseSettled(context, { ids: begun, lookedBack: 0 }));
+    await cleanUp(context, () => releaseSettled(context, { ids: begun, newestCount: 0 }));
     await printApplied(context, applied, { file });
-    tellPlanNotes(context, plan, { file });
-    tellOutcomes(context, applied, serviceTime(bench));
+    reportPlanNotes(context, plan, { file });
+    reportOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
     conclude(context, applied, { file });
   },
@@ -150,7 +150,7 @@ async function assertCurrent(
 }
 
 /** The refusal of --adopt with a saved plan, which does not list adoptions. */
-function adoptsByItself(): Failure {
+function adoptWithPlanFailure(): Failure {
   return new Failure("usage", "--adopt needs the policy file: a saved plan adopts nothing.", {
     meaning: "Nothing was sent.",
     hint: "Run integ adopt --all first and make another plan, or leave the plan out.",
@@ -158,7 +158,7 @@ function adoptsByItself(): Failure {
 }
 
 /** Applies the time window of now to a plan made earlier. */
-function openNow(plan: Plan, now: Plan): Plan {
+function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({
     ...item,

@@ -2,7 +2,7 @@
 import type { Context } from "../../context.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
-import { leadsTo } from "../journal/remembered-destination.ts";
+import { isOptionFor } from "../journal/remembered-destination.ts";
 import {
   describeDestination,
   type DestinationOption,
@@ -29,7 +29,7 @@ export function destinationOptions(
   const places = before === null ? [] : placesOf(before);
   const to = destinations.map((destination) => {
     const option = optionOf(destination, isFirst);
-    const place = places.find((one) => leadsTo(option, one, ""));
+    const place = places.find((one) => isOptionFor(option, one, ""));
     return place === undefined || option.kind === "command" ? option : (describeDestination(place).option ?? option);
   });
   return { to, mayBeOwn: true };

@@ -13,7 +13,7 @@ import { isLocal } from "../../secrets/destination.ts";
 export interface NamedJournal {
   readonly journal: Journal;
   /** Ids of the entries that this work admitted, without steps of other entries. */
-  readonly begun: ReadonlySet<string>;
+  readonly admitted: ReadonlySet<string>;
   /** The newest work for the item that another process admitted meanwhile and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
   /** The newest work for the item by any process. */
@@ -33,7 +33,7 @@ export interface JournalItem {
 }
 
 export function namedJournal(journal: Journal, item: JournalItem): NamedJournal {
-  const begun = new Set<string>();
+  const admitted = new Set<string>();
   const works = async (): Promise<Entry[]> => {
     const named = await journal.select({ all: true, item: item.item.name });
     const replacing = item.current === undefined ? [] : await journal.select({ all: true, resource: item.current });
@@ -43,7 +43,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
   const others = async (): Promise<Entry[]> =>
     (await works()).filter(
-      (entry) => isRoot(entry) && !item.known.has(entry.id) && !begun.has(entry.id) && !gaveWay(entry),
+      (entry) => isRoot(entry) && !item.known.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
     );
   // In a file, ids follow the order of admission: the lower id continues. In a team's journal, a process with a higher id may not
   // have seen this entry and may have started: wait until it withdraws or records a step.
@@ -58,14 +58,14 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
     const named = { ...intent, policy: { id: item.item.policy, item: item.item.name } };
     if (!isRoot(intent)) return journal.admit(named, options);
-    const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await besideOf({ journal, item, intent }))];
+    const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await rivalWork({ journal, item, intent }))];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
     // `fresh`: another item's unfinished request must not be resumed, even if it is the same request.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
-      begun.add(lease.entry.id);
+      admitted.add(lease.entry.id);
       return { kind, lease };
     }
     await lease.record({ state: "refused" });
@@ -73,7 +73,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     throw refusalFor(item, rival);
   };
   return {
-    begun,
+    admitted,
     newestElsewhere: async () => (await others())[0],
     newest: async () => (await works())[0],
     journal: new Proxy(journal, {
@@ -87,7 +87,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
 }
 
 /** Work of other items, admitted since the plan, with the same destination. */
-async function besideOf({ journal, item, intent }: BesideWhat): Promise<Entry[]> {
+async function rivalWork({ journal, item, intent }: BesideWhat): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: Placed): string[] =>
     destination === null
       ? []
@@ -126,7 +126,7 @@ function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "rep
 }
 
 /** True if the entry was withdrawn because another process was first. */
-function gaveWay({ state, last_error }: Entry): boolean {
+function isWithdrawn({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }
 

@@ -29,7 +29,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
 }
 
 /** Follows finished rotations from a client or key to its newest successor, and asks before using another id. */
-export async function newestInPlaceOf(context: Context, id: string): Promise<string> {
+export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
   const seen = new Set([id]);

@@ -13,7 +13,7 @@ import { ClientInventory, isOf, itemKey, rotatedInPlace, type WorkScope, worksBy
 import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
-import { isHere, lookedAt } from "./places.ts";
+import { isHere, unusablePlaces } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Parallel requests for clients. */
@@ -51,7 +51,7 @@ export async function observe(
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
-  const { missing, elsewhere } = await lookedAt(context, delivered, journal.isShared);
+  const { missing, elsewhere } = await unusablePlaces(context, delivered, journal.isShared);
   const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
   return { entries, observed: { ...observed, missing, elsewhere, untrusted } };

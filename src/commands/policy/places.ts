@@ -18,7 +18,7 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
 }
 
 /** Recorded destinations that are on another machine, or no longer exist, as named by `placeIn`. */
-export async function lookedAt(
+export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,
   isShared: boolean,

@@ -11,7 +11,7 @@ import { actingFor, assertNames, chosen, missingForItems, policyAccount } from "
 import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
-import { assertSlots, planColumns, printPlanRows, summarizePlan, tellPlanNotes } from "./rows.ts";
+import { assertSlots, planColumns, printPlanRows, summarizePlan, reportPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
 import { stepForAllHeld } from "./held.ts";
 
@@ -54,10 +54,10 @@ export const command = defineVerb({
       await context.output.page(({ width }) => planPage({ plan, file, as: `${profile} (${region})`, width }));
     else await printPlanRows(context, document.data);
     await summarizePlan(context, document.data);
-    tellPlanNotes(context, plan, { file, isPage });
+    reportPlanNotes(context, plan, { file, isPage });
     assertSlots(plan);
     if (!isSomethingDue(plan)) return;
-    await tellDue(context, { plan, profile, source: sourceOf(options.out, file), file });
+    await reportDue(context, { plan, profile, source: sourceOf(options.out, file), file });
     if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },
 });
@@ -75,15 +75,15 @@ interface DueAbout {
   readonly file: string;
 }
 
-async function tellDue({ output, ...context }: Context, { plan, profile, source, file }: DueAbout): Promise<void> {
+async function reportDue({ output, ...context }: Context, { plan, profile, source, file }: DueAbout): Promise<void> {
   const due = plan.items.map(({ decision }) => decision).filter(({ action }) => action !== "none" && action !== "wait");
-  const doable = due.filter(({ hold }) => hold === undefined);
+  const runnable = due.filter(({ hold }) => hold === undefined);
   let lack: Failure | undefined;
-  for (const kind of new Set(doable.map(({ item }) => item.kind)))
+  for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     lack ??= await missingForItems({ output, ...context }, profile, kind);
   if (lack !== undefined) output.warn(`To apply this, a credential is missing: ${lack.message}`);
   // If apply can do nothing, the next step is a person's.
-  const held = doable.length === 0 ? stepForAllHeld(due, file) : {};
+  const held = runnable.length === 0 ? stepForAllHeld(due, file) : {};
   const step = lack?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
   if (step.hint !== undefined) output.note(step.hint);
   if (typeof step.nextCommand === "string" && held.hint === undefined) output.next(step.nextCommand);
@@ -103,13 +103,13 @@ function writePlan({ settings, output }: Context, path: string, document: PlanDo
 /** @throws Failure `usage` for an existing file that is not a plan, such as the policy itself */
 async function assertReplaceable(context: Context, path: string): Promise<void> {
   const to = resolve(context.settings.cwd, path);
-  if (!isFilled(to)) return;
-  const [{ beginsAsPlan }, { longestPlan }] = await Promise.all([
+  if (!hasContent(to)) return;
+  const [{ isPlanText }, { longestPlan }] = await Promise.all([
     import("../../policy/digest.ts"),
     import("../../policy/read.ts"),
   ]);
   const read = readTextFile(to, longestPlan);
-  if ("text" in read && beginsAsPlan(read.text)) return;
+  if ("text" in read && isPlanText(read.text)) return;
   throw new Failure("usage", `The plan cannot be written to ${path}: the file exists and is not a plan.`, {
     meaning: "Nothing was sent, and the file was not changed.",
     hint: "Name another file with --out <path>.",
@@ -117,7 +117,7 @@ async function assertReplaceable(context: Context, path: string): Promise<void> 
 }
 
 /** False for a file that cannot be read: writing it fails with the reason. */
-function isFilled(path: string): boolean {
+function hasContent(path: string): boolean {
   try {
     const stats = statSync(path);
     return stats.isFile() && stats.size > 0;

@@ -26,12 +26,12 @@ const planView = { columns: planColumns, singular: "item", plural: "items", empt
 
 /** Prints the plan in a CI job's summary. */
 export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
-  const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(inSummary) }));
+  const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(summaryText) }));
   return output.summary("integ plan", planView, texts);
 }
 
 /** A summary has more readers than the policy: a command is shown as a digest. */
-function inSummary(destination: string): string {
+function summaryText(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
   return `command ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}`;
 }
@@ -42,7 +42,7 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
   await list.end({ nextPageToken: null, hasMore: false });
 }
 
-export function tellPlanNotes(
+export function reportPlanNotes(
   { output }: Context,
   { opensAt, unmanaged }: Plan,
   { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },

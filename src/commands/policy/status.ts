@@ -14,7 +14,7 @@ import { ClientInventory, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
-import { tellMissing } from "../running/missing.ts";
+import { noteMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, chosen, missingForItems } from "./acting.ts";
@@ -186,7 +186,7 @@ interface Unfinished {
 
 async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unfinished[]> {
   const unfinished = await unfinishedOf(context);
-  const missing = await tellMissing(context, unfinished);
+  const missing = await noteMissing(context, unfinished);
   const { lastUseWords } = await import("../../policy/decide.ts");
   return unfinished.map((entry) => {
     const first = missing.get(entry.id);

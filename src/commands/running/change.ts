@@ -140,10 +140,10 @@ export async function workbenchOf(
 
 export async function deliveryBenchOf(context: Context, disk = new DiskHealth()): Promise<DeliveryBench> {
   const [journal, secrets] = [await context.journal(), await keepingOf(context)];
-  return { journal, secrets, clock: context.clock, tell: tellOf(context), disk };
+  return { journal, secrets, clock: context.clock, tell: tellerFor(context), disk };
 }
 
-function tellOf(context: Context): Tell {
+function tellerFor(context: Context): Tell {
   const { output } = context;
   return {
     note: (text) => output.note(text),
@@ -199,7 +199,7 @@ export async function showRequest(context: Context, intent: Intent, headers: obj
 }
 
 /** Prints what will be created, before it is: a change that destroys nothing needs no question. */
-export function tellPlan({ output }: Context, plan: string): void {
+export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
@@ -224,7 +224,7 @@ export async function mentionMove(context: Context): Promise<void> {
 }
 
 /** Mentions unfinished work and damage once, at the start of a command that changes something. */
-export async function mentionUnsettled(context: Context): Promise<void> {
+export async function mentionUnfinished(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
@@ -256,7 +256,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
 }
 
 /** Prints while work continues; a failure to print is thrown after the work. */
-export class ShownMeanwhile {
+export class DeferredPrintErrors {
   #error: Error | undefined;
 
   async show(print: () => Promise<void>): Promise<void> {
@@ -275,7 +275,7 @@ export class ShownMeanwhile {
 }
 
 /** Where the delivered secret is, as sentences; undefined if it was printed with the result. */
-export function whereSecretIs(entry: Entry): string | undefined {
+export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
 }
@@ -286,7 +286,7 @@ function deliveredTo(record: DestinationRecord): string | undefined {
 }
 
 /** Prints where a secret was delivered, which the receipt does not contain. */
-export function tellDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
+export function reportDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
   const place = deliveredTo(record);
   if (place !== undefined) output.note(place);
 }
@@ -296,7 +296,7 @@ export function tellDelivered({ output }: Pick<Context, "output">, { record }: P
  * @param about.known the secret, if available
  * @param about.isNew whether this command delivered to the destination
  */
-export async function whereSecretWent(
+export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
   about: { readonly known?: string; readonly isNew?: (place: SingleRecord) => boolean } = {},
@@ -305,7 +305,7 @@ export async function whereSecretWent(
   const sentences: string[] = [];
   for (const place of placesOf(entry.destination)) {
     const { name, delivered } = describeDestination(place);
-    const seen = await secretSeenIn(secrets, place);
+    const seen = await readDelivered(secrets, place);
     const isSeen = about.isNew?.(place) === true || (about.known !== undefined && seen === about.known);
     if (delivered === undefined || isSeen || place.kind === "command") sentences.push(delivered ?? "");
     else if (place.kind === "file" && seen === undefined)
@@ -316,7 +316,7 @@ export async function whereSecretWent(
 }
 
 /** The secret in a file that it was delivered to; undefined for other destinations, or if it cannot be read. */
-export async function secretSeenIn(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
+export async function readDelivered(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
   return secrets.reread(place).catch(onFailure(() => undefined));
 }

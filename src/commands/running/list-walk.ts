@@ -44,7 +44,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   const walk: Walk = { context, view, plan, out: out?.file, writer: context.output.list(view, to), last: before };
   if (before && isWhole(before, plan)) await finish(walk);
   else await printPages(walk, await pagesOf(walk, readPage));
-  tellMore(walk);
+  noteMore(walk);
 }
 
 /** All requested rows are in the file; only the end of its format may be missing. */
@@ -121,14 +121,14 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
       await writer.page(unique ? unique.of(page.rows) : page.rows);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
-      progress.update(walked(walk, { rowsBefore, ms: context.clock.elapsed() - began }));
+      progress.update(progressWords(walk, { rowsBefore, ms: context.clock.elapsed() - began }));
     }
     await finish(walk);
     if (unique === undefined) overlaps.tell(context);
   } catch (error) {
     await writer.abandon();
     out?.abandon({ forGood: error instanceof Failure && error.details.endsList === true });
-    throw brokenOff(walk, error);
+    throw withResumeStep(walk, error);
   } finally {
     progress.done();
   }
@@ -177,7 +177,7 @@ function idOf({ source, start, end }: JsonText): string | undefined {
 }
 
 /** Progress of a list: rows, rows per second, time. @param rowsBefore rows from an earlier run */
-function walked(
+function progressWords(
   { view, writer: { rowsWritten: rows } }: Walk,
   { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
 ): string {
@@ -202,12 +202,12 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
 }
 
 /** Adds to a failure where the list can continue: the printed rows are correct. */
-function brokenOff(walk: Walk, error: unknown): unknown {
+function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
   const token = last?.nextPageToken;
   const { out } = plan;
-  if (error.details.endsList) return brokenForGood(walk, error);
+  if (error.details.endsList) return unresumableFailure(walk, error);
   const on: SameCommand | undefined =
     out && !plan.unique
       ? { add: ["--resume"], without: ["--force"] }
@@ -229,7 +229,7 @@ function brokenAfter({ writer, view }: Walk): string {
 }
 
 /** A repeated page token leads back to earlier rows, so the list has to start again. */
-function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure {
+function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Failure {
   const { out } = walk.plan;
   return new Failure(kind, message, {
     ...details,
@@ -240,7 +240,7 @@ function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure
 }
 
 /** Notes that more rows exist; warns if a program may take one page for the whole list. */
-function tellMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
+function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;
   if (plan.walks) return output.note(`More ${view.plural} exist: ${onward}`);

@@ -27,7 +27,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
   }
   if (sandboxRegions.has(profile)) return undefined;
   if (profile === "env") return inEnvironment(context, entry);
-  return profileOtherwise(context, entry);
+  return profileFailure(context, entry);
 }
 
 function accountWords({ base_url, organization_id, principal }: Entry): string {
@@ -77,7 +77,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
 }
 
 /** Why the recorded profile cannot be used: it was removed, or a new one of its name has another account. */
-async function profileOtherwise({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
+async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)
     return new Failure("auth", `The profile "${name}", which requested it, no longer exists.`, {
@@ -98,13 +98,13 @@ export function stepBefore(entry: Entry, { message, details: { nextCommand, hint
 }
 
 /** The next step of a single entry on this machine. */
-export async function stepHere(context: Context, entry: Entry): Promise<NextStep> {
+export async function localStep(context: Context, entry: Entry): Promise<NextStep> {
   const missing = entry.state === "undelivered" ? undefined : await missingFor(context, entry);
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
 /** The steps that entries of a list need first on this machine, by id; prints each reason once. */
-export async function tellMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
+export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
   const missing = new Map<string, Beside["first"]>();
   const said = new Map<string, string[]>();
   const usable = new Set<string>();

@@ -6,7 +6,7 @@ import { isWaitedFor, type Overlap, type Rotated } from "../../operations/rotati
 import { timeAhead } from "../../output/relative-time.ts";
 
 /** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
-export function whatBecomesOf(old: string, { overlapMs, unusedMs }: Overlap): string {
+export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap): string {
   if (unusedMs !== undefined)
     return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
   if (overlapMs === 0) return `revoke ${old} once the new one works`;

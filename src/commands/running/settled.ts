@@ -10,7 +10,7 @@ import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
 /** Runs cleanup after the work: if the journal cannot be read, it only warns. */
-export async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
+export async function cleanUp<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
   const unread = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
   });
@@ -20,18 +20,18 @@ export async function tidied<T>(context: Context, work: () => Promise<T>): Promi
 /**
  * Releases the space that finished work reserved for a secret.
  * @param about.ids entries of this run
- * @param about.lookedBack number of newest entries to check as well
+ * @param about.newestCount number of newest entries to check as well
  */
 export async function releaseSettled(
   context: Context,
-  { ids, lookedBack }: { readonly ids: readonly string[]; readonly lookedBack: number },
+  { ids, newestCount }: { readonly ids: readonly string[]; readonly newestCount: number },
 ): Promise<void> {
   const journal = await context.journal();
   const secrets = await keepingOf(context);
   const kept = [...(await context.secrets.undelivered()).rooms(), ...((await journal.escrow?.ids()) ?? [])];
   const entries = [
     ...(await journal.select({ states: settledStates, ids: [...kept, ...ids] })),
-    ...(lookedBack > 0 ? await journal.select({ states: settledStates, limit: lookedBack }) : []),
+    ...(newestCount > 0 ? await journal.select({ states: settledStates, limit: newestCount }) : []),
   ];
   const bench = { journal, secrets, tell: { warn: (text: string) => context.output.warn(text) } };
   for (const entry of new Map(entries.map((one) => [one.id, one])).values()) {

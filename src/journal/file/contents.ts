@@ -1,6 +1,6 @@
 // The entries that a file's sound records form, and the places where a record is missing or moved.
 import { type Entry, isSettled } from "../entry.ts";
-import { type EntryFilter, isOfUnsettled } from "../lookup.ts";
+import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, Found } from "./scan.ts";
 
@@ -97,7 +97,7 @@ export class Contents {
 }
 
 /** The journal, with the archive if requested: for an entry in both, the journal's copy counts. */
-export class Shelf {
+export class JournalView {
   readonly #parts: readonly Contents[];
 
   constructor(...parts: readonly Contents[]) {
@@ -120,7 +120,7 @@ export class Shelf {
   /** Entries that may match, the newest first: as few as possible are parsed. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
-    const isOpen = isOfUnsettled(filter);
+    const isOpen = excludesFinished(filter);
     const mayFit = (id: string): boolean => {
       const state = this.of(id)?.stateOf(id);
       if (state === undefined || id <= after || !id.startsWith(start)) return false;

@@ -6,12 +6,12 @@ import { Failure } from "../../errors.ts";
 import { namesOf } from "../actor.ts";
 import { movedAway } from "../admission.ts";
 import { type Entry, isSettled, keyName } from "../entry.ts";
-import { type EntryFilter, entryNotFound, isOfUnsettled } from "../lookup.ts";
+import { type EntryFilter, entryNotFound, excludesFinished } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
 import type { Condition, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
 import { Busy, inTurn, untilFree } from "../store.ts";
-import { type Contents, Shelf } from "./contents.ts";
+import { type Contents, JournalView } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, ownMeans } from "./locks.ts";
 import { type Reading, RecordFile } from "./record-file.ts";
@@ -27,7 +27,7 @@ export interface FileParts {
   readonly archiveBytes?: number | undefined;
 }
 
-function isBy({ content }: Signed, named: string): boolean {
+function hasActor({ content }: Signed, named: string): boolean {
   const { actor } = stepIn(content);
   return actor !== null && namesOf(actor).includes(named);
 }
@@ -56,9 +56,9 @@ export class FileStore implements Store {
   }
 
   /** Reads the journal, then the archive if needed: an entry that moves meanwhile is in both. */
-  #shelf(needsArchive: (journal: Contents) => boolean = () => true): Shelf {
+  #view(needsArchive: (journal: Contents) => boolean = () => true): JournalView {
     const journal = this.#journal.read().contents;
-    return needsArchive(journal) ? new Shelf(journal, this.#archive.read().contents) : new Shelf(journal);
+    return needsArchive(journal) ? new JournalView(journal, this.#archive.read().contents) : new JournalView(journal);
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
@@ -73,18 +73,18 @@ export class FileStore implements Store {
   }
 
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
-    const shelf = this.#shelf((journal) => ids === undefined || !ids.every((id) => journal.has(id)));
-    for (const id of ids ?? shelf.ids().toReversed()) {
-      const hasKnownGap = shelf.of(id)?.header?.gaps?.includes(id) === true;
-      if (shelf.of(id)) yield { id, records: shelf.records(id), hasKnownGap };
+    const view = this.#view((journal) => ids === undefined || !ids.every((id) => journal.has(id)));
+    for (const id of ids ?? view.ids().toReversed()) {
+      const hasKnownGap = view.of(id)?.header?.gaps?.includes(id) === true;
+      if (view.of(id)) yield { id, records: view.records(id), hasKnownGap };
     }
   }
 
   async condition(): Promise<Condition> {
     const { contents, damage, isEmptied } = this.#journal.read();
     // A process that has just created the file writes its first record under the lock.
-    const isStill = async (): Promise<boolean> => this.#journal.read().isEmptied;
-    const isLeft = isEmptied && (await this.#underLock(isStill).catch(() => true));
+    const isStillEmpty = async (): Promise<boolean> => this.#journal.read().isEmptied;
+    const isLeft = isEmptied && (await this.#underLock(isStillEmpty).catch(() => true));
     return { damagedPlaces: damage.length, isEmptied: isLeft, moved: contents.header?.moved };
   }
 
@@ -94,15 +94,15 @@ export class FileStore implements Store {
 
   async look(_intent: unknown, key: string | null): Promise<Looked> {
     const journal = this.#here();
-    const unfinished = [...new Shelf(journal).candidates({})].map((entry) => ({ entry, holder: undefined }));
+    const unfinished = [...new JournalView(journal).candidates({})].map((entry) => ({ entry, holder: undefined }));
     return { unfinished, ofKey: key === null ? [] : this.#ofKey(key), newest: newestIn(journal) };
   }
 
   #ofKey(key: string): Entry[] {
-    const fitting = (shelf: Shelf): Entry[] =>
-      [...shelf.candidates({ all: true })].filter((entry) => keyName(entry) === key);
-    const here = fitting(this.#shelf(() => false));
-    return here.length > 0 ? here : fitting(this.#shelf());
+    const fitting = (view: JournalView): Entry[] =>
+      [...view.candidates({ all: true })].filter((entry) => keyName(entry) === key);
+    const here = fitting(this.#view(() => false));
+    return here.length > 0 ? here : fitting(this.#view());
   }
 
   /** Reads the journal. @throws Failure `usage` if its entries were moved elsewhere */
@@ -158,7 +158,7 @@ export class FileStore implements Store {
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
-    const entries = [...new Shelf(contents).candidates({ all: true })];
+    const entries = [...new JournalView(contents).candidates({ all: true })];
     if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
     const moving = [...going].sort();
@@ -181,8 +181,8 @@ export class FileStore implements Store {
       // Read under the lock: its last holder may have changed it.
       const journal = this.#here();
       const isHere = journal.has(id);
-      const shelf = this.#shelf(() => !isHere);
-      const [there, records] = [shelf.of(id)?.get(id), shelf.records(id)];
+      const view = this.#view(() => !isHere);
+      const [there, records] = [view.of(id)?.get(id), view.records(id)];
       const content = records.at(-1)?.content ?? "";
       const entry = there && isSettled(there.state) ? entryIn(content) : there;
       if (entry === undefined) throw entryNotFound(id);

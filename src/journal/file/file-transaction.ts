@@ -4,7 +4,7 @@ import { flags, shell } from "../../next-step.ts";
 import { type Entry, keyName, type Moved } from "../entry.ts";
 import { brokenStep, type EntryRecords, type HeaderFacts, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
-import { Shelf } from "./contents.ts";
+import { JournalView } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
 /** A rewritten file has no damage and a sound order, so a damaged one would hide that records are missing. */
@@ -22,7 +22,7 @@ export class FileTransaction implements Transaction {
   readonly #archive: RecordFile;
   readonly #read: Readonly<Record<"journal" | "archive", Reading>>;
   readonly #leased: () => ReadonlySet<string>;
-  readonly #shelf: Shelf;
+  readonly #view: JournalView;
   readonly #changed = new Map<string, readonly Signed[]>();
   #entries: readonly Entry[] | undefined;
   #mark: Pick<HeaderFacts, "moved"> | undefined;
@@ -33,7 +33,7 @@ export class FileTransaction implements Transaction {
     this.#archive = archive;
     this.#read = { journal: journal.readWhole(), archive: archive.readWhole() };
     this.#leased = leased;
-    this.#shelf = new Shelf(this.#read.journal.contents, this.#read.archive.contents);
+    this.#view = new JournalView(this.#read.journal.contents, this.#read.archive.contents);
   }
 
   get moved(): Moved | undefined {
@@ -45,7 +45,7 @@ export class FileTransaction implements Transaction {
   }
 
   #recordsOf(id: string): readonly Signed[] {
-    return this.#changed.get(id) ?? this.#shelf.records(id);
+    return this.#changed.get(id) ?? this.#view.records(id);
   }
 
   async records(ids: readonly string[]): Promise<readonly EntryRecords[]> {
@@ -62,7 +62,7 @@ export class FileTransaction implements Transaction {
   }
 
   async entries(): Promise<readonly Entry[]> {
-    return (this.#entries ??= [...this.#shelf.candidates({ all: true })]);
+    return (this.#entries ??= [...this.#view.candidates({ all: true })]);
   }
 
   async append(records: readonly NewRecord[]): Promise<void> {

@@ -2,7 +2,7 @@
 import * as fs from "node:fs";
 import { careful } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
-import { type EntryFilter, fits, isOfUnsettled } from "../lookup.ts";
+import { type EntryFilter, fits, excludesFinished } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
 import { checkFile } from "./safety.ts";
 
@@ -24,7 +24,7 @@ export function newestIn(path: string, filter: EntryFilter & { readonly limit: n
     end = start - 1;
     const { id, state } = headIn(line);
     if (id === undefined || state === undefined || seen.has(id)) continue;
-    const isWanted = filter.states?.includes(state) ?? !(isOfUnsettled(filter) && isSettled(state));
+    const isWanted = filter.states?.includes(state) ?? !(excludesFinished(filter) && isSettled(state));
     // If an append was cut short, the record before it counts.
     if (isWanted && readLine(line) === undefined) continue;
     const entry = isWanted ? finishedEntryIn(signedIn(line).content) : undefined;

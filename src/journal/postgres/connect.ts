@@ -50,13 +50,13 @@ export async function connect(address: Address): Promise<Connected> {
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
     // If the time ran out before any attempt of this round, report the errors of the last one.
     if (now.length > 0) met = now;
-    if (!now.some(isSoonOver) || performance.now() + pause > end) throw whyNone(address, met);
+    if (!now.some(mayConnectSoon) || performance.now() + pause > end) throw whyNone(address, met);
     await sleep(pause);
   }
 }
 
 /** True if a server is starting or has no free connection: another attempt may succeed. */
-function isSoonOver(met: unknown): boolean {
+function mayConnectSoon(met: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(met)?.code ?? "");
 }
 

@@ -48,7 +48,7 @@ export function holderIn(row: Row | undefined): Holder | undefined {
  * True if the holder is an ended process of this machine. On a system without a boot id (macOS), another machine may have the
  * same name, so the lease has to run out.
  */
-export function isHolderGone(row: Row, self = ownProcess()): boolean {
+export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
   const holder = named(row)?.process;
   return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
 }
@@ -79,7 +79,7 @@ export const withRecord = ({ records }: Tables, first: number): string =>
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
 /** Checks whether a record was written although the response was lost. */
-export const settledRecord =
+export const findWrittenRecord =
   ({ records }: Tables, { entry: { id, sequence }, content }: NewRecord) =>
   async (query: (text: string, values: readonly unknown[]) => Promise<readonly Row[]>) => {
     const [row] = await query(`SELECT content FROM ${records} WHERE entry = $1 AND n = $2`, [id, sequence]);
@@ -89,7 +89,7 @@ export const settledRecord =
 /** Allowance for a slow response and clock drift. */
 const marginMs = 250;
 
-async function overtaken(
+async function leaseLost(
   { session, tables }: PostgresParts,
   { id, epoch, attempts }: { readonly id: string; readonly epoch: string; readonly attempts: number },
 ): Promise<Failure> {
@@ -141,9 +141,9 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
                  RETURNING integ_entries.id, integ_entries.epoch)
                ${withRecord(tables, 6)}`,
         values: [id, epoch, n, leaseMs, JSON.stringify(rowOf(record, [record])), ...recordValues(record)],
-        settle: settledRecord(tables, record),
+        settle: findWrittenRecord(tables, record),
       });
-      if (rows.length === 0) throw await overtaken(parts, { id, epoch, attempts });
+      if (rows.length === 0) throw await leaseLost(parts, { id, epoch, attempts });
       [n, attempts, extendedAt] = [record.entry.sequence, record.entry.attempts, now];
     },
     async extend() {
@@ -152,7 +152,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
       const rows = await update(durably, `lease_until = ${fromNow("$3")}`, [leaseMs]).catch((error: unknown) => {
         throw journalFailure(error, shown, "The request was not sent.");
       });
-      if (rows.length === 0) throw await overtaken(parts, { id, epoch, attempts });
+      if (rows.length === 0) throw await leaseLost(parts, { id, epoch, attempts });
       extendedAt = now;
     },
     async release() {

@@ -16,16 +16,16 @@ import {
   describeHolder,
   fromNow,
   holderIn,
-  isHolderGone,
+  hasHolderEnded,
   leaseOf,
   leaseColumns,
   moment,
   ownHolder,
   recordValues,
-  settledRecord,
+  findWrittenRecord,
   withRecord,
 } from "./lease.ts";
-import { astrayIn, entriesIn, requestWord, rowOf, selectionOf } from "./rows.ts";
+import { rowMismatch, entriesIn, requestWord, rowOf, selectionOf } from "./rows.ts";
 import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } from "./schema.ts";
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
@@ -76,7 +76,7 @@ export class PostgresStore implements Store {
       for (const id of page) {
         const { records = [], numbers = [] } = found.get(id) ?? {};
         const contents = records.map(({ content }) => content);
-        yield { id, records, astray: astrayIn(byId.get(id), numbers, contents) };
+        yield { id, records, mismatch: rowMismatch(byId.get(id), numbers, contents) };
       }
       after = page.at(-1)!;
     }
@@ -135,7 +135,7 @@ export class PostgresStore implements Store {
           leaseMs,
           ...recordValues(record),
         ],
-        settle: settledRecord(tables, record),
+        settle: findWrittenRecord(tables, record),
       });
       if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, askedAt });
     } catch (error) {
@@ -158,7 +158,7 @@ export class PostgresStore implements Store {
     const times = holder && ` since ${holder.since}; its lease ends at ${holder.until}`;
     const by = `${describeHolder(holder)}${times ?? ""}`;
     const busy = new Busy(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
-    if (!isHolderGone(row)) return busy;
+    if (!hasHolderEnded(row)) return busy;
     return (await this.#takeRow(id, { condition: "epoch = $4", epoch: row.epoch })) ?? busy;
   }
 

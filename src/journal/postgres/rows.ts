@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
-import { aboutOf, type EntryFilter, isOfUnsettled, wordsOf } from "../lookup.ts";
+import { aboutOf, type EntryFilter, excludesFinished, wordsOf } from "../lookup.ts";
 import { entryIn, stepIn } from "../record.ts";
 import type { NewRecord } from "../store.ts";
 import type { Tables } from "./schema.ts";
@@ -48,7 +48,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
 }
 
 /** @returns in words how a row contradicts its records: such an entry would be missing in search results */
-export function astrayIn(
+export function rowMismatch(
   row: Row | undefined,
   numbers: readonly number[],
   contents: readonly string[],
@@ -76,7 +76,7 @@ export function selectionOf(
   page: { readonly below?: string | undefined; readonly limit: number },
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const { states, account, actor, since, after, start, ids } = filter;
-  const conditions: string[] = isOfUnsettled(filter) ? ["NOT is_settled"] : [];
+  const conditions: string[] = excludesFinished(filter) ? ["NOT is_settled"] : [];
   const values: unknown[] = [];
   const add = (condition: (place: string) => string, value: unknown): void => {
     if (value === undefined) return;

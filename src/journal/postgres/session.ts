@@ -36,7 +36,7 @@ export class Session {
   readonly #parts: SessionParts;
   #connected: Connected | undefined;
   readonly #inTurn = inTurn();
-  #hasMet = false;
+  #wasConnected = false;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -105,7 +105,7 @@ export class Session {
       this.#drop(connected);
       throw error;
     }
-    this.#hasMet = true;
+    this.#wasConnected = true;
     return connected;
   }
 
@@ -125,8 +125,8 @@ export class Session {
         const connected = await this.#connection();
         return await work(this.#queryOf(connected, end - performance.now(), limitMs));
       } catch (error) {
-        const mayPass = isLoss(error) || isConflict(error);
-        if (!mayPass || !this.#hasMet || performance.now() + 500 > end) throw error;
+        const mayPass = isConnectionLost(error) || isConflict(error);
+        if (!mayPass || !this.#wasConnected || performance.now() + 500 > end) throw error;
         await sleep(Math.min(1000, 50 * 2 ** round));
       }
     }
@@ -140,7 +140,7 @@ export class Session {
       } catch (error) {
         if (!endsConnection(error)) throw error;
         this.#drop(connected);
-        throw isLoss(error) ? error : new LostConnection("the connection was lost", { cause: error });
+        throw isConnectionLost(error) ? error : new LostConnection("the connection was lost", { cause: error });
       }
     };
   }
@@ -166,6 +166,6 @@ function isConflict(error: unknown): boolean {
 }
 
 /** True if another connection may succeed. */
-function isLoss(error: unknown): boolean {
+function isConnectionLost(error: unknown): boolean {
   return error instanceof LostConnection || (serverErrorOf(error) !== undefined && endsConnection(error));
 }

@@ -78,8 +78,8 @@ export class TableTransaction implements Transaction {
   async append(records: readonly NewRecord[]): Promise<void> {
     const { entries, records: table } = this.#tables;
     const newest = new Map(records.map((record) => [record.entry.id, record]));
-    const comingOf = ({ entry: { id } }: NewRecord): NewRecord[] => records.filter(({ entry }) => entry.id === id);
-    const changes = [...newest.values()].map((record) => ({ ...rowOf(record, comingOf(record)), epoch: 0 }));
+    const recordsOf = ({ entry: { id } }: NewRecord): NewRecord[] => records.filter(({ entry }) => entry.id === id);
+    const changes = [...newest.values()].map((record) => ({ ...rowOf(record, recordsOf(record)), epoch: 0 }));
     await this.#query(
       `INSERT INTO ${entries} SELECT * FROM json_populate_recordset(NULL::${entries}, $1::json)
        ON CONFLICT (id) DO UPDATE SET ${changed}, epoch = integ_entries.epoch + 1`,

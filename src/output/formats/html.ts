@@ -47,7 +47,7 @@ function pageIn({ columns, plural }: Shown, target: ListTarget) {
   const [rows, lives]: [string[], Life[]] = [[], []];
   const add = (row: JsonText): void => {
     rows.push(rowOf(row, shown));
-    lives.push(...livesIn(row));
+    lives.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
   // Browsers repeat the table head on each printed page, but without its buttons: print shows their text.
@@ -106,7 +106,7 @@ interface Life {
 }
 
 /** Empty for a row without a creation time. */
-function livesIn(row: JsonText): Life[] {
+function lifetimesIn(row: JsonText): Life[] {
   const parts = row.parts();
   const text = (key: string): string => {
     const value = parts.get(key);

@@ -101,11 +101,11 @@ describe("a creation that was refused (401)", () => {
   it("is sent again with an account of its own if others used the same", async () => {
     const { accounts, number } = numbered();
     for (const entry of [a, b, c]) await accounts.of(entry);
-    expect(accounts.isSentAgain(refused(a))).toBe(true);
+    expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     expect(await number(a)).toBe(2);
     expect(await number(creation("d"))).toBe(3);
     // The second one was under way with the old one, and leaves the new one to the others.
-    expect(accounts.isSentAgain(refused(b))).toBe(true);
+    expect(accounts.retryWithOwnAccount(refused(b))).toBe(true);
     expect(await number(b)).toBe(4);
     expect(await number(creation("e"))).toBe(3);
   });
@@ -113,30 +113,30 @@ describe("a creation that was refused (401)", () => {
   it("is not sent again if no other used its account, which is over all the same", async () => {
     const { accounts, number } = numbered();
     await accounts.of(a);
-    expect(accounts.isSentAgain(refused(a))).toBe(false);
+    expect(accounts.retryWithOwnAccount(refused(a))).toBe(false);
     expect(await number(b)).toBe(2);
   });
 
   it("is sent again once, and then no other of the same", async () => {
     const { accounts } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
-    expect(accounts.isSentAgain(refused(a))).toBe(true);
+    expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     await accounts.of(a);
-    expect(accounts.isSentAgain(refused(a))).toBe(false);
-    expect(accounts.isSentAgain(refused(b))).toBe(false);
+    expect(accounts.retryWithOwnAccount(refused(a))).toBe(false);
+    expect(accounts.retryWithOwnAccount(refused(b))).toBe(false);
   });
 
   it.each([403, 404, 409, 429, 503])("is not one that ended with %i", async (status) => {
     const { accounts, number } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
-    expect(accounts.isSentAgain(refused(a, status))).toBe(false);
-    expect(accounts.isSentAgain({ entry: b })).toBe(false);
+    expect(accounts.retryWithOwnAccount(refused(a, status))).toBe(false);
+    expect(accounts.retryWithOwnAccount({ entry: b })).toBe(false);
     expect(await number(c)).toBe(1);
   });
 
   it.each(["secret_lost", "refused", "undelivered"] as const)("is not one that was left as %s", async (state) => {
     const { accounts } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
-    expect(accounts.isSentAgain(refused({ ...a, state }))).toBe(false);
+    expect(accounts.retryWithOwnAccount(refused({ ...a, state }))).toBe(false);
   });
 });

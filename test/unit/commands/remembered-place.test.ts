@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import {
   claimOptions,
   optionsFor,
-  passedOver,
-  unnamedDestination,
+  ignoredNote,
+  refusingDestination,
   type RecoveryOptions,
 } from "../../../src/commands/journal/remembered-destination.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -78,7 +78,7 @@ describe("the options for an entry", () => {
     ["the same in another format", [{ ...same, as: "env" }]],
   ])("are none for a command: %s", async (_what, options, isNamed = false) => {
     expect(optionsFor(to(command), asked({ to: options }, isNamed))).toBeUndefined();
-    const place = unnamedDestination(to(command), { ...asked({ to: options }, isNamed), replaces: true });
+    const place = refusingDestination(to(command), { ...asked({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
       details: {
@@ -89,16 +89,16 @@ describe("the options for an entry", () => {
   });
 
   it("that are passed over are told, and only those", () => {
-    expect(passedOver(to(file), asked({ to: [c] }), "/h")).toContain("1abc: its secret goes to /h/own");
-    expect(passedOver(to(profile), asked({ to: [f] }), "/h")).toContain("profile p");
-    expect(passedOver(to(several), asked({ to: [f] }), "/h")).toContain("/h/own, a command, keychain:s/a");
-    expect(passedOver(to(file), asked({ to: [{ kind: "file", path: "own" }] }), "/h")).toBeUndefined();
-    expect(passedOver(to(profile), asked({ to: [p] }), "/h")).toBeUndefined();
-    expect(passedOver(to(store), asked({ to: [s] }), "/h")).toBeUndefined();
-    expect(passedOver(to(several), asked({ to: [same, s] }), "/h")).toBeUndefined();
-    expect(passedOver(to(file), asked({ to: [c] }, true), "/h")).toBeUndefined();
-    expect(passedOver(to(file), asked(), "/h")).toBeUndefined();
-    expect(passedOver(to(command), asked({ to: [f] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(file), asked({ to: [c] }), "/h")).toContain("1abc: its secret goes to /h/own");
+    expect(ignoredNote(to(profile), asked({ to: [f] }), "/h")).toContain("profile p");
+    expect(ignoredNote(to(several), asked({ to: [f] }), "/h")).toContain("/h/own, a command, keychain:s/a");
+    expect(ignoredNote(to(file), asked({ to: [{ kind: "file", path: "own" }] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(profile), asked({ to: [p] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(store), asked({ to: [s] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(several), asked({ to: [same, s] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(file), asked({ to: [c] }, true), "/h")).toBeUndefined();
+    expect(ignoredNote(to(file), asked(), "/h")).toBeUndefined();
+    expect(ignoredNote(to(command), asked({ to: [f] }), "/h")).toBeUndefined();
   });
 });
 

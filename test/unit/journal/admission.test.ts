@@ -1,7 +1,7 @@
 // What an intent meets in the journal, and which of it is refused with which words.
 import { describe, expect, it } from "vitest";
 import {
-  assertNoneLost,
+  assertNoSecretLost,
   assertSameAccount,
   entriesOfRequest,
   entryOfKey,
@@ -153,7 +153,7 @@ describe("a request that was sent before, and has no secret", () => {
     ["undelivered", "its secret is kept until you claim it", `integ journal claim ${id}`],
   ] as const)("is %s", (state, what, nextCommand) => {
     const entries = [entry({ id: "2", state: "secret_lost" }), entry({ state }), entry({ id: "1", state: "unknown" })];
-    const { kind, message, details } = failureOf(() => assertNoneLost(entries));
+    const { kind, message, details } = failureOf(() => assertNoSecretLost(entries));
     expect([kind, message]).toEqual([state, `The same request was sent before, and ${what}.`]);
     expect(details).toEqual({
       meaning: "Nothing was sent and nothing changed; --new creates another one anyway.",
@@ -174,7 +174,7 @@ describe("a request that was sent before, and has no secret", () => {
       "replaced",
       "abandoned",
     ] as const;
-    expect(assertNoneLost(states.map((state) => entry({ state })))).toBeUndefined();
+    expect(assertNoSecretLost(states.map((state) => entry({ state })))).toBeUndefined();
   });
 });
 

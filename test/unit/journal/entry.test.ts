@@ -9,7 +9,7 @@ import {
   isUnnamed,
   needsAttention,
   nextStep,
-  unsettledStates,
+  unfinishedStates,
   wasClaimed,
 } from "../../../src/journal/entry.ts";
 import { publicEntry } from "../../../src/commands/journal/view.ts";
@@ -40,7 +40,7 @@ test("exactly the first six states are unsettled", () => {
     "abandoned",
   ];
   expect(all.filter((state) => !isSettled(state))).toEqual(all.slice(0, 6));
-  expect([...unsettledStates]).toEqual(all.slice(0, 6));
+  expect([...unfinishedStates]).toEqual(all.slice(0, 6));
 });
 
 test("each unsettled state has a command to type, a settled one none", () => {

@@ -9,7 +9,7 @@ import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
-import { isWorkedOn, laterRotation, rotationsOf, rotationUnderWay } from "../../../src/journal/rotations.ts";
+import { isWorkedOn, laterRotation, rotationsOf, activeEarlierRotation } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
 import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
@@ -230,7 +230,7 @@ it.each<[string, Partial<Entry>, boolean]>([
     select: async () => [rotation("in_place"), rotation("replacement", about)],
     holders: async () => new Map([below, own, above].map((id) => [id, {}])),
   } as unknown as Journal;
-  expect((await rotationUnderWay(journal, rotation("in_place")))?.id).toBe(expected ? below : undefined);
+  expect((await activeEarlierRotation(journal, rotation("in_place")))?.id).toBe(expected ? below : undefined);
 });
 
 describe("the later rotation of a key", () => {

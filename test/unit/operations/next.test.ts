@@ -8,7 +8,7 @@ import {
   nextStep,
   type Operation,
   settledStates,
-  unsettledStates,
+  unfinishedStates,
 } from "../../../src/journal/entry.ts";
 import { asEntryStands, type Facts, next } from "../../../src/operations/next.ts";
 
@@ -112,7 +112,7 @@ describe("the next step of a rotation by replacement", () => {
   const of = (state: EntryState, detail: Entry["detail"], facts: Facts): readonly string[] =>
     operations.map(([operation, more]) => next(entry(operation, { state, detail: { ...more, ...detail } }), facts));
 
-  it.each([undefined, ...unsettledStates, ...settledStates.filter((state) => state !== "done")])(
+  it.each([undefined, ...unfinishedStates, ...settledStates.filter((state) => state !== "done")])(
     "is to make the new one while that is %s, whatever else is known",
     (state) => {
       for (const isDue of [true, false])
@@ -163,7 +163,7 @@ describe.each(everyKind)("%s %j", (operation, detail) => {
     expect(nextStep(entry(operation, { state, detail }))).toBeNull();
   });
 
-  it.each(unsettledStates)("that is %s gives way to work that has taken its place", (state) => {
+  it.each(unfinishedStates)("that is %s gives way to work that has taken its place", (state) => {
     expect(next(entry(operation, { state, detail }), { isOverrun: true })).toBe("give way");
   });
 });
