@@ -71,7 +71,7 @@ function versionOf(node) {
   return stdout.trim();
 }
 
-/** What was measured, where, and the machine's other load. */
+/** Describes the measured version, the machine and its other load. */
 function machine() {
   const git = (...words) => spawnSync("git", words, { cwd: root, encoding: "utf8" }).stdout.trim();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));

@@ -182,7 +182,7 @@ function pathOf(id: string): string {
 }
 
 /**
- * @param documented true for the creation, whose response is shown: it has an id
+ * @param documented true for the creation: the document shows its response, which has an id
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key in one object, under any name.
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {

@@ -10,7 +10,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly configure: (command: Command) => Command<Args, Options>;
   /** Asks at a terminal for a missing first argument. @returns undefined if there is nothing to choose: it stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** Formats of this command besides those of all commands. */
+  /** Additional formats of this command. */
   readonly formats?: readonly Format[];
   /** The command reports missing arguments and asks no question. */
   readonly neverAsks?: true;
@@ -53,7 +53,7 @@ export interface WholeTree {
   readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }
 
-// `--dry-run` for all commands with changes: they stop before the first one, and print what the real run sends and changes on
+// `--dry-run` for all commands with changes: they stop before the first one, and print the requests and local changes of
 // this machine.
 
 export const addDryRun = sharedOptions((command) =>

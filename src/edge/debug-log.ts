@@ -1,4 +1,4 @@
-// What `--debug` shows of an exchange: no body, and only values known to be harmless.
+// Prints exchanges for `--debug`: without bodies, and only with values known to be harmless.
 import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
 
 export interface DebugEvent {

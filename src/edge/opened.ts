@@ -1,4 +1,4 @@
-// Opens, on first use, and closes what a command line needs: one transport, one service connection per profile, the
+// Opens on first use, and closes, the connections of a command line: one transport, one service connection per profile, the
 // sandbox inside this process (profiles `sandbox` and `sandbox-eu`), and the journal.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";

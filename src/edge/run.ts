@@ -276,7 +276,7 @@ function knows(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
-/** Suggests safe flags for one that would take a secret on the command line. */
+/** Suggests safe flags instead of a flag with a secret as its value. */
 function insteadOfSecret(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";

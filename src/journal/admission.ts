@@ -146,7 +146,7 @@ export function assertNoSecretLost(entries: readonly Entry[]): void {
   });
 }
 
-/** The refusal of a journal whose entries were moved or are being moved. */
+/** The refusal of a moved journal. */
 export function movedAway(path: string, moved: Moved): Failure {
   const { to, isUnfinished } = moved;
   return new Failure("usage", movedWords(moved, `the journal ${path}`), {

@@ -145,7 +145,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** Requests with different keys are never the same; `isSameRequest` compares those with an equal one. */
+/** A key that equal requests share. Requests with equal keys may still differ: see `isSameRequest`. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -203,7 +203,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** The replaced entry, whose lost client or key was seen revoked before this entry's request left. */
+/** The replaced entry: its lost client or key was seen revoked before this entry's request was sent. */
 export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }

@@ -36,8 +36,8 @@ export interface EntryLease {
 
 export interface Admission {
   /**
-   * `resumed`: an unfinished entry of the same request whose process has ended. `same_key`: the entry, in any state, with the
-   * idempotency key given by hand. Both send their stored bytes.
+   * `resumed`: an unfinished entry of the same request, after its process has ended. `same_key`: the entry, in any state, with
+   * the idempotency key given by hand. Both send their stored bytes.
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;

@@ -6,7 +6,7 @@ interface PruneChoice {
   readonly before: string;
   /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
-  /** Remove entries whose client or key may still be live too. */
+  /** Also remove entries of clients and keys that may still be live. */
   readonly includeLive?: boolean;
   /** Ignore when they were last changed. */
   readonly isOfAnyAge?: boolean;
@@ -43,7 +43,7 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   return {
     /** Ids of the entries that may be removed. */
     going,
-    /** Those whose client or key may still be live. */
+    /** Entries to remove although their client or key may still be live. */
     live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
     /** Entries that stay only because their client or key may be live. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),
@@ -51,8 +51,8 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
 }
 
 /**
- * Which entries may move to the archive: those that could be removed at any age. The entry of a policy item's client or key stays
- * as long as a successor that does not name the item, because the policy finds the successor through it.
+ * Which entries may move to the archive: all entries that could be removed at any age. The entry of a policy item's client or key
+ * stays as long as a successor that does not name the item, because the policy finds the successor through it.
  */
 export function archivable(
   entries: readonly Entry[],

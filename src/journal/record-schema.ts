@@ -31,13 +31,13 @@ export const detailShape = {
   failures: number,
   /** Machine and state folder that keep the secret for `claim`. */
   kept_at: optional,
-  /** Machines and state folders whose processes sent it: each may keep a secret. */
+  /** Machines and state folders that sent the request: each may keep a secret. */
   attempted_at: z.optional(z.array(text)),
   /** How the created credential differs from the request, in words. */
   differs: optional,
   /** A person has claimed the secret. */
   secret_claimed: flag,
-  /** End of the wait that the service asked for, by its clock, ISO 8601 UTC. */
+  /** End of the service's `Retry-After`, by its clock, ISO 8601 UTC. */
   put_off_until: optional,
   /** A request may have arrived; stays true after a crash before the response is recorded. */
   in_flight: flag,
@@ -53,7 +53,7 @@ export const detailShape = {
   /** The proof required before the old credential is revoked; null: none. */
   proof: z.optional(z.nullable(Proof)),
 
-  // For an access key, whose requests must not be repeated blindly: the API has no idempotency key for them.
+  // For an access key: without an idempotency key, its requests must not be repeated blindly.
   /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
   /** The user that the key is bound to. */
@@ -111,7 +111,7 @@ const Intent = z.object({
   request_text: text,
   /** Normal form of the request: equal for equivalent requests (scopes as a set, for example). */
   fingerprint: text,
-  /** Entry whose client this entry replaces. */
+  /** The replaced entry. */
   replaces: textOrNull,
   /** Entry that this entry is a step of. */
   parent: textOrNull,
@@ -123,7 +123,7 @@ const Intent = z.object({
   created_at: text,
 });
 
-/** The fields that a step may change, as they are after the step. */
+/** The fields that a step may change, with their values after it. */
 const Now = z.object({
   resource_id: textOrNull,
   /** How often the request was sent. */

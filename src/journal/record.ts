@@ -65,7 +65,7 @@ export function sumIn(line: string): string {
 }
 
 export interface HeaderFacts {
-  /** Where the file's entries were moved to. */
+  /** Set if the file's entries were moved. */
   readonly moved?: Moved | undefined;
   /** The highest id in the archive. */
   readonly archived?: string | undefined;
@@ -175,8 +175,8 @@ export function entryIn(content: string): Entry | undefined {
 }
 
 /**
- * `entryIn` for finished entries, of which thousands are searched: it only checks that there is an intent and a detail. Work on
- * an entry, export and `journal verify` check the whole schema.
+ * `entryIn` for finished entries. Searches read thousands of them, so it only checks that there is an intent and a detail. Work
+ * on an entry, export and `journal verify` check the whole schema.
  */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;

@@ -70,7 +70,7 @@ export async function precedingRotation(journal: Journal, own: Entry, about: Con
   return first;
 }
 
-/** @returns the other rotation if it takes precedence, as it is now */
+/** @returns the current state of the other rotation if it takes precedence */
 async function checkPrecedence(
   journal: Journal,
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },

@@ -58,7 +58,7 @@ export async function untilFree<T>(
   }
 }
 
-/** @returns a function that runs its work one after the other */
+/** @returns a function that runs one piece of work at a time */
 export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -107,7 +107,7 @@ export interface Looked {
   readonly newest: string;
 }
 
-/** An atomic change of many entries, during which nothing else changes. */
+/** An atomic and isolated change of many entries. */
 export interface Transaction {
   readonly moved: Moved | undefined;
   /** Marks where the entries are now; undefined: here. */
@@ -139,7 +139,7 @@ export interface Condition {
   readonly damagedPlaces: number;
   /** The file exists and is empty: emptied by someone, or created by a process that crashed before its first record. */
   readonly isEmptied: boolean;
-  /** Where its entries were, or are being, moved to. */
+  /** Set if its entries were moved, or are being moved. */
   readonly moved: Moved | undefined;
 }
 

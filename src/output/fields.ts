@@ -108,7 +108,7 @@ export interface KnownField {
 /**
  * Rejects unknown fields. A list without documented fields is checked at its first row.
  * @param known.rows the first page of a list, or one resource
- * @param known.singular what a row is called; absent for a resource
+ * @param known.singular the name of a row; absent for a resource
  * @throws Failure `usage` for fields that are neither documented nor in any row
  */
 export function assertKnown(
@@ -141,7 +141,7 @@ export function assertKnown(
 /** Fields of an error: more are not read. */
 const mostNamed = 30;
 
-/** @param singular what a row is called; absent if it is not a list */
+/** @param singular the name of a row; absent without a list */
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
   const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
   const fields = `${missing.size === 1 ? "field" : "fields"} ${names}`;
@@ -197,7 +197,7 @@ export class ChosenFields {
         if (value !== undefined) this.#unseen.delete(unseen[index]!);
   }
 
-  /** Reports fields that no row had. @param singular what a row is called; absent for a resource */
+  /** Reports fields that no row had. @param singular the name of a row; absent for a resource */
   reportMissing(singular: string | undefined, tell: (what: string) => void): void {
     if (this.#rows > 0 && this.#unseen.size > 0) tell(missingWords(this.#unseen, singular));
   }

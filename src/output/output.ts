@@ -115,7 +115,7 @@ export interface Output extends Questions {
   countdown(label: string, ms: number): Progress;
   /** Shows a table of several items' states: see `LiveTable`. @param title such as `Recovering` */
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Erases what is drawn on the terminal. Must be the last call, also after a failure. */
+  /** Erases the live text on the terminal. Must be the last call, also after a failure. */
   close(): void;
 }
 
@@ -322,7 +322,7 @@ interface ListOptions {
   readonly target: ListTarget;
   /** Print nothing if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
-  /** Absent for a file, whose size is reported anyway. */
+  /** Absent for a file: its size is reported anyway. */
   readonly reportEmpty?: (text: string) => void;
 }
 

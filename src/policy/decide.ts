@@ -1,4 +1,4 @@
-// Decides what one item needs now, from observations only.
+// Decides the next action for one item, from observations only.
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { overlapEnd } from "../journal/entry.ts";
 import { describeDestination } from "../secrets/destination.ts";
@@ -52,9 +52,9 @@ export interface DecisionOptions {
   readonly maxFailures: number;
   /** Stalled items to retry. */
   readonly retry: ReadonlySet<string>;
-  /** Items whose secret goes to the file's destination although it went elsewhere before. */
+  /** Items to deliver to the file's destination although the secret went elsewhere before. */
   readonly redeliver: ReadonlySet<string>;
-  /** Items whose overlap ends now. */
+  /** Overlaps to end now, by item. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
   /** All items of the policy, by `itemKey`. */
@@ -344,7 +344,7 @@ function placesWords(places: readonly SingleDestination[]): string {
   return places.map((at) => describeDestination(at).name).join(", ");
 }
 
-/** Commands of an item other than those that got its secret. */
+/** Commands of an item that have not received its secret. */
 export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
   const last = delivered.get(id);
   if (last === undefined) return [];

@@ -148,7 +148,7 @@ export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
-/** @throws Failure `usage` that names what has changed since the plan was made */
+/** @throws Failure `usage` that names the changes since the plan */
 export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
   const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
   const changed = names.filter((name) => plan.made_from[name] !== now[name]);

@@ -16,11 +16,11 @@ export interface SeenCredential {
   readonly createdAt?: string | undefined;
   /** null: never. */
   readonly expiresAt?: string | null | undefined;
-  /** Of a key; null: never. */
+  /** Last use of a key; null: never. */
   readonly lastUsedAt?: string | null | undefined;
   /** The user that created a key. */
   readonly createdBy?: string | undefined;
-  /** Whether the caller authenticates with it. */
+  /** The certainty that it is the caller's own. */
   readonly ownership: "own" | "maybe" | "other";
 }
 

@@ -27,7 +27,7 @@ export interface PlanRow {
   readonly slots_after: number | null;
   /** In full, because a command is code that gets the secret. */
   readonly destinations: readonly string[];
-  /** Commands that differ from those that got the last secret. */
+  /** Commands that did not receive the last secret. */
   readonly changed: readonly string[];
   readonly state: string;
   readonly resource_id: string | null;
@@ -118,7 +118,7 @@ function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptio
   });
 }
 
-/** Postpones changes beyond one run's limit; those that are overdue longest start first. */
+/** Postpones changes beyond one run's limit; the longest overdue start first. */
 function postponedByLimit(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
   const starting = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))

@@ -9,7 +9,7 @@ import { shell, flags, similarName } from "../next-step.ts";
 
 /** Maximum size of a policy file in bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
-/** Maximum size of a plan, whose rows are longer than the policy's items. */
+/** Maximum size of a plan: its rows are longer than the policy's items. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const mostShown = 20;
@@ -152,7 +152,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
 }
 
 /** Invisible and control characters, except new lines and tabs, which commands may contain. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
 function codeOf(sign: string): string {

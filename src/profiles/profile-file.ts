@@ -175,7 +175,7 @@ function parseFile(marked: string, path: string): ProfileFile {
   throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** Checks what conf reads and writes, so that integ never writes a file that it cannot read. */
+/** Validates the file for conf, so that integ never writes a file that it cannot read. */
 export function formatOf(path: string): {
   deserialize: (text: string) => ProfileFile;
   serialize: (file: object) => string;

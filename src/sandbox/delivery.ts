@@ -14,7 +14,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
   return `HTTP/1.1 ${sent.status} ${response.statusMessage || "Fault"}\r\n${lines.join("")}Connection: close\r\n\r\n`;
 }
 
-/** Sends the start of a response whose head announces all of it, then closes the connection. */
+/** Sends a head for the whole body but only the start of the body, then closes the connection. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
   const body = Buffer.from(answer.body ?? "");

@@ -93,7 +93,7 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 /**
  * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
  * @assumed which refusals leave the key to the attempt (§3.1 names a creation that failed before provider work began, §4.2 names
- * none): those because of the target account. A malformed or forbidden request is not an attempt to create.
+ * none): refusals because of the target account. A malformed or forbidden request is not an attempt to create.
  */
 export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);

@@ -85,7 +85,7 @@ function zerosFrom(bytes: Buffer): number {
 }
 
 /**
- * Creates the reserve, or reuses that of an earlier process with the same work.
+ * Creates the reserve, or reuses an earlier process's reserve for the same work.
  * @param mayBlank gets an existing file's content and whether it was truncated; throws if the file must not be blanked
  * @returns an open descriptor, synced with its folder entry
  */

@@ -64,7 +64,7 @@ export type DestinationOption =
       readonly facts?: RecordOf<"store">["facts"];
     } & Consented);
 
-/** What a destination may replace, besides integ's own deliveries. */
+/** Content that a destination may replace, besides integ's own deliveries. */
 export interface Consented {
   /** Recorded identity of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
@@ -227,7 +227,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
   /** Called with the content at the moment of the write. */
   readonly may: MayReplace;
-  /** Records in the journal, before and after a step, what a later process could not see otherwise. */
+  /** Records a step in the journal, before and after it, for a later process. */
   readonly record: (record: R) => Promise<void>;
 }
 
@@ -242,7 +242,7 @@ export interface Preparation {
   readonly places?: readonly SingleRecord[];
 }
 
-/** True for files, profiles and keychains, whose names mean other things on other machines. */
+/** True for files, profiles and keychains: their names have another meaning on other machines. */
 export function isLocal(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
 }

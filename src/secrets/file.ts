@@ -272,7 +272,7 @@ export function fileDestination(target: FileTarget, cwd: string, tools: FileTool
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** @returns false if another file has got the name meanwhile */
+/** @returns false if another file has taken the name */
 async function named(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);

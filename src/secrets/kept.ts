@@ -205,7 +205,7 @@ export interface AllowedDestinations {
   readonly list: readonly string[];
 }
 
-/** Finds secrets of unfinished work, and keeps those whose destination fails. */
+/** Finds secrets of unfinished work, and keeps secrets after a failed delivery. */
 export interface SecretKeeping {
   /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may name a file. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
@@ -221,7 +221,7 @@ export interface SecretKeeping {
   /** Reserves space before the secret exists, so that a full disk cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
-  /** Encrypts the secret for the team's journal if requested. @returns true if it is there */
+  /** Encrypts the secret into the team's journal if requested. @returns true if it did */
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
   /** True if the team's journal has the encrypted secret, so that any machine can claim it. */

@@ -1,4 +1,4 @@
-// `--secret-to`: the interface of secret stores, and what they share: the journal record, the digest before the
+// `--secret-to`: the interface of secret stores, and their common parts: the journal record, the digest before the
 // delivery, reading back, and the check after a crash.
 import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
@@ -23,7 +23,7 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** What a later process needs besides the address. Stored in the journal, so without secrets and tokens. */
+/** Facts that a later process needs besides the address. Stored in the journal, so without secrets and tokens. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {

@@ -39,7 +39,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
-          // An OAuth client is refused for its id, its organization or missing OAuth access: show the advice for those.
+          // An OAuth client is refused for its id, its organization or missing OAuth access: show the advice for these reasons.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return granted(about, "get an OAuth access token", attempt.claims);
         },

@@ -108,7 +108,7 @@ function ofRefusal(
   });
 }
 
-/** §8: callers must wait as long as `Retry-After` says. integ does not start a wait longer than `--retry-for`. */
+/** §8: callers must wait for `Retry-After`. integ does not start a wait longer than `--retry-for`. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {

@@ -256,7 +256,7 @@ const maxWord = 300;
  * @param body the parsed body, or undefined if it is not JSON
  * @param requestId header `Request-Id`; overrides the body's
  * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`,
- * `error_description` and `errors` are looked for too.
+ * `error_description` and `errors` are read too.
  */
 export function readProblem(status: number, body: unknown, requestId?: string): Problem {
   const outer = isObject(body) ? body : {};

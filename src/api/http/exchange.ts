@@ -53,7 +53,7 @@ export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Sends one request. Follows no redirect and repeats nothing, except a read whose kept-alive connection was closed.
+   * Sends one request. Follows no redirect and repeats nothing, except a read on a kept-alive connection that was closed.
    * @throws Failure `usage` before sending, for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;

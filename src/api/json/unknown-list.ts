@@ -1,4 +1,4 @@
-// Rows of lists whose shape the API document does not show (§4.4). Lists may have 100,000 rows: each byte is checked
+// Rows of undocumented lists (§4.4). Lists may have 100,000 rows: each byte is checked
 // once, and a row is parsed on demand.
 import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 

@@ -23,12 +23,12 @@ export class EntryAccounts {
   readonly #given = new Map<string, SharedAccount>();
   /** Entries that the service refused with a shared account. */
   readonly #withOwnAccount = new Set<string>();
-  /** Accounts whose credential the service refused for a new account too. */
+  /** Accounts that the service refused with a new token too. */
   readonly #refused = new Set<string>();
 
   /**
    * @param find returns a new account without a token; throws Failure if there is none
-   * @param asked the typed destinations, which replace those of the entries
+   * @param asked the typed destinations, which replace the entries' own
    */
   constructor(find: (entry: Entry) => Promise<Account>, asked: SecretOptions) {
     this.#find = find;

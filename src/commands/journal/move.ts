@@ -122,7 +122,7 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * Refuses a marked target whose entries are used elsewhere: they were moved neither here nor copied here completely.
+ * Refuses a marked target, unless its entries were moved to `from` or `from` has all of its records.
  * @param about.isDone the entries of `from` were moved too
  */
 async function assertNotElsewhere(
@@ -134,7 +134,7 @@ async function assertNotElsewhere(
   if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
 }
 
-/** The refusal of a target whose entries are in use in another journal. */
+/** The refusal of a target: its entries are in use in another journal. */
 function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
   return new Failure(
     "usage",

@@ -231,7 +231,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    // The API does not show what a key is used for: the caller's own key needs the scope to manage keys.
+    // The API does not show the uses of a key. The caller's own key needs the scope to manage keys.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
   },

@@ -17,7 +17,7 @@ export interface Waiver {
 export interface Waived {
   readonly findings: readonly Finding[];
   readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** Expired waivers whose finding is reported again. */
+  /** Expired waivers with a finding, which is reported again. */
   readonly ended: readonly Waiver[];
   /** Waivers without a finding. */
   readonly unused: readonly Waiver[];

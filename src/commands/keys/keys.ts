@@ -20,7 +20,7 @@ export const accessKeyView: ResourceView = {
   secretField: "secret",
 };
 
-/** For a key whose secret went to a destination. */
+/** For a key with a delivered secret. */
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
 /** For a revoked key, without a secret. */

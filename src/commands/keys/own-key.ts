@@ -9,7 +9,7 @@ import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
-/** Whether the caller uses the key. */
+/** The certainty that a key is the caller's own. */
 export type Ownership = "own" | "maybe" | "other";
 
 /** The known facts about the caller's key. */

@@ -53,7 +53,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #gone = new Set<string>();
-  /** Entries whose client was replaced and revoked. */
+  /** Entries of replaced and revoked clients. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -104,7 +104,7 @@ export async function clientsOf(
 }
 
 /**
- * The requests at this address, newest first. Leaves out refused creations, whose service account or scope may be mistyped.
+ * The requests at this address, newest first. Leaves out refused creations: their service account or scope may be mistyped.
  */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
@@ -125,7 +125,7 @@ export async function askAccount(context: Context): Promise<string> {
 }
 
 /**
- * Asks for the scopes of a client; the default is those of the service account's last client.
+ * Asks for the scopes of a client; the default is the scopes of the service account's last client.
  * @throws Failure `usage` if no one can be asked or there is no answer
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
@@ -153,7 +153,7 @@ export async function askScopes(context: Context, account: string): Promise<stri
 }
 
 /**
- * Asks for a client among those that this machine created and that are not known to be revoked.
+ * Asks for a client that this machine created and that is not known to be revoked.
  * @returns undefined if there is none
  */
 export function askClient(

@@ -203,7 +203,7 @@ function seenBy(how: string): Change {
 
 // The question for the destination of a secret: terminals and logs would keep a printed secret.
 
-/** Overlap of a rotation whose secret a person reads from the screen and has to store first. */
+/** Overlap of a rotation if a person reads the secret from the screen and has to store it. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {

@@ -16,7 +16,7 @@ export interface Running {
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
 
-/** The items that `apply` changes: not those that need nothing, are held or postponed. */
+/** The items that `apply` changes, without finished, held and postponed items. */
 export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
   return items.filter(
     ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,

@@ -14,7 +14,7 @@ export interface NamedJournal {
   readonly journal: Journal;
   /** Ids of the entries that this work admitted, without steps of other entries. */
   readonly admitted: ReadonlySet<string>;
-  /** The newest work for the item that another process admitted meanwhile and did not withdraw. */
+  /** The newest work for the item that another process admitted since the plan and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
   /** The newest work for the item by any process. */
   newest(): Promise<Entry | undefined>;

@@ -11,7 +11,7 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-/** The token endpoint is the one of the profile's own client, or of clients whose secrets it may store. */
+/** The token endpoint belongs to the profile's own client, or to clients that deliver their secrets to the profile. */
 export const profileView = (profile?: Profile): ResourceView => ({
   columns: [
     ...profileColumns.slice(0, 4),

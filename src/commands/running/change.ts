@@ -64,7 +64,7 @@ function digestUnder(credential: Credential, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** For an in-process sandbox, whose port changes, the sandbox's address stands for its token endpoint. */
+/** An in-process sandbox has a new port each time: its logical address replaces the token endpoint. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
@@ -165,7 +165,7 @@ export function actingAs({ account }: Workbench): string {
 
 /**
  * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. Only the option permits it for a
- * client that another program may have created, or whose secret another machine may keep.
+ * client that another program may have created, and for a secret that another machine may keep.
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
@@ -198,12 +198,12 @@ export async function showRequest(context: Context, intent: Intent, headers: obj
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** Prints what will be created, before it is: a change that destroys nothing needs no question. */
+/** Prints the planned creation, without a question because it destroys nothing. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged or emptied journal, whose missing entries no list shows. */
+/** Warns of a damaged or emptied journal: no list shows its missing entries. */
 export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -274,7 +274,7 @@ export class DeferredPrintErrors {
   }
 }
 
-/** Where the delivered secret is, as sentences; undefined if it was printed with the result. */
+/** Sentences on the place of a delivered secret; undefined if it was printed with the result. */
 export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -292,7 +292,7 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
 }
 
 /**
- * Where a secret is that may have been delivered earlier: checks files, and mentions a missing one.
+ * Sentences on the place of a secret, which may have been delivered earlier: checks files, and mentions a missing file.
  * @param about.known the secret, if available
  * @param about.isNew whether this command delivered to the destination
  */

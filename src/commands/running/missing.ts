@@ -1,4 +1,4 @@
-// What this machine lacks to finish an entry. Sends nothing and reads no secret.
+// Finds out why this machine cannot finish an entry. Sends nothing and reads no secret.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
@@ -46,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return lack && name === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
 }
 
-/** What a profile lacks for a contract, as far as known without reading its secret; undefined if nothing. */
+/** Why a profile cannot use a contract, judged without reading its secret; undefined if it can. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -76,7 +76,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** Why the recorded profile cannot be used: it was removed, or a new one of its name has another account. */
+/** Why the recorded profile cannot be used: it was removed, or a new profile of its name has another account. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)

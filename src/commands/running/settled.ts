@@ -1,4 +1,4 @@
-// Removes what a crash left of finished work: space reserved for a secret, and an unneeded copy with its digest key.
+// Removes the remains of finished work after a crash: space reserved for a secret, and unneeded copies.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
 import { holding } from "../../operations/workbench.ts";
 import { keepingOf } from "./change.ts";

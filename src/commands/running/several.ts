@@ -1,4 +1,4 @@
-// The same change for several ids of one command: a failure does not stop the others.
+// Repeats a change for several ids of one command: a failure does not stop the others.
 import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

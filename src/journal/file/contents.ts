@@ -25,7 +25,7 @@ export class Contents {
   header: HeaderFacts | undefined;
   /** Places without a sound record; final. */
   readonly damage: Damage[] = [];
-  /** Lines whose predecessor was edited, removed or moved. */
+  /** Lines after an edited, removed or moved line. */
   readonly breaks: number[] = [];
   /** The checksum of the last sound line; empty at first. */
   lastSum = "";

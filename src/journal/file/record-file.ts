@@ -43,7 +43,7 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #known: Known | undefined;
-  /** Open files that contents read records from: the current one, and those that another process replaced. */
+  /** Open files that contents read records from: the current file, and files that another process has replaced. */
   readonly #open = new Set<Known["file"]>();
 
   constructor(path: string, parts: FileParts) {
@@ -184,7 +184,7 @@ export class RecordFile {
     const { health, now } = this.#parts;
     health.during(() => {
       setAside(this.path, reading, now);
-      removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
+      removeTemporaries(this.path); // left by a killed process: only the holder of this lock writes them
       const header = this.#header(facts);
       const lines = [header, ...chained(records, sumIn(header))];
       replaceFile(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))));

@@ -73,7 +73,7 @@ function secondName(path: string): Failure {
   });
 }
 
-/** Refuses a file that is not a journal. Zeros are what a power failure leaves of a first append. */
+/** Refuses a file that is not a journal. Zeros may be the remains of a first append after a power failure. */
 export function assertOurs(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
@@ -122,7 +122,7 @@ export function journalFailure(
   return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
-/** The failure of a process whose entry was taken away. */
+/** The failure of a process after its entry was taken away. */
 export function takenAway(id: string, meaning: string): Failure {
   return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
     meaning: `${meaning} This process sends nothing more.`,
@@ -158,9 +158,9 @@ export function setAside(
 /** Tracks whether writes to the journal's files are durable. */
 export class DiskHealth {
   readonly #path: string;
-  /** Device and inode of each file whose name in the folder is synced. */
+  /** Device and inode of each file with a synced name. */
   readonly #synced = new Set<string>();
-  /** A sync failed: the kernel's state is not to be trusted, so nothing more is written. */
+  /** A sync failed: the kernel's state is unreliable, so integ writes nothing more. */
   #broken = false;
 
   constructor(path: string) {

@@ -1,4 +1,4 @@
-// What `journal verify` reports about the files: damage with its place, a broken order, copies of damaged bytes.
+// Findings of `journal verify` in files: damage with its place, a broken order, copies of damaged bytes.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { flags } from "../../next-step.ts";

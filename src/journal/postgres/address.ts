@@ -65,7 +65,7 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param around.env includes the PG* variables, the defaults for what the address leaves out
+ * @param around.env includes the PG* variables, the defaults of the address
  * @param around.user the role if neither names one
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {

@@ -69,10 +69,10 @@ export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
-/** Two clocks, of which the one with more elapsed time counts: one may stop during sleep, the other may be set. */
+/** The larger elapsed time of two clocks counts: one may stop during sleep, the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** The end of a statement whose part `entry` writes an entry's row: inserts its record, the last three values. */
+/** The end of a statement after its part `entry` has written an entry's row: inserts the record, the last three values. */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 

@@ -15,7 +15,7 @@ export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-/** Where the entries were moved to. */
+/** The mark of a moved journal. */
 export async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
   const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
   const to = rows.find(({ key }) => key === "moved_to");
@@ -52,7 +52,7 @@ export class TableTransaction implements Transaction {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
-    // Raises the epochs: a suspended holder whose lease has ended must not record its step here later.
+    // Raises the epochs: a suspended holder must not record its step after its lease has ended.
     await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);

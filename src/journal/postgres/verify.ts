@@ -1,4 +1,4 @@
-// What `journal verify` and `doctor` report about the server of a team's journal: settings that may lose committed records.
+// Findings of `journal verify` and `doctor` on the server of a team's journal: settings that may lose committed records.
 import type { Finding } from "../record.ts";
 import type { PostgresParts } from "./schema.ts";
 

@@ -8,7 +8,7 @@ export interface WidthRange {
   readonly width: number;
   /** Minimum width: for an id its whole width. */
   readonly least: number;
-  /** What happens if the row is too narrow: `away` omits the column, before another moves `below` the row. */
+  /** The treatment of the column if the row is too narrow: `away` omits the column, before another moves `below` the row. */
   readonly otherwise: "block" | "below" | "away";
 }
 
