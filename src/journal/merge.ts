@@ -83,7 +83,7 @@ async function changesFor(tx: Transaction, coming: readonly EntryRecords[]): Pro
     const all = records.map((record) => ({ ...record, entry: entryIn(record.content) }));
     const isRecordOfEntry = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
     if (all.length === 0 || !all.every(isRecordOfEntry))
-      throw new Failure("usage", `The records of entry ${id} are not those of a journal.`, { meaning: nothingCame });
+      throw new Failure("usage", `The records of entry ${id} are invalid.`, { meaning: nothingCame });
     const there = here.get(id) ?? [];
     const differs = there.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
     if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);

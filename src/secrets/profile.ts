@@ -148,7 +148,7 @@ class ProfileDestination implements SingleDestinationPlace {
     const { stores, digests, machine } = this.#tools;
     const profile = checkedProfile(name, yields, this.#tools);
     if (profile.id !== (profileId ?? (this.record.profileId || profile.id)))
-      throw refuse(name, "it is another profile than the one that was asked for");
+      throw refuse(name, "it is another profile than the requested one");
     this.record = { ...this.record, profileId: profile.id, machine: machine.find() };
     if (force === true && !this.#isConsented)
       this.record = { ...this.record, consent: knownAs(await foundIn(profile, stores.credentials), digests) };

@@ -68,13 +68,9 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
       `${flags.secretFormat} and ${flags.secretEnv} are for ${flags.secretFile} and ${flags.secretCommand}.`,
     );
   if (!force || remembered !== undefined || to.some(({ kind }) => kind !== "command")) return;
-  throw new Failure(
-    "usage",
-    `${flags.force} replaces what is at a destination, and none is given that can have something.`,
-    {
-      hint: `Add ${flags.secretFile} <path> or another destination, or leave ${flags.force} out.`,
-    },
-  );
+  throw new Failure("usage", `${flags.force} replaces existing content, and no destination can have any.`, {
+    hint: `Add ${flags.secretFile} <path> or another destination, or leave ${flags.force} out.`,
+  });
 }
 
 /**

@@ -115,7 +115,7 @@ export class StoreClient {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;
     throw new Failure("usage", `${name} responded with a redirect (${response.status}), which integ does not follow.`, {
-      hint: "Give the address that it leads to, such as that of the active node.",
+      hint: "Use the address that it leads to, such as the active node's.",
     });
   }
 

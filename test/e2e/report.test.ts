@@ -108,7 +108,7 @@ it("leaves nothing of a report on a full disk", async (context) => {
   fillDisk(disk, 0);
   for (const name of ["r.html", "r.csv"]) {
     const { code, stderr } = await home().integ(["report", "--out", join(disk, name)]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("No part of it is there.")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Nothing of it was written.")]);
   }
   expect(readdirSync(disk)).toEqual(["filling"]);
 });

@@ -354,7 +354,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     ]);
     expect((await rows(ada)).map(({ state }) => state)).toEqual(["undelivered", "done"]);
     const again = await ada.integ(["journal", "move", "--to", address]);
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("The journal is there already.")]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("The journal is already there.")]);
     const back = await ada.integ(["profiles", "edit", "prod", "--journal", ""]);
     expect([back.code, back.stderr]).toEqual([0, expect.stringContaining(`The entries in ${address} stay there.`)]);
     for (const words of [

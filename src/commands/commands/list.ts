@@ -65,10 +65,11 @@ export const environment: readonly Variable[] = [
     flag: "--retry-for",
   },
   { name: "INTEG_NO_INPUT", meaning: "Never prompt", flag: "--no-input" },
-  { name: "INTEG_PAGER", meaning: "Program that shows long output at a terminal; empty or cat: none; before PAGER" },
+  { name: "INTEG_PAGER", meaning: "Pager for long output at a terminal; overrides PAGER; empty or cat: no pager" },
   {
     name: "INTEG_AGENT",
-    meaning: "1: agent mode (JSON, no prompts, no secret on standard output); 0: not, whatever else is set",
+    meaning:
+      "1: agent mode (JSON, no prompts, no secret on standard output); 0: off, even if another variable turns it on",
   },
   { name: "INTEG_DEBUG", meaning: "Print requests and responses on standard error, secrets redacted", flag: "--debug" },
   { name: "INTEG_REGION", meaning: "Instead of a profile: us or eu" },
@@ -117,7 +118,7 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_ESCROW_IDENTITY", meaning: "File of the age identities that decrypt such secrets for journal claim" },
   {
     name: "INTEG_COMMAND_ENV",
-    meaning: "Further variables that commands of yours get, such as VAULT_TOKEN, separated by commas",
+    meaning: "Additional variables for your commands, such as VAULT_TOKEN, separated by commas",
   },
   ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
     (name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" }),
@@ -163,7 +164,7 @@ const when: Readonly<Record<FailureKind, string>> = {
   unreachable:
     "Nothing was sent, or a read got no usable response: host name, connection, TLS, proxy, timeout, invalid response",
   undelivered: "The change happened, but its secret could not be delivered; it is kept for integ journal claim",
-  unusable: "The resource is revoked, disabled or expired, or is not what was requested",
+  unusable: "The resource is revoked, disabled or expired, or differs from the request",
   interrupted: "Interrupted with Ctrl-C; the journal is accurate (7 if the outcome of a sent change is unknown)",
   terminated: "Ended by SIGTERM or SIGHUP, as with Ctrl-C",
 };

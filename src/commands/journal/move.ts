@@ -30,7 +30,7 @@ export const command = defineVerb({
     // If the profile or INTEG_JOURNAL already names the target, move the entries of this machine's journal.
     const from = used.path === target.path ? await ownJournal(context) : used;
     if (from === undefined || from.path === target.path)
-      throw new Failure("usage", "The journal is there already.", { hint: "Choose another place with --to." });
+      throw new Failure("usage", "The journal is already there.", { hint: "Choose another place with --to." });
     if (dryRun) return showMove(context, from, target);
     const moved = await move(context, from, target);
     const { added, extended, unchanged } = moved;

@@ -10,7 +10,7 @@ export const command = defineVerb({
     { line: "integ journal trust 6k2f9 --yes", does: "skip the question" },
   ],
   more: "An entry is untrusted if a record of it was not signed with a key of this machine: it was imported, or its key was lost or replaced. Trusting it signs its records again. Look at its destinations and addresses first: the writer of the entry chose them.",
-  asks: (context) => askEntry(context, { question: "Which entry is to be trusted?" }),
+  asks: (context) => askEntry(context, { question: "Which entry should be trusted?" }),
   async run(context, { args: [ids], options }) {
     const { output } = context;
     const journal = await context.journal();

@@ -71,7 +71,7 @@ export async function rotateByReplacement(
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
   if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
-    output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in gives it a life of its own.`);
+    output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in sets another lifetime.`);
   await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const shown = new DeferredPrintErrors();

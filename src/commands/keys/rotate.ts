@@ -51,7 +51,7 @@ export const command = defineVerb({
     { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself uses" },
     {
       line: "integ keys rotate ak_123 --secret-file ./key.secret",
-      does: "in place: the old secret may stop working immediately, and a lost response can leave none that works",
+      does: "in place: the old secret may stop working immediately, and a lost response can leave no working secret",
     },
   ],
   more: "--name, --type, --scope and --expires-in describe the new key of --by-replacement. Set every property that the API does not show for the old key. integ never extends a key's access without asking.",
@@ -126,7 +126,7 @@ function checkFlags(id: string, options: RotateFlags): void {
   const stray = replacementFlags.find((name) => options[name] !== undefined);
   if (stray !== undefined && !options.byReplacement) {
     const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw new Failure("usage", `--${flag} is for a new key, and the rotation in place makes none.`, {
+    throw new Failure("usage", `--${flag} is for a new key, and a rotation in place creates none.`, {
       hint: "Add --by-replacement, or leave the flag out.",
     });
   }

@@ -72,7 +72,7 @@ export const command = defineVerb({
       mayReplace: (lost) => mayReplace(context, { question: questionOf(lost), entry: lost }, options.replaceLostSecret),
     });
     if (kind === "delivered_before")
-      context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
+      context.output.note("The secret of this client was delivered before: its receipt does not contain it.");
     if (receipt === undefined || (kind === "delivered" && destination.isStdout)) return;
     await showReceipt(context, receipt, { withSecret: false });
     const place = kind === "delivered" ? deliveryWords(entry) : await checkedDeliveryWords(context, entry);

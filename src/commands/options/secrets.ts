@@ -66,13 +66,13 @@ export const addSecretOptions = sharedOptions((command) =>
       command
         .createOption(
           "--secret-check <how>",
-          "Proof that the preceding check gives (one of: output, it prints the secret; exit, it exits with 0; default: output)",
+          "Proof from the preceding check (one of: output, it prints the secret; exit, it exits with 0; default: output)",
         )
         .choices(["output", "exit"] satisfies SecretCheck["by"][])
         .argParser(inOrder),
     )
     .option("--secret-command-timeout <duration>", "Time limit for each --secret-command and each check (default: 60s)")
-    .option("--force", "Replace what is at the destinations now"),
+    .option("--force", "Replace the current content of the destinations"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 

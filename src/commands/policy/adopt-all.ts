@@ -15,7 +15,7 @@ export const command = defineVerb({
     { line: "integ adopt --all", does: "after integ policy init: list what exists, confirm, and adopt it" },
     { line: "integ adopt --all --dry-run", does: "show what would be adopted" },
   ],
-  more: "Takes what is in no item yet and only one item can be; no secret changes. For everything else integ prints a command for each choice, adopts nothing of it, and exits with 10.",
+  more: "Adopts each client or key that fits exactly one item; no secret changes. For the others, integ prints a command for each choice and exits with 10.",
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);
     const context = actingFor(given, policy);
@@ -35,7 +35,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, waitMs: 0 },
       { parallel: 1, watch: () => {} },
     );
-    await printApplied(context, applied, { file, empty: "Nothing is to be adopted." });
+    await printApplied(context, applied, { file, empty: "Nothing to adopt." });
     reportOutcomes(context, applied, observed.nowMs);
     conclude(context, applied, { file, isAdoption: true });
   },

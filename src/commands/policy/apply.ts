@@ -117,7 +117,7 @@ async function chosenPolicy(
 ): Promise<{ readonly document?: PlanDocument; readonly policy: Policy; readonly file: string }> {
   if (planFile === undefined) return loadPolicy(context, file ?? standardFile);
   if (file !== undefined || only !== undefined)
-    throw new Failure("usage", "A plan says itself which file and which items it is about.", {
+    throw new Failure("usage", "A plan already names its policy file and its items.", {
       meaning: "Nothing was sent.",
       hint: `Leave ${file === undefined ? "--only" : "--file"} out, or the plan.`,
     });

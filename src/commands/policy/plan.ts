@@ -21,14 +21,14 @@ export const command = defineVerb({
   configure: (command) =>
     addPolicyFile(command)
       .option("--only <name...>", "Plan only these items; repeatable")
-      .option("--exit-code", "End with 10 if something is to be done")
+      .option("--exit-code", "Exit with 10 if the plan has changes")
       .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
   examples: [
     { line: "integ plan", does: "show what integ apply would do; change nothing" },
     { line: "integ plan --out plan.json; integ apply plan.json", does: "apply exactly the reviewed plan" },
     { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
   ],
-  more: "Commands and destinations are shown in full: read them before you apply a file of someone else. Exit 0, also if something is to be done; with --exit-code 10 then.",
+  more: "Commands and destinations are shown in full: read them before you apply someone else's file. Exit 0; with --exit-code 10 if the plan has changes.",
   neverAsks: true,
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);

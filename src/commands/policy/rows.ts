@@ -51,7 +51,7 @@ export function reportPlanNotes(
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
   // The page lists them.
-  if (isPage) output.note(`Adopt or revoke what is in no item: ${adoption(unmanaged[0]!, file)}`);
+  if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${adoption(unmanaged[0]!, file)}`);
   else output.note(unmanagedNote(unmanaged, file));
 }
 

@@ -125,7 +125,7 @@ function assertReplaceable(path: string, typed: string): void {
   const isOurs = "text" in found ? found.text.startsWith("# TYPE integ_") : found.isMissing;
   if (isOurs) return;
   throw new Failure("usage", `${typed} exists, and is not an earlier output of this command.`, {
-    meaning: "It was left as it is.",
+    meaning: "It was not changed.",
     hint: "Name another file with --out, or remove it first.",
   });
 }

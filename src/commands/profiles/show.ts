@@ -6,7 +6,7 @@ import { profileRow, profileView, sandboxRow } from "./view.ts";
 
 export const command = defineVerb({
   fields: profileView().columns.map(({ path }) => path),
-  configure: (command) => command.argument("[name]", "The profile (default: the one that commands use)"),
+  configure: (command) => command.argument("[name]", "The profile (default: the active one)"),
   examples: [
     { line: "integ profiles show prod", does: "its address, and where its credential is kept" },
     { line: "integ profiles show --json", does: "the profile that commands would use now" },

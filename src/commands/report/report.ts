@@ -63,7 +63,7 @@ export const command = defineVerb({
     { line: "integ report --since 2026-07-01 -o csv", does: "the same rows, with what changed, for a spreadsheet" },
     { line: "integ report --json | jq '.data[] | select(.kind == \"unknown\")'", does: "what the report cannot say" },
   ],
-  more: "Each client and key with its owner, permissions, age, use, expiry, deliveries and policy item. What is not known is a row that says so.",
+  more: "Each client and key with its owner, permissions, age, use, expiry, deliveries and policy item. Each unknown fact has a row.",
   neverAsks: true,
   async run(context, { options }) {
     const since = sinceOf(options.since);
@@ -114,7 +114,7 @@ async function writeReport({ output, settings }: Context, path: string, text: st
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "it exists" : (error as Error).message;
     throw new Failure("failed", `The report was not written to ${path}: ${why}.`, {
-      meaning: "No part of it is there.",
+      meaning: "Nothing of it was written.",
       hint: "Name another file with --out.",
     });
   }
@@ -257,10 +257,10 @@ function changesSince(entries: readonly Entry[], since: string | undefined): Row
 
 function unknownRows({ hasPolicy, since }: { readonly hasPolicy: boolean; readonly since: string | undefined }): Row[] {
   const rows: [id: string, note: string | false][] = [
-    ["oauth_clients", "The API has no list of clients: those that this journal does not know are not here."],
-    ["policy", !hasPolicy && "No policy file was read: nothing says which credentials should exist."],
+    ["oauth_clients", "The API has no list of clients: this report has only clients that the journal knows."],
+    ["policy", !hasPolicy && "No policy file was read: the report cannot show which credentials should exist."],
     ["exceptions", "Accepted exceptions are in the waiver file of integ keys audit, which this report does not read."],
-    ["changes", since === undefined && "The changes were not asked for: add --since."],
+    ["changes", since === undefined && "Changes are not included: add --since."],
   ];
   return rows.flatMap(([id, note]) => (note === false ? [] : [{ kind: "unknown", id, note }]));
 }

@@ -220,7 +220,7 @@ export async function mentionDamage(context: Context): Promise<void> {
 export async function mentionMove(context: Context): Promise<void> {
   const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
-  context.output.warn(`${movedWords(moved)} What is shown is as it was then.`);
+  context.output.warn(`${movedWords(moved)} It shows the entries as of then.`);
 }
 
 /** Mentions unfinished work and damage once, at the start of a command that changes something. */

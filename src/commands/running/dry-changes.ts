@@ -121,7 +121,7 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
     case "deliver":
       return [{ what: "its secret is kept: integ journal claim delivers it" }];
     case "look":
-      return [{ what: "look for the key in the list; what is sent depends on it" }];
+      return [{ what: "look for the key in the list; the next request depends on it" }];
     case "send":
       if (operation.endsWith(".revoke")) return [stored("revoke it again", entry, "")];
       if (isInPlace(entry)) return [stored("rotate the key", entry)];

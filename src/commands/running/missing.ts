@@ -19,7 +19,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
       "auth",
       `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
       {
-        meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
+        meaning: `Nothing was sent. It was requested as profile "${profile}", perhaps on another machine.`,
         // The account of a CI runner is in its variables, on any machine.
         ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
       },

@@ -77,7 +77,7 @@ const planRow = z.looseObject({
   slots_before: count.nullable(),
   slots_after: count.nullable(),
   destinations: z.array(text),
-  changed: z.array(text).describe("Commands that are not those to which the secret went last"),
+  changed: z.array(text).describe("Commands that did not receive the last secret"),
   state: text,
   resource_id: textOrNull,
   entry: textOrNull,

@@ -53,8 +53,8 @@ export function rowMismatch(
   numbers: readonly number[],
   contents: readonly string[],
 ): string | undefined {
-  if (row === undefined) return "it has records, and was removed itself";
-  if (row.content !== contents.at(-1)) return "it does not stand as its newest record says: it was edited";
+  if (row === undefined) return "its row was removed, and its records are still there";
+  if (row.content !== contents.at(-1)) return "it differs from its newest record: it was edited";
   const entries = contents.map((content) => entryIn(content));
   const newest = entries.at(-1);
   if (newest === undefined) return undefined;

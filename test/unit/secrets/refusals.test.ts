@@ -52,7 +52,7 @@ describe("secret options", () => {
     [{ to: [], as: "json" }, "--secret-format and --secret-env are for --secret-file and --secret-command.", undefined],
     [
       { to: [], force: true },
-      "--force replaces what is at a destination, and none is given that can have something.",
+      "--force replaces existing content, and no destination can have any.",
       "Add --secret-file <path> or another destination, or leave --force out.",
     ],
     [{ to: [{ kind: "file", path: "" }] }, "--secret-file names no file.", undefined],
