@@ -67,9 +67,7 @@ export interface Secrets
    * discarded, because the mask would not be read.
    */
   checkMask(): Promise<void>;
-  /**
-   * Masks a secret for stdout in the log of GitHub Actions, in every form in the receipt. Throws `usage` in agent mode.
-   */
+  /** Masks a secret for stdout in the log of GitHub Actions, in every form in the receipt. Throws `usage` in agent mode. */
   mask(secret: string, receipt: string): Promise<void>;
   /** Reads a secret from stdin without its last line break. Throws `usage` if it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;

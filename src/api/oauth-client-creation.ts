@@ -59,9 +59,7 @@ function refuse(message: string, hint?: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/**
- * The exact body of a creation, which the journal keeps for every attempt. Scopes keep their order, without duplicates.
- */
+/** The exact body of a creation, which the journal keeps for every attempt. Scopes keep their order, without duplicates. */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }

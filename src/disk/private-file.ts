@@ -114,9 +114,7 @@ function checkPrivate(fd: number, path: string): Stats {
   return stats;
 }
 
-/**
- * Opens an existing private file without following links, and checks owner and mode. The caller closes the descriptor.
- */
+/** Opens an existing private file without following links, and checks owner and mode. The caller closes the descriptor. */
 export function openPrivateFile(path: string, access: number = constants.O_RDONLY): number {
   const fd = openSync(path, access | careful);
   try {

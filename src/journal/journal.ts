@@ -180,9 +180,7 @@ export class StoredJournal {
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /**
-   * Leases the entry that `admit` would resume; undefined if there is none or a running process holds it. Writes nothing.
-   */
+  /** Leases the entry that `admit` would resume; undefined if there is none or a running process holds it. Writes nothing. */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const wanted = wantedBy(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>

@@ -46,7 +46,7 @@ export async function untilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Uses no timer before it is busy: loading `performance` takes time.
+  // Reads no clock before it is busy: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const came = await attempt();

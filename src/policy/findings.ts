@@ -19,9 +19,7 @@ export interface PolicyFinding {
 }
 
 const day = 86_400_000;
-/**
- * Prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value instead of a variable.
- */
+/** Prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value instead of a variable. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 

@@ -103,9 +103,7 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/**
- * The requests at this address, newest first. Leaves out refused creations: their service account or scope may be mistyped.
- */
+/** The requests at this address, newest first. Leaves out refused creations: their service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }

@@ -259,7 +259,7 @@ export class FileStore implements Store {
   }
 }
 
-/** `archive.ndjson`, or the journal's name with `archive`: beside the journal. */
+/** Path of the archive beside the journal: `archive.ndjson`, or the journal's name with `.archive`. */
 export function archivePath(journal: string): string {
   return journal.endsWith("journal.ndjson")
     ? journal.replace(/journal\.ndjson$/, "archive.ndjson")

@@ -1,4 +1,4 @@
-// The newest entries of a journal's file, read from its end: shell completion needs them fast, and only their ids.
+// The newest entries of a journal's file, read from its end: shell completion needs them fast.
 import * as fs from "node:fs";
 import { careful } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";

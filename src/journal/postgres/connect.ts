@@ -48,7 +48,7 @@ export async function connect(address: Address): Promise<Connected> {
       }
     }
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
-    // If the time ran out before any attempt of this round, report the errors of the last one.
+    // If the time ran out before any attempt of this round, report the errors of the previous round.
     if (now.length > 0) met = now;
     if (!now.some(mayConnectSoon) || performance.now() + pause > end) throw whyNone(address, met);
     await sleep(pause);
