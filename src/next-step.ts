@@ -107,13 +107,13 @@ type Word = string | number | readonly string[];
 
 /** A command: the template's text stays unchanged, and each value or array element becomes one quoted word. */
 export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
-  let said = text[0]!;
+  let line = text[0]!;
   for (const [index, value] of values.entries()) {
     const words = (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" ");
     // An empty array leaves no second space.
-    said = (words === "" ? said.trimEnd() : said + words) + text[index + 1]!;
+    line = (words === "" ? line.trimEnd() : line + words) + text[index + 1]!;
   }
-  return said.trim() as NextCommand;
+  return line.trim() as NextCommand;
 }
 
 /** Names the option and its help page, because only the user knows the value. */
@@ -164,8 +164,8 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
     const words = sameWords(typed, next);
     // If the flag to omit was not typed, the same command would fail again.
     const isTyped = (flag: string): boolean => typed.some((word) => word.split("=", 1)[0] === flag.replace(/ .*/, ""));
-    const isSameAgain = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
-    return isSameAgain ? undefined : shell`integ ${words}`;
+    const isRepetition = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
+    return isRepetition ? undefined : shell`integ ${words}`;
   }
   return keptFlags.reduce((step, flag) => {
     const value = flag.takes.test(step) && !flag.names.test(step) ? typedValue(typed, flag) : undefined;
@@ -229,12 +229,12 @@ function distance(a: string, b: string): number {
   for (let row = 1; row <= a.length; row += 1) {
     for (let column = 1; column <= b.length; column += 1) {
       const cost = a[row - 1] === b[column - 1] ? 0 : 1;
-      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const isTransposition = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
       rows[row]![column] = Math.min(
         rows[row - 1]![column]! + 1,
         rows[row]![column - 1]! + 1,
         rows[row - 1]![column - 1]! + cost,
-        isSwap ? rows[row - 2]![column - 2]! + 1 : Number.POSITIVE_INFINITY,
+        isTransposition ? rows[row - 2]![column - 2]! + 1 : Number.POSITIVE_INFINITY,
       );
     }
   }

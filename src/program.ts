@@ -260,8 +260,8 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
     .helpCommand(false)
     .showSuggestionAfterError(true);
   addGlobalOptions(program as unknown as TypedCommand);
-  const begun = words && beginningOf(words);
-  for (const { heading, lines } of begun ? [{ heading: "", lines: [begun] }] : groups) {
+  const beginning = words && beginningOf(words);
+  for (const { heading, lines } of beginning ? [{ heading: "", lines: [beginning] }] : groups) {
     program.commandsGroup(heading);
     for (const line of lines) {
       if (isVerb(line)) addVerb(program, line, found);

@@ -73,7 +73,7 @@ function isSameTime(a: string | null, b: string | null): boolean {
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
 }
 
-function isFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isClockKnown }: Sought): boolean {
+function isTooFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isClockKnown }: Sought): boolean {
   if (!isClockKnown) return false;
   const created = Date.parse(createdAt);
   return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
@@ -94,7 +94,7 @@ function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] 
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");
   if (keys.some((key) => key.name === undefined)) doubts.push("some keys of the list have no name");
-  for (const key of namesakes.filter((one) => !isFarAway(one, sought)))
+  for (const key of namesakes.filter((one) => !isTooFarAway(one, sought)))
     doubts.push(`the key ${key.id ?? "without id"} has that name, but differs in time, user, type, scopes or expiry`);
   if (!sought.isClockKnown && namesakes.length > 0)
     doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was requested");

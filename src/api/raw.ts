@@ -71,13 +71,13 @@ function contractOf(path: string): "v1" | "legacy" {
       why: "it is not a path of the API",
       hint: "Start it with /v1, /v1-reference or /api/v1, and leave out spaces.",
     });
-  const odd =
+  const isAmbiguous =
     before.includes("//") ||
     before.includes("\\") ||
     // Encoded dots, slashes, backslashes, controls and percent signs that a proxy could decode; invalid escapes.
     /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(before) ||
     before.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
-  if (odd)
+  if (isAmbiguous)
     throw new Failure("usage", `"${path}" contains parts that could change where it leads.`, {
       hint: "Write the path plainly, without .., // or encoded dots and slashes.",
     });

@@ -69,8 +69,8 @@ function follow(tree: Tree, words: readonly string[]): Reached {
     } else if (!isPlain && word.length > 1 && word.startsWith("-")) {
       const [name = ""] = word.split("=", 1);
       const flag = flagNamed(tree, node, name);
-      const isGlued = word.includes("=");
-      if (flag?.value && (!isGlued || takesMany(flag))) open = { flag, isOptional: isGlued };
+      const hasInlineValue = word.includes("=");
+      if (flag?.value && (!hasInlineValue || takesMany(flag))) open = { flag, isOptional: hasInlineValue };
       usedFlags.add(name);
     } else {
       const child = node.nodes.find(({ path, aliases }) => path.at(-1) === word || aliases.includes(word));

@@ -33,8 +33,8 @@ function cacheFolder(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: st
 
 /** Node runs the code in this folder, so no other user may write to it. */
 function isOwn(folder: Stats): boolean {
-  const isUsers = process.geteuid === undefined || folder.uid === process.geteuid();
-  return folder.isDirectory() && isUsers && (process.platform === "win32" || (folder.mode & 0o022) === 0);
+  const isOwned = process.geteuid === undefined || folder.uid === process.geteuid();
+  return folder.isDirectory() && isOwned && (process.platform === "win32" || (folder.mode & 0o022) === 0);
 }
 
 /** The nearest existing folder, so that root creates nothing in another user's folder. */

@@ -5,7 +5,7 @@ import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
 /** Minimum columns for a description beside its flag; narrower ones go below. */
-const besideAtLeast = 28;
+const leastBeside = 28;
 
 export interface Section {
   readonly heading: string;
@@ -57,7 +57,7 @@ export function sectionsText(sections: readonly Section[], helper: Help): string
   const columns = helper.helpWidth ?? 80;
   const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));
   const item = ([term, description]: Section["items"][number]): string =>
-    columns - width - 4 < besideAtLeast
+    columns - width - 4 < leastBeside
       ? `  ${term}\n${wrapped(description, { columns, before: "      " })}`
       : helper.formatItem(term, width, description, helper);
   return sections.flatMap(({ heading, items }) => helper.formatItemList(heading, items.map(item), helper)).join("\n");
@@ -90,9 +90,9 @@ export function optionDescription({
   defaultValue,
   negate = false,
 }: Pick<Option, "description" | "argChoices"> & Partial<Option>): string {
-  const isSaid = argChoices.every((choice) => description.includes(choice));
+  const isListed = argChoices.every((choice) => description.includes(choice));
   const values = [
-    ...(isSaid ? [] : [`one of: ${argChoices.join(", ")}`]),
+    ...(isListed ? [] : [`one of: ${argChoices.join(", ")}`]),
     ...(negate || typeof defaultValue !== "string" ? [] : [`default: ${defaultValue}`]),
   ];
   return `${description}${values.length === 0 ? "" : ` (${values.join("; ")})`}`;

@@ -111,8 +111,8 @@ async function promptForArguments(context: Context, { verb, args, options, missi
 
 /** The failure of an interrupted command, with the signal's exit code. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
-  const isCutOff = error instanceof Failure && error.kind === "interrupted";
-  if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;
+  const isInterrupted = error instanceof Failure && error.kind === "interrupted";
+  if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
   return new Failure(reason.kind, error.message, error.details);
 }
 

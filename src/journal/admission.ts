@@ -94,11 +94,11 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, i
   });
   if (other === undefined) return;
   const { id } = other;
-  const said = ({ profile, organization_id: of }: Pick<Entry, "profile" | "organization_id">): string =>
+  const accountWords = ({ profile, organization_id: of }: Pick<Entry, "profile" | "organization_id">): string =>
     `as profile "${profile}" ${of === null ? "without an organization" : `for the organization ${of}`}`;
   throw new Failure(
     "conflict",
-    `The same request is unfinished ${said(other)}, and is now requested ${said(intent)}.`,
+    `The same request is unfinished ${accountWords(other)}, and is now requested ${accountWords(intent)}.`,
     {
       meaning: `Nothing was sent. Recover it as it was started: integ journal recover ${id}; ${flags.new} creates another one anyway.`,
       nextCommand: shell`integ journal show ${id}`,

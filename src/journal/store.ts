@@ -49,11 +49,11 @@ export async function untilFree<T>(
   // Reads no clock before it is busy: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
-    const came = await attempt();
-    if (!(came instanceof Busy)) return came;
+    const result = await attempt();
+    if (!(result instanceof Busy)) return result;
     end ??= performance.now() + waitMs;
     const left = end - performance.now();
-    if (left <= 0) throw came.failure(waitMs, meaning);
+    if (left <= 0) throw result.failure(waitMs, meaning);
     await sleep(Math.min(left, pauseMs(round)));
   }
 }

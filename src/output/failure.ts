@@ -89,12 +89,12 @@ function whereLines(
   const { where, request, problem, entry } = details;
   const wasRequest = request !== undefined || problem !== undefined || kind === "outcome_unknown";
   const id = problem?.request_id ?? (answered.has(kind) ? undefined : "unknown");
-  const isStatusSaid = message.includes(String(problem?.status));
+  const showsStatus = message.includes(String(problem?.status));
   const parts = [
     where,
     request,
     wasRequest && id !== undefined ? `request id ${id}` : undefined,
-    problem?.status === undefined || isStatusSaid ? undefined : `status ${problem.status}`,
+    problem?.status === undefined || showsStatus ? undefined : `status ${problem.status}`,
     entry === undefined || command.includes(entry) ? undefined : `journal entry ${entry}`,
     `exit ${exitCode}`,
   ];

@@ -267,17 +267,17 @@ export function createProgress(options: ProgressOptions): Progresses {
         return new DrawnTable(live, { title, items, rows: () => terminal.stderr.rows ?? 24, time });
       },
     };
-  const isListenedTo = terminal.isTTY.stderr;
+  const isInteractive = terminal.isTTY.stderr;
   /** Waits that printed their own line. */
   const waits = new Set<object>();
   return {
     progress(label) {
       if (options.quiet) return silent;
-      if (!isListenedTo) return logged(note, elapsed);
+      if (!isInteractive) return logged(note, elapsed);
       return printed(note, { label, since: localClock(now()), isSilent: () => waits.size > 0 });
     },
     countdown(label, ms) {
-      if (ms < (isListenedTo ? printAfterMs : logAfterMs)) return silent;
+      if (ms < (isInteractive ? printAfterMs : logAfterMs)) return silent;
       note(`${label} (in ${Math.ceil(ms / 1000)} s${untilClock(ms, now())}).`);
       const wait: Progress = { update: () => {}, done: () => void waits.delete(wait) };
       waits.add(wait);
@@ -324,11 +324,11 @@ function secondsSince(began: number, now: number): string {
 
 /** Prints a new label occasionally, for a log. */
 function logged(note: (text: string) => void, elapsed: () => number): Progress {
-  let said = elapsed();
+  let printedAt = elapsed();
   return {
     update(label) {
-      if (elapsed() - said < lineEveryMs) return;
-      said = elapsed();
+      if (elapsed() - printedAt < lineEveryMs) return;
+      printedAt = elapsed();
       note(`${label}.`);
     },
     done: () => {},
@@ -345,11 +345,11 @@ interface PrintedProgress {
 
 /** Prints new labels, or that the work continues, for screen readers and narrow terminals. */
 function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
-  let [text, said] = [label, label];
+  let [text, printedAt] = [label, label];
   const speak = (): void => {
     if (isSilent()) return;
-    note(text === said ? `Still waiting since ${since}: ${text}.` : `${text}.`);
-    said = text;
+    note(text === printedAt ? `Still waiting since ${since}: ${text}.` : `${text}.`);
+    printedAt = text;
   };
   // The timer does not keep the process running.
   let timer = setTimeout(() => {

@@ -71,9 +71,9 @@ export class OutFile implements Sink {
     const exists = existsAsFile(path);
     this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;
-    if (exists && !options.force && this.before === undefined) throw inTheWay(path, options.resume);
+    if (exists && !options.force && this.before === undefined) throw existsFailure(path, options.resume);
     if (!options.force && !options.resume && existsAsFile(resumePointPath(path)))
-      throw inTheWay(resumePointPath(path), false);
+      throw existsFailure(resumePointPath(path), false);
   }
 
   async write(data: string | Buffer): Promise<void> {
@@ -210,7 +210,7 @@ function remedyOf(error: unknown): NextStep {
 const withForce: SameCommand = { add: [flags.force], without: [flags.resume] };
 const withResume: SameCommand = { add: [flags.resume], without: [flags.force] };
 
-function inTheWay(path: string, resume: boolean): Failure {
+function existsFailure(path: string, resume: boolean): Failure {
   return resume
     ? new Failure(
         "usage",

@@ -293,8 +293,10 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
     }
     const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
     const before = `  ${shown} ${visibleText(lead).padEnd(margin - 4)}`;
-    const isBeside = lead.length <= margin - 4;
-    await terminal.writeOut(`${isBeside ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`}\n`);
+    const fitsInMargin = lead.length <= margin - 4;
+    await terminal.writeOut(
+      `${fitsInMargin ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`}\n`,
+    );
   }
 }
 

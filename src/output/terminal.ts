@@ -224,11 +224,11 @@ function throughStream(stream: OutputStream, data: string | Buffer): Promise<voi
   });
 }
 
-const gone: ReadonlySet<unknown> = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"]);
+const closedCodes: ReadonlySet<unknown> = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"]);
 
 function writeFailure(error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (gone.has(code)) return new BrokenPipe(error);
+  if (closedCodes.has(code)) return new BrokenPipe(error);
   const said = error instanceof Error ? error.message : String(error);
   const why = errorCode(error) === undefined ? said : systemWords(error);
   return new Failure("failed", `Cannot write to standard output: ${why}.`, {

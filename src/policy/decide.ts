@@ -66,7 +66,7 @@ const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting
 
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? none;
-  const found = firstApplicable(item, observed, { works, options });
+  const found = baseDecision(item, observed, { works, options });
   const forged = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
   if (forged !== undefined && found.step.do !== "nothing") return untrusted(found, forged);
   return held(holdIfOccupied(found, observed, options), works, options);
@@ -83,14 +83,14 @@ interface About {
   readonly options: DecisionOptions;
 }
 
-function firstApplicable(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
-  if (works.unfinished) return continued(item, works.unfinished);
-  if (works.waiting) return overlapping(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
+function baseDecision(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
+  if (works.unfinished) return decideUnfinished(item, works.unfinished);
+  if (works.waiting) return decideOverlap(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
   const seen = seenOf(item, observed);
   const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
   const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
-  if (current !== undefined) return standing(item, current, { observed, options });
-  return missing(item, candidates[0], { observed, options });
+  if (current !== undefined) return decideExisting(item, current, { observed, options });
+  return decideMissing(item, candidates[0], { observed, options });
 }
 
 function seenOf({ kind }: PolicyItem, { clients, keys }: Observed): ReadonlyMap<string, SeenCredential> {
@@ -105,7 +105,7 @@ function isUsable({ status, expiresAt }: SeenCredential, nowMs: number): boolean
   return status === "active" && !(Date.parse(expiresAt ?? "") <= nowMs);
 }
 
-function continued(item: PolicyItem, { entry, old }: Work): Decision {
+function decideUnfinished(item: PolicyItem, { entry, old }: Work): Decision {
   const why =
     entry.state === "undelivered" ? "its secret is kept and not delivered yet" : `unfinished (${entry.state})`;
   return {
@@ -118,7 +118,7 @@ function continued(item: PolicyItem, { entry, old }: Work): Decision {
   };
 }
 
-function overlapping(
+function decideOverlap(
   item: PolicyItem,
   work: Work,
   { observed, isEnded }: { readonly observed: Observed; readonly isEnded: boolean },
@@ -165,7 +165,7 @@ interface Around {
   readonly options: DecisionOptions;
 }
 
-function missing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
+function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
   // A secret at the item's destination is better evidence than a name.
   const isRecognized = last === undefined && holderAtDestination(item, observed) === undefined;
   const alike = isRecognized ? adoptableAs(item, observed, options) : [];
@@ -302,15 +302,15 @@ function itemLabel(key: string, own: PolicyItem): string {
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
 }
 
-function standing(item: PolicyItem, current: SeenCredential, { observed, options }: Around): Decision {
+function decideExisting(item: PolicyItem, current: SeenCredential, { observed, options }: Around): Decision {
   const { nowMs } = observed;
   const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const astray = misplacedSecret(item, current, observed);
   // A due rotation delivers the secret again; if the secret may be used elsewhere, ask first.
-  const isInTheWay = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
-  if (isInTheWay && !options.redeliver.has(item.name))
+  const needsDecision = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
+  if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
   if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
   if (due.isDue) return { ...replace, action: "rotate", reason: due.reason, dueMs: due.ms };
@@ -381,7 +381,7 @@ interface Due {
 function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential, nowMs: number): Due {
   if (rotate === undefined) return { isDue: false, reason: "it has no rotate rule" };
   const { everyMs, beforeExpiryMs, unknownAge } = rotate;
-  const born = Date.parse(createdAt ?? "");
+  const created = Date.parse(createdAt ?? "");
   const end = Date.parse(expiresAt ?? "");
   const limits: Due[] = [];
   if (beforeExpiryMs !== undefined && !Number.isNaN(end)) {
@@ -389,12 +389,12 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
     const left = `expires in ${longDuration(end - nowMs)}`;
     limits.push({ isDue: nowMs > ms, ms, reason: `${left}, replaced ${longDuration(beforeExpiryMs)} before` });
   }
-  if (everyMs !== undefined && !Number.isNaN(born)) {
-    const ms = born + everyMs;
+  if (everyMs !== undefined && !Number.isNaN(created)) {
+    const ms = created + everyMs;
     limits.push({
       isDue: nowMs > ms,
       ms,
-      reason: `${longDuration(nowMs - born)} old, at most ${longDuration(everyMs)}`,
+      reason: `${longDuration(nowMs - created)} old, at most ${longDuration(everyMs)}`,
     });
   }
   const first = limits.sort((a, b) => a.ms! - b.ms!)[0];
@@ -409,8 +409,8 @@ function held(decision: Decision, { failures, works }: ItemWorks, options: Decis
   if (step.do === "nothing" || decision.hold !== undefined) return decision;
   if (failures >= options.maxFailures && !options.retry.has(item.name)) {
     const last = works[0]?.entry.last_error?.message;
-    const said = last === undefined ? "" : ` The last one: ${last}`;
-    return { ...decision, state: "stalled", hold: "stalled", reason: `${failures} failures in a row.${said}` };
+    const lastError = last === undefined ? "" : ` The last one: ${last}`;
+    return { ...decision, state: "stalled", hold: "stalled", reason: `${failures} failures in a row.${lastError}` };
   }
   if (action === "revoke_old") return decision;
   if (item.destinations.length === 0 && step.do !== "finish")

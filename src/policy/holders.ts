@@ -68,7 +68,7 @@ export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
 ): Map<string, Holder> {
-  const gone = new Set(entries.map(revokedBy));
+  const revoked = new Set(entries.map(revokedBy));
   const itemOf = itemsIn(works);
   const holders = new Map<string, Holder>();
   const seen = new Set<string>();
@@ -84,7 +84,7 @@ export function holdersOf(
       const place = placeIn(at, entry);
       if (place === undefined || !places.has(place) || seen.has(place) || !isHere(entry, at)) continue;
       seen.add(place);
-      if (isStale || (made !== undefined && gone.has(made))) continue;
+      if (isStale || (made !== undefined && revoked.has(made))) continue;
       const isOurs = isOf(entry, scope);
       holders.set(place, {
         kind: kindOf(entry.operation),

@@ -75,7 +75,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   const all = policy.items.map((item) =>
     decide(item, observed, { ...options, maxFailures: policy.maxFailures, items: names }),
   );
-  const decisions = recognized(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
+  const decisions = withoutAmbiguous(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = postponedByLimit(slots.decisions, policy);
   const opens =
@@ -98,7 +98,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
 }
 
 /** Credentials that several items could adopt are left to the user. */
-function recognized(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
+function withoutAmbiguous(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
     for (const { id } of choices) claims.set(id, [...(claims.get(id) ?? []), item.name]);
@@ -133,13 +133,13 @@ function rowOf(
   slots: { readonly before: number; readonly after: number } | undefined,
 ): PlanRow {
   const { nowMs } = observed;
-  const born = Date.parse(current?.createdAt ?? "");
+  const created = Date.parse(current?.createdAt ?? "");
   return {
     name: item.name,
     kind: item.kind,
     action,
     reason,
-    age: Number.isNaN(born) ? null : shortDuration(Math.max(0, nowMs - born)),
+    age: Number.isNaN(created) ? null : shortDuration(Math.max(0, nowMs - created)),
     due_at: dueMs === undefined ? null : new Date(dueMs).toISOString(),
     slots_before: slots?.before ?? null,
     slots_after: slots?.after ?? null,

@@ -168,10 +168,12 @@ class Rules {
     ] as const) {
       if (ms === undefined || ms === 0 || overlapMs < ms) continue;
       const longest = typeof overlap === "string" ? overlap : overlap.at_most;
-      const said = isOwn ? longest : `${longest} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
+      const limitWords = isOwn
+        ? longest
+        : `${longest} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
       this.#add(
         isOwn ? overlapPath : [...path, key],
-        said,
+        limitWords,
         `an overlap shorter than ${key} (${rotate[key]})`,
         "overlap",
       );

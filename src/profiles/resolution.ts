@@ -110,7 +110,7 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
 function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resolution | undefined {
   const profile = environmentProfile(env);
   if (profile === undefined) return undefined;
-  const passedOver = source === "environment" ? variable(env, "INTEG_PROFILE") : undefined;
+  const ignoredProfile = source === "environment" ? variable(env, "INTEG_PROFILE") : undefined;
   return {
     ...profile,
     id: environmentProfileId(profile.baseUrl),
@@ -118,7 +118,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
     source,
     from: { kind: "environment" },
     notes:
-      passedOver === undefined || passedOver === "env"
+      ignoredProfile === undefined || ignoredProfile === "env"
         ? []
         : ["INTEG_PROFILE is not used: INTEG_BASE_URL and a credential are set."],
   };
@@ -162,10 +162,10 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
 
 /** True if neither flag, environment nor default chooses a profile, so that integ can ask. */
 export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
-  const isSaid = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
+  const isChosen = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
   );
-  return !isSaid && credentialVariablesIn(env).length === 0 && stored.list().length > 0;
+  return !isChosen && credentialVariablesIn(env).length === 0 && stored.list().length > 0;
 }
 
 /**

@@ -181,8 +181,8 @@ function withRequestId(answer: Answer, requestId: string): Answer {
 function settled(effects: FaultEffects): FaultEffects {
   if (effects.status !== undefined || effects.redirect !== undefined) return effects;
   if (effects["retry-after"] !== undefined) return { ...effects, status: 429 };
-  const isVague = effects.effect === "abandoned" || effects.effect === "uncertain";
-  return isVague ? { ...effects, status: 503 } : effects;
+  const isOutcomeUncertain = effects.effect === "abandoned" || effects.effect === "uncertain";
+  return isOutcomeUncertain ? { ...effects, status: 503 } : effects;
 }
 
 function serviceEffectsOf(effects: FaultEffects): ServiceEffects {

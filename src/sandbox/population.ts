@@ -26,7 +26,7 @@ const familyNames = (
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
 /** Interval between the creation times of entities, shortened so that they span at most two years. */
-const usualApartMs = 37_003;
+const usualIntervalMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
 /** Each region's organization has different people. */
@@ -87,8 +87,8 @@ export function statusAt(population: Population, index: number): "active" | "ina
 }
 
 export function createdAt(population: Population, index: number): number {
-  const apartMs = Math.min(usualApartMs, Math.floor(longestMs / population.size));
-  return firstMoment + index * apartMs + (mix(seedOf(population, 1), index) % apartMs);
+  const intervalMs = Math.min(usualIntervalMs, Math.floor(longestMs / population.size));
+  return firstMoment + index * intervalMs + (mix(seedOf(population, 1), index) % intervalMs);
 }
 
 /** An entity as JSON text with exactly the fields of §2.2 in order. This file's names need no escaping. */

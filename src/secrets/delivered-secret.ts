@@ -33,8 +33,8 @@ export interface FileIdentity {
 /** Identifies an open file. Ignores a birth time that equals the last change, which some file systems report. */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
-  const isBirth = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
-  return { device: String(stats.dev), inode: String(stats.ino), born: isBirth ? String(stats.birthtimeNs) : undefined };
+  const isKnown = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
+  return { device: String(stats.dev), inode: String(stats.ino), born: isKnown ? String(stats.birthtimeNs) : undefined };
 }
 
 /** True if the name is this file, not a link to it or a file that reuses its inode. */

@@ -85,14 +85,14 @@ function mayReplace(file: Stats, folder: Stats): boolean {
 /** Refuses a path that cannot be checked: writing it would fail too. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
-    lookAtTarget(target, own);
+    inspectTarget(target, own);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw refuse(target.path, describeError(error));
   }
 }
 
-function lookAtTarget({ path, force, consent, mayBeOwn }: FileTarget, own: readonly string[]): void {
+function inspectTarget({ path, force, consent, mayBeOwn }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
   if (isAmong(own, path)) throw refuse(path, "integ keeps its own files there");
   const folder = checkFolder(path);

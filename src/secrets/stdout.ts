@@ -30,9 +30,9 @@ export function maskLines(secret: string, receipt: string): string {
 /** The forms in which formats may print the secret: unchanged, with JSON's or the receipt's escapes, quotes doubled. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
-  const asItCame = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
+  const unchanged = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
   const quoted = [JSON.stringify(secret).slice(1, -1), secret.replaceAll('"', '""'), secret.replaceAll("'", "''")];
-  return [...new Set([secret, ...asItCame, ...quoted])];
+  return [...new Set([secret, ...unchanged, ...quoted])];
 }
 
 function unescaped(text: string): unknown {
@@ -150,13 +150,13 @@ async function hasNoReader(fd: number): Promise<boolean> {
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
   // A later pipe may have the same descriptor and inode.
   const named = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
-  if (lastAsked?.pipe !== named || performance.now() - lastAsked.at > askedEveryMs)
+  if (lastAsked?.pipe !== named || performance.now() - lastAsked.at > reusedForMs)
     lastAsked = { pipe: named, at: performance.now(), answer: askShell(fd) };
   return lastAsked.answer;
 }
 
 /** Results are reused for this long, because a shell takes longer than the rest of a creation. */
-const askedEveryMs = 100;
+const reusedForMs = 100;
 let lastAsked: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
 async function askShell(fd: number): Promise<boolean> {

@@ -82,8 +82,8 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const isSame = (now: Current): boolean => now.version === version;
     for (let attempt = 1; ; attempt += 1) {
       // A patch over a text does not need the other fields.
-      const isPatched = facts.method === "patch" && over.is === "text";
-      const before = isPatched ? undefined : await this.#current(client, facts);
+      const isPatch = facts.method === "patch" && over.is === "text";
+      const before = isPatch ? undefined : await this.#current(client, facts);
       if (before && fieldOf(before.fields, this.at.field) === text) return true;
       if (before && !isSame(before)) return false;
       const method = before ? methodFor(before, facts.method) : "patch";

@@ -151,7 +151,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
       message: `${path} is a file, not a folder`,
       ...todo({ hint: `Set ${variable} to a folder.` }),
     }));
-  const open = [configDir, stateDir].filter((path) => isOpenToOthers(path));
+  const open = [configDir, stateDir].filter((path) => isAccessibleToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
   return open.map((path) => ({
     check: "file modes",
@@ -161,7 +161,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
   }));
 }
 
-function isOpenToOthers(path: string): boolean {
+function isAccessibleToOthers(path: string): boolean {
   try {
     return (statSync(path).mode & 0o077) !== 0;
   } catch {

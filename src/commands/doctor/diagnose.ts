@@ -79,7 +79,7 @@ async function storedNames(context: Context): Promise<string[]> {
 
 async function examined(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
   const rows: Diagnosis[] = [];
-  const told = new Map<Failure, Diagnosis>();
+  const reported = new Map<Failure, Diagnosis>();
   let missing: readonly Check["needs"][] = [];
   for (const { name, needs, run } of checks) {
     if (needs !== undefined && missing.includes(needs)) {
@@ -91,9 +91,9 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
     // Report a failure that affects several checks once; the others say "not checked".
-    const first = failure && told.get(failure);
+    const first = failure && reported.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : found));
-    if (failure && !first) told.set(failure, found[0]!);
+    if (failure && !first) reported.set(failure, found[0]!);
   }
   return rows;
 }

@@ -93,9 +93,9 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
 
 /** Unmarks the old journal, unless the entries may have arrived: then both journals would accept changes. */
 async function undo(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
-  const mayBeThere = error instanceof Failure && error.kind === "unreachable";
+  const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
-  if (!mayBeThere) {
+  if (!mayHaveArrived) {
     await from.markMoved(undefined);
     throw error;
   }

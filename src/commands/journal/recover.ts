@@ -107,8 +107,8 @@ export const command = defineVerb({
       benchFor: async (entry) => {
         if (unsigned.has(entry.id)) throw untrusted(entry.id);
         // A waiting entry or a kept secret may need no request, and so no credential.
-        const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
-        const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
+        const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
+        const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
         const bench = await workbenchOf(context, { entry, disk, account: () => accounts.of(entry) });
         benches.set(entry.id, bench);

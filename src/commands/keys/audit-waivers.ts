@@ -88,7 +88,7 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
     finding,
     waiver: finding.key_id === null ? undefined : byFinding.get(finding.id),
   }));
-  const met = new Set(pairs.flatMap(({ finding, waiver }) => (waiver === undefined ? [] : [finding.id])));
+  const waivedIds = new Set(pairs.flatMap(({ finding, waiver }) => (waiver === undefined ? [] : [finding.id])));
   const holds = (waiver: Waiver | undefined): waiver is Waiver => waiver !== undefined && waiver.endsAt > now;
   return {
     findings: pairs.filter(({ waiver }) => !holds(waiver)).map(({ finding }) => finding),
@@ -96,7 +96,7 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
       holds(waiver) ? [{ ...finding, until: waiver.until, reason: waiver.reason }] : [],
     ),
     ended: pairs.flatMap(({ waiver }) => (waiver !== undefined && !holds(waiver) ? [waiver] : [])),
-    unused: waivers.filter((waiver) => !met.has(findingOf(waiver))),
+    unused: waivers.filter((waiver) => !waivedIds.has(findingOf(waiver))),
   };
 }
 

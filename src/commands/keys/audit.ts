@@ -80,8 +80,8 @@ export const command = defineVerb({
     const bad = { ...audit.counts };
     for (const severity of ["high", "medium", "low"] as const)
       if (!isAsBadAs(severity, options.failOn)) bad[severity] = 0;
-    const isUnsure = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
-    if (sumOf(bad) > 0 || isUnsure) throw await found(context, bad, report);
+    const isIncomplete = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
+    if (sumOf(bad) > 0 || isIncomplete) throw await found(context, bad, report);
   },
 });
 
@@ -119,9 +119,9 @@ async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
   const { findings } = report.audit;
-  const isForPerson = output.format === "table" && output.fields === undefined;
-  const rows = isForPerson ? perKey(findings, output.hasRelativeTimes ? report.now : undefined) : findings;
-  const columns = isForPerson ? view.columns.filter(({ path }) => path !== "rule") : view.columns;
+  const isTable = output.format === "table" && output.fields === undefined;
+  const rows = isTable ? perKey(findings, output.hasRelativeTimes ? report.now : undefined) : findings;
+  const columns = isTable ? view.columns.filter(({ path }) => path !== "rule") : view.columns;
   const writer = output.list({ ...view, columns, empty: `No findings. ${judgedLine(report)}` });
   await writer.page(pageOf(rows.map((row) => JSON.stringify(row))));
   await writer.end({ nextPageToken: null, hasMore: false });

@@ -153,16 +153,16 @@ function isOn(value: string | undefined): boolean {
 /** Finds the format without failing, for errors before the options are parsed. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
-  const said: (string | undefined)[] = [env.INTEG_OUTPUT];
+  const requested: (string | undefined)[] = [env.INTEG_OUTPUT];
   for (let i = 0; i < end; i++) {
     const word = argv[i]!;
-    if (word === "--json" || word === "--ndjson") said.push(word.slice(2));
-    else if (word === "-o" || word === "--output") said.push(argv[i + 1]);
-    else if (word.startsWith("--output=")) said.push(word.slice("--output=".length));
-    else if (/^-o[a-z]/.test(word)) said.push(word.slice(2));
+    if (word === "--json" || word === "--ndjson") requested.push(word.slice(2));
+    else if (word === "-o" || word === "--output") requested.push(argv[i + 1]);
+    else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
+    else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
   // A missing or invalid value is the reported error; an earlier valid format is used to print it.
-  const known = said.flatMap((text) => formats.find((format) => format === text) ?? []);
+  const known = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
   return known.at(-1) ?? standardFormat(env);
 }
 

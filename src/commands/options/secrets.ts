@@ -20,11 +20,11 @@ interface Typed {
   readonly at: number;
 }
 
-let typedSoFar = 0;
+let typedCount = 0;
 
 function inOrder(value: string, before: readonly Typed[] = []): readonly Typed[] {
-  typedSoFar += 1;
-  return [...before, { value, at: typedSoFar }];
+  typedCount += 1;
+  return [...before, { value, at: typedCount }];
 }
 
 const stores = Object.keys(storeKinds)

@@ -86,8 +86,8 @@ export const command = defineVerb({
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
     // Unfinished entries of earlier runs may have been refused or replaced in this run.
-    const begun = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
-    await cleanUp(context, () => releaseSettled(context, { ids: begun, newestCount: 0 }));
+    const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
+    await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
     reportPlanNotes(context, plan, { file });
     reportOutcomes(context, applied, serviceTime(bench));

@@ -213,7 +213,7 @@ function workOf(operation: Operation): string {
 }
 
 /** Words for the state of an unfinished entry. */
-const standing: Readonly<Record<string, string>> = {
+const stateWords: Readonly<Record<string, string>> = {
   open: "not sent yet",
   unknown: "outcome unknown",
   pending: "accepted, not completed yet",
@@ -239,7 +239,7 @@ function itemsOf(
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
       what: [workOf(operation), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
-      state: end === undefined ? `${standing[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
+      state: end === undefined ? `${stateWords[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
       command: isDue ? row.next_step : undefined,
     };
   };

@@ -208,19 +208,19 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
   const token = last?.nextPageToken;
   const { out } = plan;
   if (error.details.endsList) return unresumableFailure(walk, error);
-  const on: SameCommand | undefined =
+  const resumeCommand: SameCommand | undefined =
     out && !plan.unique
       ? { add: ["--resume"], without: ["--force"] }
       : token
         ? { add: ["--page-token", token] }
         : undefined;
   // A failure of every request, such as a refused credential, has to be fixed first.
-  const isBarred = error.kind === "auth" || on === undefined;
+  const mustFixFirst = error.kind === "auth" || resumeCommand === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
     meaning: brokenAfter(walk),
-    hint: isBarred ? error.details.hint : "Continue from there.",
-    ...(on && { nextCommand: on }),
+    hint: mustFixFirst ? error.details.hint : "Continue from there.",
+    ...(resumeCommand && { nextCommand: resumeCommand }),
   });
 }
 

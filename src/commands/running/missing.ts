@@ -106,7 +106,7 @@ export async function localStep(context: Context, entry: Entry): Promise<NextSte
 /** The steps that entries of a list need first on this machine, by id; prints each reason once. */
 export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
   const missing = new Map<string, Beside["first"]>();
-  const said = new Map<string, string[]>();
+  const reasons = new Map<string, string[]>();
   const usable = new Set<string>();
   for (const entry of entries) {
     // Delivering a kept secret needs no account.
@@ -118,9 +118,9 @@ export async function noteMissing(context: Context, entries: readonly Entry[]): 
     }
     missing.set(entry.id, stepBefore(entry, failure));
     const why = `${failure.message} ${failure.details.hint ?? ""}`.trim();
-    said.set(why, [...(said.get(why) ?? []), entry.id]);
+    reasons.set(why, [...(reasons.get(why) ?? []), entry.id]);
   }
-  for (const [why, ids] of said) {
+  for (const [why, ids] of reasons) {
     const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
     context.output.note(`${ids.slice(0, 3).join(", ")}${more}: ${why}`);
   }

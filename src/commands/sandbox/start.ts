@@ -34,7 +34,7 @@ export const command = defineVerb({
     }).catch(throwSandboxFailure);
     try {
       const description = running.describe();
-      if (context.output.format === "table") await context.output.text(howToUse(description));
+      if (context.output.format === "table") await context.output.text(usageText(description));
       else await context.output.document(description);
       await untilInterrupted(context.clock.interruption);
     } finally {
@@ -59,7 +59,7 @@ function untilInterrupted(interruption: AbortSignal): Promise<void> {
   return new Promise((resolve) => interruption.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-function howToUse({ us, eu }: SandboxDescription): string {
+function usageText({ us, eu }: SandboxDescription): string {
   return `The sandbox listens: us ${us.base_url}, eu ${eu.base_url}. Ctrl-C stops it.
 
 Use it from another terminal:

@@ -25,8 +25,8 @@ export const command = defineVerb({
     const service = await context.connect();
     const { value } = await read(context, "get the published contract", () => service.contract.published(version));
     const findings = compareContract(value, { askedVersion: version });
-    const isSpoken = `The published contract is what integ supports (${contractVersion}).`;
-    await printFindings(context, findings, { columns, empty: `No findings. ${isSpoken}` });
+    const supported = `The published contract is what integ supports (${contractVersion}).`;
+    await printFindings(context, findings, { columns, empty: `No findings. ${supported}` });
     const drifts = findings.filter((finding) => finding.severity === "drift").length;
     if (drifts > 0)
       throw new Failure(
@@ -36,6 +36,6 @@ export const command = defineVerb({
           hint: "Look for a newer integ, or pin a version that it speaks with --service-version.",
         },
       );
-    if (findings.length > 0) context.output.note(isSpoken);
+    if (findings.length > 0) context.output.note(supported);
   },
 });

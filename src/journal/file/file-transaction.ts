@@ -92,12 +92,12 @@ export class FileTransaction implements Transaction {
     const { contents, size, isSound } = reading;
     const ids = [...new Set([...contents.ids(), ...(takesChanges ? this.#changed.keys() : [])])];
     const staying = ids.filter((id) => this.#removed?.has(id) !== true);
-    const touches = staying.length < ids.length || ids.some((id) => this.#changed.has(id));
-    const isMended = this.#removed !== undefined && size > 0 && !isSound;
-    if (!touches && !isMended && !takesChanges) return;
+    const isAffected = staying.length < ids.length || ids.some((id) => this.#changed.has(id));
+    const dropsDamage = this.#removed !== undefined && size > 0 && !isSound;
+    if (!isAffected && !dropsDamage && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
     const known = contents.header?.gaps ?? [];
     const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) >= 0;
-    file.replace(reading, staying.flatMap(recordsOf), { ...facts, gaps: isMended ? staying.filter(hasGap) : known });
+    file.replace(reading, staying.flatMap(recordsOf), { ...facts, gaps: dropsDamage ? staying.filter(hasGap) : known });
   }
 }

@@ -29,9 +29,9 @@ const limitMs = 4500;
 export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
-  let met: readonly unknown[] = [];
+  let errors: readonly unknown[] = [];
   for (let round = 0; ; round += 1) {
-    const now: unknown[] = [];
+    const roundErrors: unknown[] = [];
     for (const [index, host] of hosts.entries()) {
       const share = (end - performance.now()) / (hosts.length - index);
       if (share <= 0) break;
@@ -39,30 +39,30 @@ export async function connect(address: Address): Promise<Connected> {
         const connected = await connectTo(host, address, share);
         if (!mustBeWritable || !connected.server.isReadOnly) return connected;
         connected.hangUp();
-        now.push(new LostConnection(`${nameOf(host)} is read-only`));
+        roundErrors.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
         // Another host of the same cluster would refuse for the same reason, unless this one is starting or stopping.
         const refusal = serverErrorOf(error);
         if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
-        now.push(error);
+        roundErrors.push(error);
       }
     }
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
     // If the time ran out before any attempt of this round, report the errors of the previous round.
-    if (now.length > 0) met = now;
-    if (!now.some(mayConnectSoon) || performance.now() + pause > end) throw whyNone(address, met);
+    if (roundErrors.length > 0) errors = roundErrors;
+    if (!roundErrors.some(mayConnectSoon) || performance.now() + pause > end) throw unreachable(address, errors);
     await sleep(pause);
   }
 }
 
 /** True if a server is starting or has no free connection: another attempt may succeed. */
-function mayConnectSoon(met: unknown): boolean {
-  return /^(?:53300|57P03)/.test(serverErrorOf(met)?.code ?? "");
+function mayConnectSoon(error: unknown): boolean {
+  return /^(?:53300|57P03)/.test(serverErrorOf(error)?.code ?? "");
 }
 
-function whyNone({ hosts, mustBeWritable }: Address, met: readonly unknown[]): unknown {
-  if (hosts.length === 1 && serverErrorOf(met[0])) return met[0];
-  const words = met.map((error, index) => {
+function unreachable({ hosts, mustBeWritable }: Address, errors: readonly unknown[]): unknown {
+  if (hosts.length === 1 && serverErrorOf(errors[0])) return errors[0];
+  const words = errors.map((error, index) => {
     if (error instanceof LostConnection) return error.message;
     return `${hosts.length === 1 ? "" : `${nameOf(hosts[index]!)}: `}${connectionWords(error)}`;
   });

@@ -76,14 +76,14 @@ export function journalFailure(error: unknown, shown: string, meaning = nothingS
   if (refusal === undefined) return error;
   const { code, message } = refusal;
   const [, kind, what, step] = refusals.find(([pattern]) => pattern.test(code)) ?? unknownRefusal;
-  const said = `The server of the journal ${shown} ${what}: ${message} (SQLSTATE ${code}).`;
-  return new Failure(kind, said, { meaning, ...step });
+  const sentence = `The server of the journal ${shown} ${what}: ${message} (SQLSTATE ${code}).`;
+  return new Failure(kind, sentence, { meaning, ...step });
 }
 
 const unknownRefusal: (typeof refusals)[number] = [/./, "failed", "refuses", { nextCommand: shell`integ doctor` }];
 
 /** Messages for connections that could not be made, by Node's code and text. */
-const meanings: readonly (readonly [said: RegExp, words: string])[] = [
+const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/^ECONNREFUSED/, "no server accepts connections there (connection refused)"],
   [/^(?:ENOTFOUND|EAI_AGAIN)/, "its host name is not known"],
   [/^(?:ENOENT|ENOTDIR)/, "its socket was not found"],
@@ -102,7 +102,7 @@ const meanings: readonly (readonly [said: RegExp, words: string])[] = [
 /** The message for a connection that could not be made. */
 export function connectionWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const said = `${"code" in error ? `${String(error.code)} ` : ""}${error.message}`;
-  const words = meanings.find(([pattern]) => pattern.test(said))?.[1] ?? error.message;
+  const sentence = `${"code" in error ? `${String(error.code)} ` : ""}${error.message}`;
+  const words = meanings.find(([pattern]) => pattern.test(sentence))?.[1] ?? error.message;
   return words.endsWith(":") ? `${words} ${error.message}` : words;
 }

@@ -202,9 +202,9 @@ function refuse(context: PromptContext, list: PlainList, answer: string): undefi
   const wanted = answer.toLowerCase();
   const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);
   const lines = numbered(list).filter((_line, index) => isFound(list.options[index]!));
-  const said = `"${visibleText(answer)}"`;
+  const quotedAnswer = `"${visibleText(answer)}"`;
   context.terminal.writeErr(
-    lines.length === 0 ? `Invalid choice ${said}.\n` : `These contain ${said}:\n${listed(lines)}`,
+    lines.length === 0 ? `Invalid choice ${quotedAnswer}.\n` : `These contain ${quotedAnswer}:\n${listed(lines)}`,
   );
   return undefined;
 }

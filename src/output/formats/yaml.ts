@@ -27,8 +27,8 @@ function yamlList(
   let known: Known = {};
   const knownOf = (row: JsonText): Known => {
     const parts = row.parts(known.parts);
-    const isAlike = parts.names === known.parts?.names;
-    return (known = { parts, keys: isAlike ? known.keys! : parts.names.map((name) => scalar(name)) });
+    const hasSameNames = parts.names === known.parts?.names;
+    return (known = { parts, keys: hasSameNames ? known.keys! : parts.names.map((name) => scalar(name)) });
   };
   return {
     async page(page) {

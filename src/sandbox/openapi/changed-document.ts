@@ -36,10 +36,10 @@ const changes: Readonly<Record<Change, (document: Tree) => void>> = {
   },
   "no-scheme": (document) => {
     const schemes = at(document, "components", "securitySchemes");
-    const gone = firstOf(schemes);
-    delete schemes[gone];
+    const removed = firstOf(schemes);
+    delete schemes[removed];
     const security = ((document as JsonObject).security ?? []) as JsonObject[];
-    Object.assign(document, { security: security.filter((one) => !(gone in one)) });
+    Object.assign(document, { security: security.filter((one) => !(removed in one)) });
   },
   "other-type": (document) =>
     void Object.assign(at(resourceOf(document), "properties"), { id: { type: "integer", minimum: 1 } }),
