@@ -66,10 +66,10 @@ export class FileStore implements Store {
     const named = [...ids, parent, replaces].filter((id) => id !== undefined);
     const isHere = (journal: Contents): boolean =>
       named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
-    const shelf = this.#shelf((journal) => archived || (!isOfUnsettled(filter) && !isHere(journal)));
+    const view = this.#view((journal) => archived || (!excludesFinished(filter) && !isHere(journal)));
     const isTheirs = ({ id }: Entry): boolean =>
-      actor === undefined || shelf.records(id).some((record) => isBy(record, actor));
-    for (const entry of shelf.candidates(filter)) if (isTheirs(entry)) yield entry;
+      actor === undefined || view.records(id).some((record) => hasActor(record, actor));
+    for (const entry of view.candidates(filter)) if (isTheirs(entry)) yield entry;
   }
 
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
