@@ -42,6 +42,7 @@ const pureRules = [
   "journal/postgres/address.ts",
   "journal/record.ts",
   "journal/rotations.ts",
+  "output/formats/format.ts",
   "output/relative-time.ts",
   "output/row-page.ts",
   "output/visible-text.ts",

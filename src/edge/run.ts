@@ -1,5 +1,6 @@
 // Runs one command line: parses it, runs the verb, reports errors and returns the exit code.
-import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
+import { chooseGlobals, guessFormat } from "../commands/options/global.ts";
+import type { Format } from "../output/formats/format.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure, invalidValue } from "../errors.ts";

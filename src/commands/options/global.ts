@@ -7,10 +7,8 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { Context } from "../../context.ts";
 import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import type { Advice } from "../../next-step.ts";
+import { type Format, formats } from "../../output/formats/format.ts";
 import { agentMode } from "../../profiles/agent-mode.ts";
-
-export const formats = ["table", "json", "ndjson", "csv", "yaml", "markdown", "sarif", "html", "openmetrics"] as const;
-export type Format = (typeof formats)[number];
 
 /** The options as parsed by commander, from any level of the command line. */
 export interface GlobalOptions {

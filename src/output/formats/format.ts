@@ -1,7 +1,8 @@
 import type { FieldPath } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
 
-export type Format = "table" | "json" | "ndjson" | "csv" | "yaml" | "markdown" | "sarif" | "html" | "openmetrics";
+export const formats = ["table", "json", "ndjson", "csv", "yaml", "markdown", "sarif", "html", "openmetrics"] as const;
+export type Format = (typeof formats)[number];
 
 /** One documented field of a row or a resource. */
 export interface Column {
