@@ -2,7 +2,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
-import type { Format } from "../output/formats/format.ts";
+import type { Column, Format } from "../output/formats/format.ts";
 
 /** A command: `run` receives the arguments and options that `configure` declares. */
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
@@ -10,6 +10,8 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly configure: (command: Command) => Command<Args, Options>;
   /** Asks at a terminal for a missing first argument. @returns undefined if there is nothing to choose: it stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
+  /** The columns of a change's result: an unknown field of `--fields` is refused before anything is sent. */
+  readonly result?: readonly Column[];
   /** Additional formats of this command. */
   readonly formats?: readonly Format[];
   /** The command reports missing arguments and asks no question. */

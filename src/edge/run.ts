@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure, invalidValue } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
+import { asColumns, assertKnown, fieldPaths } from "../output/fields.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
 import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
@@ -36,6 +37,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const chosen = chooseGlobals(typed.globals, process.env);
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     assertFormat(typed, globals.format);
+    assertFields(typed, globals.fields);
     if (typed.verb.isPaged) terminal.page();
     let announceWait = (): void => {};
     const interruption = listenForInterruption(process, () => announceWait());
@@ -73,6 +75,13 @@ function assertFormat({ verb, name }: Typed, format: Format): void {
   const hint = formatOfFew[format];
   if (hint === undefined || verb.formats?.includes(format)) return;
   throw new Failure("usage", `integ ${name} has no format ${format}.`, { hint });
+}
+
+/** A read checks its first row instead. */
+function assertFields({ verb: { result } }: Typed, fields: readonly string[] | undefined): void {
+  if (result === undefined || fields === undefined) return;
+  const others = ["object", "due_at"].map((path) => ({ path }));
+  assertKnown(asColumns(fieldPaths(fields), result), { rows: [], documented: [...result, ...others] });
 }
 
 function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal {

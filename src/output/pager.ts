@@ -1,13 +1,13 @@
 // Runs `$PAGER`.
 import { spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Pager {
   /** Resolves when the pager has read the data. @throws an error with the code EPIPE if it has exited */
   write(data: string | Buffer): Promise<void>;
-  /** Resolves when the user has left the pager. */
-  close(): Promise<void>;
+  /** Resolves when the user has left the pager. @returns false if it failed */
+  close(): Promise<boolean>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,7 +25,7 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
   return places.some((place) => {
     try {
       accessSync(place, constants.X_OK);
-      return true;
+      return statSync(place).isFile();
     } catch {
       return false;
     }
@@ -40,9 +40,10 @@ export function startPager(command: string, env: Environment): Pager {
     stdio: ["pipe", "inherit", "inherit"],
     env: { LESS: "FRX", LV: "-c", ...Object.fromEntries(own) },
   });
-  const ended = new Promise<void>((resolve) => {
-    child.on("close", () => resolve());
-    child.on("error", () => resolve());
+  // A pager that a signal ended, such as Ctrl-C, was left by the user.
+  const ended = new Promise<boolean>((resolve) => {
+    child.on("close", (code) => resolve(code === 0 || code === null || code > 128));
+    child.on("error", () => resolve(false));
   });
   child.stdin.on("error", () => {});
   return {

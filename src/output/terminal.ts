@@ -46,6 +46,7 @@ export interface LiveText {
 
 /** Minimum columns for redrawing. A terminal that does not know its width reports 0. */
 const narrowest = 50;
+const mostRepeated = 1024 * 1024;
 
 export class Terminal {
   readonly stdout: OutputStream;
@@ -65,6 +66,8 @@ export class Terminal {
   #pager: Pager | undefined;
   /** Output of stderr while the pager had the screen. */
   #held = "";
+  /** The pager's input, up to a limit: it is printed if the pager fails. */
+  #paged = "";
   #isErrMidLine = false;
 
   constructor(facts: TerminalFacts) {
@@ -139,7 +142,10 @@ export class Terminal {
       if (this.#pager !== undefined) {
         // Draw nothing over the pager's screen.
         this.midLine = true;
-        await this.#pager.write(data);
+        if (this.#paged.length < mostRepeated) this.#paged += data.toString();
+        await this.#pager.write(data).catch(async (error: unknown) => {
+          if (await this.#endPager()) throw error;
+        });
       } else if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
       else wholeFile(this.#files.stdout, data);
     } catch (error) {
@@ -190,9 +196,20 @@ export class Terminal {
     const pager = this.#pager;
     if (pager === undefined) return;
     this.live?.close();
-    await pager.close();
-    this.#pager = undefined;
+    await this.#endPager();
     this.writeErr(this.#held);
+  }
+
+  /** Waits until the pager has ended. Prints its output again if it failed. @returns true if the user left it */
+  async #endPager(): Promise<boolean> {
+    const isRead = (await this.#pager?.close()) ?? true;
+    this.#pager = undefined;
+    if (isRead) return true;
+    const isWhole = this.#paged.length < mostRepeated;
+    const instead = isWhole ? "the output is printed without it" : "choose another one with INTEG_PAGER";
+    this.writeErr(`Note: The pager failed: ${instead}.\n`);
+    if (isWhole) await this.writeOut(this.#paged).catch(() => {});
+    return false;
   }
 
   /** Erases everything drawn, at the end of the command. */

@@ -17,6 +17,8 @@ import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
 
 export const command = defineVerb({
+  fields: accessKeyView.columns.map(({ path }) => path),
+  result: accessKeyView.columns,
   configure: (command) =>
     addSecretOptions(
       addKeyOptions(

@@ -9,6 +9,8 @@ import { warnIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
+  fields: revokedKeyView.columns.map(({ path }) => path),
+  result: revokedKeyView.columns,
   configure: (command) => addDryRun(command.argument("<id...>", "Ids of the keys")),
   examples: [
     { line: "integ keys revoke ak_123", does: "confirm first" },

@@ -14,6 +14,8 @@ import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
+  fields: accessKeyView.columns.map(({ path }) => path),
+  result: accessKeyView.columns,
   configure: (command) =>
     addSecretOptions(
       addKeyOptions(

@@ -19,6 +19,7 @@ import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
+  result: oauthClientView.columns,
   configure: (command) =>
     addSecretOptions(
       addDryRun(command)

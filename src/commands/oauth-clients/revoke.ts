@@ -10,6 +10,7 @@ import { askClient, clientsOf, oauthClientView, resourceIdOf, unknownClient } fr
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
+  result: oauthClientView.columns,
   configure: (command) =>
     addDryRun(
       command

@@ -23,6 +23,7 @@ import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
+  result: oauthClientView.columns,
   configure: (command) =>
     addSecretOptions(
       addDryRun(command)

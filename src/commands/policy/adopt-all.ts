@@ -2,13 +2,14 @@ import { DiskHealth } from "../../operations/workbench.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor, chosen } from "./acting.ts";
-import { agree, appliedColumns, conclude, printApplied, reportOutcomes } from "./applied.ts";
+import { agree, appliedColumns, appliedFields, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 
 export const command = defineVerb({
   fields: appliedColumns.map(({ path }) => path),
+  result: appliedFields,
   configure: (command) =>
     addDryRun(addPolicyFile(command)).option("--all", "Adopt every existing credential that only one item can be"),
   examples: [

@@ -21,6 +21,8 @@ export const appliedColumns = [
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
+export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
+
 /** @throws Failure `usage` if the person declines */
 export async function agree(
   { output }: Context,

@@ -14,7 +14,7 @@ import { releaseSettled, cleanUp } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames, chosen } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
-import { agree, appliedColumns, conclude, printApplied, reportOutcomes } from "./applied.ts";
+import { agree, appliedColumns, appliedFields, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan, runnable } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
@@ -25,6 +25,7 @@ import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: appliedColumns.map(({ path }) => path),
+  result: appliedFields,
   configure: (command) =>
     addDryRun(command)
       .argument("[plan]", "A plan that integ plan --out wrote")
