@@ -1,5 +1,5 @@
-// The walls of the house: which room may import which, which packages stand where, and what no file may do. The import table
-// of src/README.md is printed from the one below: `npm run docs` writes it.
+// The architecture: which folder of src/ may import which, where each package is used, and patterns that no file may
+// contain. `npm run docs` writes the import table of src/README.md from the table below.
 import { existsSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join, relative, resolve } from "node:path";
@@ -10,19 +10,19 @@ const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
 
 interface Room {
-  /** Rooms and files that it may import at run time. */
+  /** Folders and files that it may import at run time. */
   readonly rooms: readonly string[];
-  /** Rooms of which it may import types, and the pure rules named in `rules`. */
+  /** Folders from which it may import types, and the pure rules named in `rules`. */
   readonly types?: readonly string[];
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
-  /** Rooms and packages that only some files or folders of the room may import. */
+  /** Folders and packages that only some of its files or folders may import. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
 const everyRoom = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
-/** Pure rules of other rooms that anybody may use: no I/O, nothing heavy. */
+/** Pure rules that any folder may import: no I/O, no heavy dependency. */
 const pureRules = [
   "disk/error-words.ts",
   "api/access-keys.ts",
@@ -124,14 +124,14 @@ const table: Readonly<Record<string, Room>> = {
   sandbox: { rooms: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 
-/** Where a room may be entered from beyond the table: the sandbox and completion by their own commands. */
+/** Entry points beyond the table: the sandbox and completion, by their own commands. */
 const doors: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
   "commands/commands": ["completion"],
 };
 
-/** Options of other programs, and the two that every program has. */
+/** Options of other programs, and the two options that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "completion/tree.ts": ["--help", "--version"],
   "secrets/github-store.ts": ["--hostname"],
@@ -156,7 +156,7 @@ function roomOf(file: string): string {
   return file.includes("/") ? file.split("/")[0]! : file;
 }
 
-/** @returns what is wrong with an import, or nothing */
+/** @returns the violation, or undefined */
 function complaintAbout({ from, to, typeOnly }: Import): string | undefined {
   const room = table[roomOf(from)];
   if (!room) return `${from} stands in a room that the table does not know`;
@@ -187,7 +187,7 @@ function onlySome(room: Room, { from, name }: { readonly from: string; readonly 
   return `${from} imports ${name}, which only ${only.join(", ")} may`;
 }
 
-/** A command never imports another command: what two share stands in the noun's own files or beside the nouns. */
+/** A command never imports another command: shared code is in the noun's own files or next to the nouns. */
 function sameRoom({ from, to }: Import): string | undefined {
   if (roomOf(from) !== "commands") return undefined;
   const isCommand = (file: string): boolean => /export const command\b/.test(readFileSync(join(source, file), "utf8"));
@@ -197,19 +197,19 @@ function sameRoom({ from, to }: Import): string | undefined {
 const files = filesBelow(source);
 const allImports = files.flatMap((file) => importsOf(file, source));
 
-describe("the house", () => {
+describe("the source tree", () => {
   it("has imports to check", () => {
     expect(allImports.length).toBeGreaterThan(50);
   });
 
-  it("keeps every wall of the import table", () => {
+  it("follows the import table", () => {
     expect(allImports.map(complaintAbout).filter((complaint) => complaint !== undefined)).toEqual([]);
   });
 
   it.each([
     ["overwrite", /destination\.deliver\(|secrets\.completeDelivery\(/, 2],
     ["destroy", /secrets\.destroyKept\(/, 1],
-  ] as const)("lets the act %s alone reach what cannot be undone", (act, call, count) => {
+  ] as const)("calls the irreversible functions of the act %s only in that act", (act, call, count) => {
     const callers = files
       .map((file) => relative(source, file))
       .filter((file) => file.startsWith("operations/") || file.startsWith("commands/"))
@@ -222,7 +222,7 @@ describe("the house", () => {
     expect(callers).toEqual(Array.from({ length: count }, () => `operations/acts/${act}.ts`));
   });
 
-  it("would notice a wall that is broken", () => {
+  it("a forbidden import is detected", () => {
     const broken: Import[] = [
       { from: "sandbox/server.ts", to: "../api/contract.ts", typeOnly: false },
       { from: "commands/entities/list.ts", to: "undici", typeOnly: false },
@@ -234,11 +234,11 @@ describe("the house", () => {
     expect(broken.map(complaintAbout).filter((complaint) => complaint === undefined)).toEqual([]);
   });
 
-  it("has no circle of files, types included", () => {
+  it("has no import cycle, types included", () => {
     expect(circlesOf(allImports, source)).toEqual([]);
   });
 
-  it("would notice a circle", () => {
+  it("an import cycle is detected", () => {
     const circle: Found[] = [
       { from: "a.ts", to: "./b/c.ts", typeOnly: true, lazy: false },
       { from: "b/c.ts", to: "../a.ts", typeOnly: false, lazy: true },
@@ -256,7 +256,7 @@ describe("the house", () => {
     await expect(`${before}${start}${importTable()}${end}${after}`).toMatchFileSnapshot(readme);
   });
 
-  it("refers to no document that is not in the repository", () => {
+  it("refers only to documents in the repository", () => {
     const references = files.flatMap((file) =>
       [...readFileSync(file, "utf8").matchAll(/[\w./-]*\b[\w-]+\.md\b|\bdesign:|\bquality\b|\bfindings \d/g)]
         .map(([name]) => name)
@@ -266,26 +266,26 @@ describe("the house", () => {
     expect(references).toEqual([]);
   });
 
-  it("has no room without a name of its own", () => {
+  it("gives every folder a name of its own", () => {
     const nameless = files.filter((file) => /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file));
     expect(nameless).toEqual([]);
   });
 
-  it("names its files in lower case, words parted by hyphens", () => {
+  it("names files in lower case, with hyphens between words", () => {
     const odd = files
       .map((file) => relative(source, file))
       .filter((name) => !/^([a-z0-9-]+\/)*[a-z0-9-]+(\.d)?\.ts$/.test(name));
     expect(odd).toEqual([]);
   });
 
-  it("takes parameters by their names, not as a tuple of the rest", () => {
+  it("declares named parameters instead of tuple rest parameters", () => {
     const tuples = files
       .filter((file) => /\(\.\.\.\[[^\]]*\](:[^)]*)?\)\s*(:|=>|\{)/.test(stripped(file)))
       .map((file) => relative(source, file));
     expect(tuples).toEqual([]);
   });
 
-  it("spells an option below commands/ by its key: next-step.ts has the words", () => {
+  it("spells options in commands/ by their key: next-step.ts has the words", () => {
     const spelled = files
       .map((file) => ({ name: relative(source, file), text: readFileSync(file, "utf8") }))
       .filter(({ name }) => !/^(main|program|next-step)\.ts$|^(edge|commands|sandbox)\//.test(name))
@@ -297,20 +297,20 @@ describe("the house", () => {
     expect(spelled).toEqual([]);
   });
 
-  it("revokes a client or a key in one file, behind its gate, and reads this machine's time of day in few", () => {
+  it("revokes a client or key in one file only, behind its gate, and reads the wall clock in few files", () => {
     const calling = (call: RegExp): string[] =>
       files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
     const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
     expect(revoking).toEqual(["operations/acts/send.ts"]);
     const gate = /export async function revoke<[\s\S]*?\{\n {2}assertGrounds\(grounds, /;
     expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
-    // What waits or limits a time has the clock that no one can set: these read what a response says in a date, or both clocks.
+    // Waits and time limits use the monotonic clock: these files read a date in a response, or both clocks.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];
     const outside = calling(/\bDate\.now\(/).filter((name) => !/^(edge|sandbox)\//.test(name));
     expect(outside.toSorted()).toEqual(dated);
   });
 
-  it("leaves argv, environment, streams and the exit code to the edge, and never exits the process", () => {
+  it("accesses argv, environment, streams and the exit code only in edge/, and never exits the process", () => {
     const reaching = files
       .filter((file) => !/^(main\.ts|edge\/)/.test(relative(source, file)))
       .filter((file) => /\bprocess\.(argv|env|stdin|stdout|stderr|exitCode|exit\b)/.test(stripped(file)))
@@ -319,7 +319,7 @@ describe("the house", () => {
   });
 });
 
-/** The table as src/README.md shows it. */
+/** The table of src/README.md. */
 function importTable(): string {
   const lines = Object.entries(table).map(([name, { rooms, types = [], rules = [], packages, only = {} }]) => {
     const limited = (what: string): string => (only[what] ? `${what} (${only[what].join(", ")})` : what);
@@ -340,14 +340,14 @@ function list(names: readonly string[]): string {
 }
 
 function stripped(file: string): string {
-  // Comments, and the text of another program (the keychain's probe runs in a process of its own).
+  // Without comments and without the keychain's probe, the source text of another process.
   return readFileSync(file, "utf8")
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");
 }
 
-/** Each act has one place; what it does is done nowhere else. */
-describe("the operation underneath an act", () => {
+/** Each act has one place: no other code performs its operation. */
+describe("the operation of an act", () => {
   it.each([
     ["send", /\b(?:oauthClients|accessKeys)\.(?:create|rotate|revoke)\(/, "operations/acts/send.ts"],
     [

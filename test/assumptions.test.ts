@@ -1,5 +1,5 @@
-// Every «not shown» of the API document that this program or its sandbox had to settle is marked `@assumed` with its §,
-// and nothing that the document does show is: one grep lists every invention, and that list is whole.
+// Each point that the API document leaves open and that integ or its sandbox had to decide is marked `@assumed` with
+// its section; documented points never are. One grep lists every assumption, and the list is complete.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -8,7 +8,7 @@ const source = join(import.meta.dirname, "../src");
 
 type Side = "client" | "sandbox";
 
-/** The document's «not shown», and who could not go on without settling it. */
+/** Each point marked «not shown», and whether integ or the sandbox had to decide it. */
 const notShown: readonly (readonly [section: string, what: string, ...settledBy: Side[]])[] = [
   ["1", "domain meaning of entities and cohorts"],
   ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
@@ -26,7 +26,7 @@ const notShown: readonly (readonly [section: string, what: string, ...settledBy:
   ["9", "rule 7: compatibility and deprecation"],
 ];
 
-/** § that show a thing and leave a part of it open, without the words «not shown». */
+/** Sections that leave a part open without the words «not shown». */
 const leftOpen = ["4.1", "4.2", "4.5", "9"];
 
 interface Assumption {
@@ -36,7 +36,7 @@ interface Assumption {
   readonly sections: readonly string[];
 }
 
-/** The comment that each `@assumed` stands in, from the mark on to its end. */
+/** The text of each `@assumed` mark, to the end of its comment. */
 function assumptions(): Assumption[] {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   return files.flatMap((name) => {
@@ -60,7 +60,7 @@ function textFrom(lines: readonly string[], from: number): string {
   return [first, ...lines.slice(from + 1, from + 1 + goesOn)].join(" ");
 }
 
-it("each names the § that leaves it open, and that § does", () => {
+it("each @assumed mark names a section that leaves the point open", () => {
   const open = new Set([...notShown.filter(([, , ...by]) => by.length > 0).map(([section]) => section), ...leftOpen]);
   const all = assumptions();
   expect(all.length).toBeGreaterThan(30);
@@ -68,7 +68,7 @@ it("each names the § that leaves it open, and that § does", () => {
   expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
 });
 
-/** Inventions that were made once without a mark: what the comment must name. */
+/** Assumptions that once had no mark: the comment must name these words. */
 const easilyForgotten: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],
@@ -91,12 +91,12 @@ const easilyForgotten: readonly (readonly [side: Side, section: string, what: Re
   ["sandbox", "7", /permission is looked at first/],
 ];
 
-it.each(easilyForgotten)("the %s marks what it made up of §%s: %s", (side, section, what) => {
+it.each(easilyForgotten)("the %s marks its assumption about §%s: %s", (side, section, what) => {
   const marked = assumptions().filter((one) => one.side === side && one.sections.includes(section));
   expect(marked.some(({ text }) => what.test(text))).toBe(true);
 });
 
-it("each «not shown» is settled where it had to be", () => {
+it("each «not shown» point is decided wherever a decision is needed", () => {
   const all = assumptions();
   const missing = notShown.flatMap(([section, what, ...settledBy]) =>
     settledBy

@@ -1,5 +1,5 @@
-// What GitHub runs, anyone can run: each step of a workflow is an npm script, a file or a tool of this clone. No step has more rights than
-// it needs, and none names a registry.
+// Anyone can run what GitHub runs: each step of a workflow is an npm script, a file or a tool of this repository. Steps
+// have least privilege and name no registry.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ describe.each(readdirSync(folder))("%s", (file) => {
   const jobs = Object.entries(workflow.jobs);
   const steps = jobs.flatMap(([, job]) => job.steps);
 
-  it("runs scripts that exist", () => {
+  it("runs only existing scripts", () => {
     const known = (line: string): boolean => {
       const [, script] = /^npm (?:run )?([\w:-]+)(?: -- .*)?$/.exec(line) ?? [];
       const [, file] = /^(?:node )?((?:\.ci|scripts|test)\/[\w./-]+)/.exec(line) ?? [];
@@ -44,12 +44,12 @@ describe.each(readdirSync(folder))("%s", (file) => {
     expect(steps.some(({ run }) => run === "npm ci" || run === ".ci/run")).toBe(true);
   });
 
-  it("pins each action to a commit, and names its release", () => {
+  it("pins each action to a commit and names its release", () => {
     const uses = [...text.matchAll(/uses: (.*)$/gm)].map((match) => match[1]!);
     expect(uses.filter((one) => !/^actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(one))).toEqual([]);
   });
 
-  it("may read only, keeps no credential in the clone, and ends", () => {
+  it("has read-only permissions, no credential in the clone, and a timeout", () => {
     expect(workflow.permissions).toEqual({ contents: "read" });
     const wider = jobs.flatMap(([name, job]) => (job.permissions ? [`${file} ${name}`] : []));
     expect(wider).toEqual(file === "release.yml" ? ["release.yml publish"] : []);
@@ -58,7 +58,7 @@ describe.each(readdirSync(folder))("%s", (file) => {
     expect(jobs.filter(([, job]) => !job["timeout-minutes"]).map(([name]) => name)).toEqual([]);
   });
 
-  it("names no registry and runs nothing that a pull request's author wrote into a shell line", () => {
+  it("names no registry and never puts text of a pull request's author into a shell line", () => {
     expect(text).not.toMatch(/registry|NODE_AUTH_TOKEN|https?:/i);
     const inserted = steps.flatMap(({ run }) =>
       [...(run ?? "").matchAll(/\$\{\{\s*([\w.]+)/g)].map((match) => match[1]!),

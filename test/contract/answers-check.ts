@@ -1,19 +1,19 @@
-// Holds recorded answers of the sandbox against its OpenAPI documents. What a fault broke on purpose is excluded by the
-// fault's name; whatever else a fault does, the answer must be one that the documents know.
+// Checks recorded responses of the sandbox against its OpenAPI documents. Responses that a fault breaks on purpose are
+// excluded by the fault's name; under any other fault, the response must still be a documented one.
 import { type Document, OpenApiCheck } from "./openapi-check.ts";
 import type { Played } from "./player.ts";
 
-/** One exchange as record-answers.cjs writes it. Without `status` nothing whole went out. */
+/** One exchange as record-answers.cjs writes it. `status` is absent if no complete response was sent. */
 export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "text">, Partial<Played> {
   readonly method: string;
   readonly path: string;
-  /** Names of the faults that met the request. */
+  /** Names of the faults that applied to the request. */
   readonly faults: readonly string[];
 }
 
-/** Faults whose answers are broken on purpose: no full response, another body, an envelope that breaks its rule. */
+/** Faults that break the response on purpose: incomplete, another body, or an envelope that violates its rule. */
 const broken = ["drop", "cut", "body", "envelope"];
-/** Faults that choose a status, with an error object whatever the operation: only that is looked at. */
+/** Faults that choose a status and an error object for any operation: only these two are checked. */
 const chosen = ["status", "redirect", "retry-after"];
 
 export class AnswersCheck {
@@ -42,7 +42,7 @@ export class AnswersCheck {
     );
   }
 
-  /** `12 answers of 3 kinds checked, 0 wrong`: a kind is an operation and a status. */
+  /** `12 answers of 3 kinds checked, 0 wrong`: a kind is an operation with a status. */
   figure(): string {
     const kinds = this.#check.met.size;
     const excluded = `${this.#excluded} broken on purpose (${broken.join(", ")})`;

@@ -8,11 +8,11 @@ import { type Document, readDocuments } from "./openapi-check.ts";
 import { startWorld } from "./world.ts";
 
 let documents: Document[] = [];
-/** Two answers as they are recorded: a page, and a refusal. */
+/** Two recorded responses: a page and a refusal. */
 let page: RecordedAnswer;
 let refusal: RecordedAnswer;
 
-/** What was recorded of a path that only one request of the run has. */
+/** The recorded exchanges of a path that only one request of the run uses. */
 async function recordedOf(path: string): Promise<RecordedAnswer[]> {
   const found: RecordedAnswer[] = [];
   for await (const answer of answersIn(process.env.INTEG_TEST_ANSWERS!)) if (answer.path === path) found.push(answer);
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const world = await startWorld();
   const { base_url, api_key, cohort_ids } = world.description.us;
   documents = await readDocuments(String(base_url));
-  // A blank, encoded: nobody else asks for this cohort so.
+  // An encoded blank makes the path unique: no other test requests this cohort.
   const path = `/v1/cohorts/${encodeURIComponent(String((cohort_ids as string[])[0])).replace("c", "%63")}/members`;
   const headers = { authorization: basic(api_key) };
   await (await fetch(`${String(base_url)}${path}?limit=2`, { headers })).text();
@@ -39,25 +39,28 @@ beforeAll(async () => {
 
 const isOther = isOtherBinary("answers of its sandboxes are recorded");
 
-describe("the sandbox's answers are recorded", () => {
-  it("in the process that runs the tests, as they go to the socket", () => {
+describe("recorded sandbox responses", () => {
+  it("include those of a sandbox in the test process, as sent to the socket", () => {
     expect(page).toMatchObject({ method: "GET", status: 200, faults: [] });
     expect(JSON.parse(page.text!).data).toHaveLength(2);
     expect(refusal.headers).toMatchObject({ "request-id": JSON.parse(refusal.text!).request_id });
   });
 
-  it.skipIf(isOther)("of a standing one, with the faults that met the request", async () => {
-    const service = await startService();
-    const [calm, faulty] = [uniquePath(), uniquePath()];
-    await service.fault(`GET ${faulty} status=503`);
-    for (const path of [calm, faulty])
-      await fetch(service.us.base_url + path, { headers: { authorization: basic(service.us.api_key) } });
-    await service.stop();
-    expect(await recordedOf(calm)).toMatchObject([{ status: 404, faults: [] }]);
-    expect(await recordedOf(faulty)).toMatchObject([{ status: 503, faults: ["status"] }]);
-  });
+  it.skipIf(isOther)(
+    "include those of a sandbox started as a process, with the faults that applied to the request",
+    async () => {
+      const service = await startService();
+      const [calm, faulty] = [uniquePath(), uniquePath()];
+      await service.fault(`GET ${faulty} status=503`);
+      for (const path of [calm, faulty])
+        await fetch(service.us.base_url + path, { headers: { authorization: basic(service.us.api_key) } });
+      await service.stop();
+      expect(await recordedOf(calm)).toMatchObject([{ status: 404, faults: [] }]);
+      expect(await recordedOf(faulty)).toMatchObject([{ status: 503, faults: ["status"] }]);
+    },
+  );
 
-  it.skipIf(isOther)("of the one inside a command", async () => {
+  it.skipIf(isOther)("include those of a sandbox that a command starts for itself", async () => {
     const at = new Home();
     const path = uniquePath();
     expect((await at.integ(["api", path, "-p", "sandbox"])).code).toBe(4);
@@ -80,7 +83,7 @@ describe("a recorded answer", () => {
     return { ...answer, text: JSON.stringify(body) };
   };
 
-  it("as it came is right", () => {
+  it("passes the check unchanged", () => {
     expect([wrongOf(page), wrongOf(refusal)]).toEqual([[], []]);
   });
 
@@ -101,11 +104,11 @@ describe("a recorded answer", () => {
     ["another request id in the body", () => edited({ ...refusal, path: "/x" }, (body) => (body.request_id = "r"))],
     ["a page where nothing is", () => ({ ...page, path: "/nowhere" })],
     ["a page where a fault chose the status", () => ({ ...page, faults: ["status"] })],
-  ])("with %s is wrong", (_, broken) => {
+  ])("fails the check with %s", (_, broken) => {
     expect(wrongOf(broken())).toHaveLength(1);
   });
 
-  it("that a fault broke on purpose is excluded, by the fault's name alone", () => {
+  it("is excluded from the check only by the name of the fault that broke it", () => {
     const broken = edited(page, (body) => (body.has_more = "yes"));
     for (const fault of ["envelope", "body", "cut", "drop"])
       expect(wrongOf({ ...broken, faults: [fault] }), fault).toEqual([]);

@@ -1,5 +1,5 @@
-// What the API document asks of a caller (§4.2 rule 1, §5.1 rule 3, §9 rule 1), seen by a server that is none: the built program
-// sends, and the server looks at the request and at this machine while it holds the response back.
+// Rules of the API document for the caller (§4.2 rule 1, §5.1 rule 3, §9 rule 1): the built program sends a request to
+// a plain server, which inspects the request and this machine while it holds the response back.
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ import { Home } from "../support/program.ts";
 let home: Home;
 let server: Server;
 let seen: IncomingMessage[];
-/** What the server does with a request, once it has its body. */
+/** What the server does once it has the whole request. */
 let respond: (request: IncomingMessage, body: string) => readonly [status: number, headers: object, body: string];
 
 beforeEach(async () => {

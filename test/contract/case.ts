@@ -1,4 +1,4 @@
-// The form of a contract case (README.md), and reading them all. Knows nothing of src/.
+// The format of contract cases (README.md) and their loader. Imports nothing from src/.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -38,9 +38,9 @@ export type Step =
 
 export interface ContractCase {
   readonly name: string;
-  /** `4.3 rule 2`: § of the document and what within it. */
+  /** `4.3 rule 2`: the section of the API document and the rule in it. */
   readonly section: string;
-  /** The document's words. */
+  /** The words of the API document. */
   readonly says: string;
   readonly steps: readonly Step[];
 }

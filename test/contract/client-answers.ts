@@ -1,4 +1,4 @@
-// The answers that the document shows, made whole from a case, and a plain server that gives them. Knows nothing of src/.
+// Completes the documented responses of a case, and a plain server that sends them. Imports nothing from src/.
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Answer, ContractCase, Json, JsonObject, RequestStep } from "./case.ts";
@@ -6,7 +6,7 @@ import { expand, filled } from "./matching.ts";
 
 type Names = Readonly<Record<string, string>>;
 
-/** An answer as it goes over the wire. */
+/** A response as sent to the client. */
 export interface Served {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export const requestId = "req_of_the_case";
 
 const uuid = "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b";
 
-/** What stands for each word of the cases that varies. */
+/** Values for the placeholders of the cases. */
 const samples: Readonly<Record<string, Json>> = {
   "<any>": {},
   "<text>": "a-text",
@@ -36,7 +36,7 @@ const samples: Readonly<Record<string, Json>> = {
   "<seconds>": "7",
 };
 
-/** A value for every name that a case uses, told from each other by the name. */
+/** A value for each name that a case uses; different names get different values. */
 export function namesIn(one: ContractCase): Names {
   const names: Record<string, string> = { n: "1" };
   for (const [, name] of JSON.stringify(one).matchAll(/\{\{([^}:]+)\}\}/g))
@@ -51,7 +51,7 @@ function sampled(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, sampled(item)]));
 }
 
-/** The documented success of an operation, for a case that asks for the status alone. */
+/** The documented success response of an operation, for a case that specifies only the status. */
 function usualBody(method: string, path: string): JsonObject {
   if (path.startsWith("/v1/oauth_clients"))
     return method === "POST"
@@ -63,7 +63,7 @@ function usualBody(method: string, path: string): JsonObject {
   return method === "DELETE" ? { $like: "access_key", status: "revoked" } : { data: [{ $like: "access_key" }] };
 }
 
-/** The full response of a step, every documented field in it. */
+/** The full response of a step, with every documented field. */
 export function servedOf(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
   const [method, path] = filled(step.request, names).split(" ") as [string, string];
   const { status, headers, body: shown } = step.answer;
@@ -93,7 +93,6 @@ function problemBody(problem: Json, status: number): Json {
   return { ...all, type: address, doc_url: address, request_id: requestId };
 }
 
-/** A JSON answer of one's own. */
 export function jsonAnswer(status: number, body: Json): Served {
   const headers = { "content-type": "application/json", "request-id": requestId };
   return { status, headers, text: JSON.stringify(body), body };
@@ -103,7 +102,7 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A server that answers every request with what `next` holds, and keeps what arrived. `"lost"`: the connection ends. */
+/** A server that answers every request with `next` and records the requests. `"lost"` closes the connection. */
 export class AnsweringServer {
   next: Served | "lost" = "lost";
   readonly arrived: Arrived[] = [];

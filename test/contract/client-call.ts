@@ -1,4 +1,4 @@
-// Which call of the client asks for what a case asks for.
+// Maps each request of a case to the client call that sends it.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Pair } from "../../src/api/call/request.ts";
@@ -27,7 +27,7 @@ export interface Call {
   readonly send: (service: Service) => Promise<Attempt<unknown> | undefined>;
 }
 
-/** What a request is made of, its names filled in. */
+/** A request with its names filled in. */
 export interface Asked {
   readonly method: string;
   readonly path: string;
@@ -62,7 +62,7 @@ export function askedBy(step: RequestStep, names: Readonly<Record<string, string
   };
 }
 
-/** Nothing where the client has no words for the request; then the reason is given. */
+/** Undefined, with the reason, if the client cannot send the request. */
 export function callOf(asked: Asked): Call | string {
   return tokenCall(asked) ?? clientCall(asked) ?? listCall(asked) ?? legacyCall(asked) ?? rawCall(asked);
 }
@@ -129,7 +129,7 @@ function legacyCall(asked: Asked): Call | undefined {
   return undefined;
 }
 
-/** Any request of the contracts, as `integ api` sends it. */
+/** Any request of the contracts, sent the way `integ api` sends it. */
 export function rawCall({ method, whole, text, key, headers, path }: Asked): Call | string {
   if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "no path of the API: the client goes nowhere else";
   if (path.includes("%")) return "a broken escape: the client builds its paths itself";

@@ -1,4 +1,4 @@
-// The client's schemas, field by field: what the document shows is needed as it is shown, and nothing else is.
+// The client's schemas, field by field: documented fields are required as documented, and no other field is.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
@@ -21,7 +21,7 @@ afterAll(() => {
   server.close();
 });
 
-describe("a field that is not as documented", () => {
+describe("a field that differs from the documentation is an error", () => {
   const shapes = readShapes();
   const whole = (name: string): JsonObject => ({ ...shapes[name], id: "the-id", service_account_id: "the-account" });
   const wrong = (value: Json | undefined): Json => (typeof value === "string" ? 7 : "not-this");
@@ -41,18 +41,18 @@ describe("a field that is not as documented", () => {
       expect(await send()).toMatchObject({ kind: "answered" });
       server.next = jsonAnswer(status, { ...rest, [field]: wrong(value || "") });
       expect(await send(), "wrong type").toMatchObject(malformed);
-      // The secret may be left out: retrieval has none.
+      // The secret is optional: a retrieved client has none.
       server.next = jsonAnswer(status, rest);
       expect(await send(), "left out").toMatchObject(field === "client_secret" ? { kind: "answered" } : malformed);
     });
 
-  it("a field, a status and a scope that nobody knows yet are read as they come (§9 rule 3)", async () => {
+  it("unknown fields, statuses and scopes are accepted unchanged (§9 rule 3)", async () => {
     const later = { ...whole("oauth_client"), status: "resting", scopes: ["new:one"], added: { n: 1 } };
     server.next = jsonAnswer(200, later);
     expect(await get()).toMatchObject({ kind: "answered", value: later, body: Buffer.from(JSON.stringify(later)) });
   });
 
-  it("an answer about another client (§4.2)", async () => {
+  it("a response about another client is an error (§4.2)", async () => {
     server.next = jsonAnswer(200, { ...whole("oauth_client"), id: "another" });
     for (const send of [get, revoke]) expect(await send()).toMatchObject(malformed);
   });
@@ -68,7 +68,7 @@ describe("a field that is not as documented", () => {
       }
   });
 
-  it("has_more and the token that contradict each other (§2.1)", async () => {
+  it("has_more that contradicts the page token is an error (§2.1)", async () => {
     for (const [next_page_token, has_more] of [
       [null, true],
       ["", true],
@@ -80,13 +80,13 @@ describe("a field that is not as documented", () => {
     }
   });
 
-  it("a created access key without an id; its secret is not lost for that (§2.4)", async () => {
+  it("a created access key without an id is an error that keeps the secret (§2.4)", async () => {
     const { id: _id, ...rest } = whole("created_access_key");
     server.next = jsonAnswer(201, { ...rest, secret: "the-secret" });
     expect(await service.accessKeys.create("{}")).toMatchObject({ ...malformed, salvage: { secret: "the-secret" } });
   });
 
-  it("a creation that is answered with 200 is none (§4.2)", async () => {
+  it("a creation answered with 200 does not count as created (§4.2)", async () => {
     server.next = jsonAnswer(200, whole("receipt"));
     expect(await create()).toMatchObject(malformed);
   });

@@ -1,9 +1,9 @@
-// The client as the cases meet it: over a real transport, with every credential in hand.
+// The client that plays the cases: over a real transport, with every kind of credential.
 import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 
-/** @param address of the server that answers; whoever opens the client closes it */
+/** @param address of the answering server; the caller closes the client */
 export function openClient(address: string, legacy: LegacyCredential): Service {
   return connect({
     transport: createTransport({

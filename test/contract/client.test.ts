@@ -1,4 +1,4 @@
-// Every answer of the cases, read by the client: served as the document shows it by a plain server on a real socket.
+// Every response of the cases, read by the client from a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { mayRetryRead } from "../../src/api/call/retry.ts";
@@ -14,7 +14,7 @@ import { openClient } from "./client-service.ts";
 import { askedBy, type Asked, type Call, callOf, rawCall } from "./client-call.ts";
 
 const server = new AnsweringServer();
-/** With a legacy token in hand, and with a way to get one. */
+/** A client with a legacy token and a way to get an OAuth token. */
 let service: Service;
 let exchanging: Service;
 
@@ -36,7 +36,7 @@ afterAll(() => {
 
 beforeEach(() => void server.arrived.splice(0));
 
-/** Sends, where the client lets it go out; what it refuses by itself is read through the raw way. */
+/** Sends through the typed call; requests that the client itself refuses to send go through the raw call. */
 async function sendOr(call: Call, asked: Asked): Promise<{ attempt: Attempt<unknown>; call: Call } | "nothing sent"> {
   try {
     const attempt = await call.send(call.operation === "key token" ? exchanging : service);
@@ -51,7 +51,7 @@ async function sendOr(call: Call, asked: Asked): Promise<{ attempt: Attempt<unkn
   return await sendOr(raw, asked);
 }
 
-/** Steps that no call of the client asks for, and why. */
+/** Steps that no client call can send, and why. */
 const unread = new Set<string>();
 let read = 0;
 
@@ -78,7 +78,7 @@ async function readStep(one: ContractCase, step: RequestStep, index: number): Pr
 
 function expectArrived(asked: Asked, { operation }: Call, place: string): void {
   const [arrived, ...more] = server.arrived;
-  // A specification that is refused is asked for a second time, as somebody.
+  // After a refusal, the specification is requested again with credentials.
   if (operation !== "specification") expect(more, place).toEqual([]);
   expect(arrived!.method, place).toBe(asked.method);
   const at = new URL(arrived!.path, "http://host");
@@ -129,7 +129,7 @@ function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome
   if (answer.problem?.param !== undefined) expect(fields.param, place).toBeTruthy();
 }
 
-/** The wire fields arrive as they were served: nothing is dropped, renamed or made up. */
+/** Wire fields arrive as served: none is dropped, renamed or invented. */
 function expectValue(
   { value }: Extract<Attempt<unknown>, { kind: "answered" }>,
   { call, body, place }: { call: Call; body: JsonObject; place: string },
@@ -172,7 +172,7 @@ function expectValue(
   }
 }
 
-/** §4.2, the caller decision table, row by row. */
+/** The caller decision table of §4.2. */
 function decisionOf(served: Served | "lost"): string {
   if (served === "lost" || served.status >= 500) return "unknown";
   const { client_secret, code, ...body } = served.body as JsonObject;
@@ -185,14 +185,14 @@ function decisionOf(served: Served | "lost"): string {
 }
 
 for (const { file, cases } of readCases())
-  describe(`${file}, read by the client`, () => {
+  describe(`the client reads ${file}`, () => {
     for (const one of cases)
       it(`§${one.section}: ${one.name}`, async () => {
         for (const [index, step] of one.steps.entries()) if ("request" in step) await readStep(one, step, index);
       });
   });
 
-it("reads every answer but these", async () => {
+it("only these steps have no client call", async () => {
   console.log(`${read} answers of the cases read by the client, ${unread.size} requests it has no words for`);
   expect(read).toBeGreaterThan(200);
   await expect(`${[...unread].toSorted().join("\n")}\n`).toMatchFileSnapshot("client-unread.txt");

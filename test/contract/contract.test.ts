@@ -1,4 +1,4 @@
-// Every case, played against the sandbox; every answer in it, held against the document that the sandbox publishes.
+// Plays every case against the sandbox and checks each response against the document that the sandbox publishes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCases } from "./case.ts";
 import { OpenApiCheck, operationsOf, readDocuments, type Document } from "./openapi-check.ts";
@@ -30,10 +30,10 @@ for (const { file, cases } of readCases())
       });
   });
 
-describe("the documents", () => {
+describe("the published documents", () => {
   const met = () => [...check.met];
 
-  it("every operation was met with success and with a refusal", () => {
+  it("describe every operation, each met with a success and a refusal", () => {
     for (const { name } of documents.flatMap(operationsOf)) {
       const statuses = met()
         .filter((seen) => seen.startsWith(`${name} `))
@@ -49,13 +49,13 @@ describe("the documents", () => {
     }
   });
 
-  it("every operation declares its lifecycle stage (§9 rule 2), the legacy ones compatibility (§4.4)", () => {
+  it("declare the lifecycle stage of every operation (§9 rule 2), compatibility for the legacy ones (§4.4)", () => {
     for (const [index, document] of documents.entries())
       for (const { name, operation } of operationsOf(document))
         expect(operation["x-lifecycle-stage"], name).toBe(index === 1 ? "compatibility" : "ga");
   });
 
-  it("embeds the contract version in /v1 only (§9 rules 2 and 4)", () => {
+  it("embed the contract version only in /v1 (§9 rules 2 and 4)", () => {
     expect(documents.map(({ info }) => info["x-contract-version"])).toEqual(["2026-07-01", undefined, undefined]);
   });
 });

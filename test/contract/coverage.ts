@@ -1,11 +1,11 @@
-// The tables of docs/design/contract-coverage.md: each sentence of the API document and what holds it, made from sentences.json,
-// the cases and the list that client.test.ts keeps of what it leaves out.
+// Prints docs/design/contract-coverage.md: each sentence of the API document with the cases and tests that hold it,
+// from sentences.json, the cases and the exceptions of client.test.ts.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContractCase, readCases } from "./case.ts";
 import type { Sentence } from "./document-sentences.ts";
 
-/** Every § of the API document, with what it is about. */
+/** The sections of the API document and their subjects. */
 const sections: readonly (readonly [section: string, about: string])[] = [
   ["0", "two contracts, two regions"],
   ["1", "what the service does: regions, two contracts"],
@@ -31,7 +31,7 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["9", "versioning"],
 ];
 
-/** A sentence of the API document, and what holds it: cases by name, tests as `file: words of its title`. */
+/** A sentence of the API document with the cases (by name) and tests (`file: title`) that hold it. */
 interface Row extends Sentence {
   readonly by?: readonly string[];
   /** Why the sentence is not normative. */
@@ -42,7 +42,7 @@ export function sentenceRows(): readonly Row[] {
   return JSON.parse(readFileSync(join(import.meta.dirname, "sentences.json"), "utf8"));
 }
 
-/** The API document, if this checkout has it beside it. */
+/** The API document, if this checkout is next to it. */
 export function apiDocument(): string | undefined {
   const beside = ["../../../shared", "../../../../shared"].map((path) =>
     join(import.meta.dirname, path, "spec/integration-api.md"),
@@ -51,7 +51,7 @@ export function apiDocument(): string | undefined {
   return path && readFileSync(path, "utf8");
 }
 
-/** What is wrong with the rows: a case or test that does not exist, a case that holds no sentence or other words than its own. */
+/** Errors in the rows: a missing case or test, a case that holds no sentence or quotes words that differ. */
 export function rowDefects(): string[] {
   const rows = sentenceRows();
   const cases = readCases().flatMap((file) => file.cases);
@@ -79,7 +79,7 @@ function isHeld(name: string, cases: readonly ContractCase[]): boolean {
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
 
-/** A case with how many of its requests each way leaves out. */
+/** A case, with the number of its requests that the sandbox or the client skips. */
 interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;
@@ -92,7 +92,7 @@ function linesOf(file: string): string[] {
     .split("\n");
 }
 
-/** @throws Error where a list leaves something out that no case has: it is of another day */
+/** @throws Error if the list of exceptions names a step that no case has */
 function coveredCases(): Covered[] {
   const lines = linesOf("client-unread.txt");
   let left = lines.length;
@@ -104,7 +104,7 @@ function coveredCases(): Covered[] {
       const requests = one.steps.filter((step) => "request" in step || "walk" in step).length;
       if (!sections.some(([section]) => belongsTo(section, one.section)))
         throw new Error(`§${one.section} is unknown.`);
-      // The client's answers are single ones: its walks have tests of their own.
+      // The client answers single requests; its pagination has tests of its own.
       const walks = one.steps.filter((step) => "walk" in step).length;
       return { ...one, file, requests, unread: unread + walks };
     }),

@@ -1,7 +1,7 @@
-// The API document cut into its sentences, in its order: a sentence or clause of a paragraph, and of each row of a table.
+// Cuts the API document into its sentences, in order: sentences and clauses of paragraphs and table rows.
 
 export interface Sentence {
-  /** `4.3 rule 2`: § and, in a numbered list, which of its rules. */
+  /** `4.3 rule 2`: the section and, in a numbered list, the rule. */
   readonly section: string;
   readonly says: string;
 }
@@ -32,7 +32,7 @@ function isTableHead(line: string, next = ""): boolean {
   return /^\|[-|]+\|$/.test(line) || (line.startsWith("|") && /^\|[-|]+\|$/.test(next));
 }
 
-/** Each clause of the last column stands behind what the row is about: `limit | 1 to 500`. */
+/** Clauses of the last column are prefixed with the row's subject: `limit | 1 to 500`. */
 function ofRow(section: string, row: string): Sentence[] {
   const cells = row.slice(2, -2).split(" | ");
   const [about, last] = [cells.slice(0, -1).join(" | "), cells.at(-1)!];

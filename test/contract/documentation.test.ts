@@ -1,4 +1,4 @@
-// What is written about the sandbox, held against the sandbox.
+// Compares the documents about the sandbox with the sandbox.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -21,26 +21,26 @@ function choicesIn(value: unknown): string[] {
 }
 
 describe("docs/design/contract-coverage.md", () => {
-  it("is what the cases say", async () => {
+  it("matches the cases", async () => {
     await expect(coverageDocument()).toMatchFileSnapshot(join(docs, "design", "contract-coverage.md"));
   });
 });
 
 describe("the sentences of the API document", () => {
-  it("are each held by a case or a test that exists, or are not normative for a reason", () => {
+  it("are each held by an existing case or test, or marked as not normative with a reason", () => {
     expect(rowDefects()).toEqual([]);
   });
 
-  // The document is published elsewhere: a checkout without it compares nothing.
+  // The API document is published elsewhere; a checkout without it skips this comparison.
   const document = apiDocument();
-  it.skipIf(document === undefined)("are those of the document, none left out", () => {
+  it.skipIf(document === undefined)("are complete and match the document", () => {
     const plain = ({ section, says }: { section: string; says: string }): string => `§${section}: ${says}`;
     expect(sentenceRows().map(plain)).toEqual(sentencesOf(document ?? "").map(plain));
   });
 });
 
 describe("docs/design/sandbox.md", () => {
-  it("lists every choice that the published documents mark", async () => {
+  it("lists every choice that the published documents mark as assumed", async () => {
     const world = await startWorld();
     const choices = new Set(choicesIn(await readDocuments(String(world.description.us.base_url))));
     await world.close();
@@ -50,7 +50,7 @@ describe("docs/design/sandbox.md", () => {
 });
 
 describe("docs/sandbox.md", () => {
-  it("has an example of every fault, and every example is a fault", () => {
+  it("has an example of every fault, and each example is a valid fault", () => {
     const examples = [...sandbox.matchAll(/[|'"] ?`?((?:GET|POST|DELETE|\*) \/[^`'"]+=[^`'"]+)[`'"]/g)].map(
       (match) => match[1]!,
     );

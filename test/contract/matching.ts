@@ -1,9 +1,9 @@
-// Whether what came is what a case wants: exact keys, exact values, and the few words that stand for varying ones.
+// Matches a response against a case: exact keys, exact values, and placeholders for the values that vary.
 import { type Json, type JsonObject, readShapes } from "./case.ts";
 
 const shapes = readShapes();
 
-/** Replaces `{{name}}` by its value, `{{repeat:x:300}}` by so many x, and expands `$like`, `$rows` and `$repeat`. */
+/** Replaces `{{name}}` with its value and `{{repeat:x:300}}` with 300 x, and expands `$like`, `$rows` and `$repeat`. */
 export function expand(value: Json | undefined, names: Readonly<Record<string, string>>): Json {
   if (typeof value === "string") return filled(value, names);
   if (Array.isArray(value)) return value.map((item) => expand(item, names));
@@ -43,7 +43,7 @@ const words: Readonly<Record<string, (value: Json) => boolean>> = {
   "<seconds>": (value) => typeof value === "string" && /^[0-9]+$/.test(value),
 };
 
-/** Where `given` differs from `wanted`, one sentence each; nothing where it is what was wanted. */
+/** The differences between `given` and `wanted`, one sentence each. */
 export function differences(given: Json, wanted: Json, at = "body"): string[] {
   if (typeof wanted === "string" && wanted in words)
     return words[wanted]!(given) ? [] : [`${at} is ${JSON.stringify(given)}, wanted ${wanted}`];
@@ -69,7 +69,7 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text or number at `data.0.id` as text, empty where there is none. */
+/** The text or number at a path such as `data.0.id`, as text; empty if it is missing. */
 export function textAt(value: Json, path: string): string {
   const found = valueAt(value, path);
   return typeof found === "string" || typeof found === "number" ? String(found) : "";

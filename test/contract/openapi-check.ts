@@ -1,4 +1,4 @@
-// Holds answers against the published OpenAPI documents: status, headers and body of the operation that a path is.
+// Checks status, headers and body of responses against the published OpenAPI document of their operation.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import type { Played } from "./player.ts";
@@ -29,14 +29,14 @@ export async function readDocuments(baseUrl: string): Promise<Document[]> {
   return await Promise.all(documentPaths.map(read));
 }
 
-/** Every operation of a document with its method and path. */
+/** Every operation of a document, with its method and path. */
 export function operationsOf(document: Document): { name: string; operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
   );
 }
 
-/** An operation as answers are looked up: by method and pattern of the path. */
+/** An operation, found by method and path pattern. */
 interface Met {
   readonly method: string;
   readonly path: string;
@@ -48,7 +48,7 @@ interface Readable {
   readonly document: Document;
   readonly operations: readonly Met[];
   readonly ajv: Ajv2020;
-  /** By the schema's text: most answers share a few. */
+  /** Keyed by the schema's text, because most responses share a few schemas. */
   readonly validators: Map<string, ValidateFunction>;
 }
 
@@ -71,23 +71,23 @@ function validatorOf({ document, ajv, validators }: Readable, schema: object): V
   return validate;
 }
 
-/** The error object of §7, one for all documents. */
+/** The error object of §7, common to all documents. */
 const problem = { $ref: "#/components/schemas/Problem" };
 
-/** Where documents themselves are published; they have no operation (§4.5). */
+/** The addresses that serve the documents; no document describes them (§4.5). */
 const publishedPath =
   /^\/(?:v1-reference|api\/v1-reference|oauth)\/(?:.+\/)?openapi[^/]*\.json$|^\/v1-reference\/openapi\/[^/]+\.json$/;
 
 export class OpenApiCheck {
   readonly #documents: readonly Readable[];
-  /** `GET /v1/entities 200` of every answer that was held against its operation. */
+  /** `GET /v1/entities 200` for each response checked against its operation. */
   readonly met = new Set<string>();
 
   constructor(documents: readonly Document[]) {
     this.#documents = documents.map(readable);
   }
 
-  /** What the answer does that no document allows. To what is no operation there is nothing but the error object (§7). */
+  /** Violations of the documents. Outside of any operation, only the error object is valid (§7). */
   complaintsAbout(played: Played): string[] {
     for (const read of this.#documents)
       for (const { method, path, pattern, operation } of read.operations)
@@ -97,7 +97,7 @@ export class OpenApiCheck {
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
 
-  /** An error object and nothing else, with the status of the answer and its request id (§7). */
+  /** An error object and nothing else, with the response's status and request id (§7). */
   complaintsAboutProblem(played: Played, name: string): string[] {
     this.met.add(name);
     const validate = validatorOf(this.#documents[0]!, problem);
@@ -138,7 +138,7 @@ function patternOf(template: string): RegExp {
   return new RegExp(`^${template.replace(/\{[^}]+\}/g, "[^/]+")}$`);
 }
 
-/** @returns undefined, which no schema allows, where the text is no JSON */
+/** @returns undefined, which no schema allows, for invalid JSON */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

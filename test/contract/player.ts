@@ -1,11 +1,11 @@
-// Plays a contract case raw over HTTP against a started service. Knows the service by its description only.
+// Plays a contract case as raw HTTP against a running service, which it knows only by its description.
 import { Agent, request as httpRequest } from "node:http";
 import type { Answer, Asking, ContractCase, Json, RequestStep, Step } from "./case.ts";
 import { differences, expand, filled, textAt } from "./matching.ts";
 
 type Names = Record<string, string>;
 
-/** What a service tells of itself, region by region (`sandbox start -o json`). */
+/** The description that `sandbox start -o json` prints, for each region. */
 export type Description = Readonly<Record<"us" | "eu", Readonly<Record<string, unknown>>>>;
 
 export interface Played {
@@ -18,9 +18,9 @@ export interface Played {
 
 export interface PlayOptions {
   readonly description: Description;
-  /** Moves the service's clock on. */
+  /** Advances the service's clock. */
   readonly wait: (seconds: number) => void;
-  /** Sees every answer that came. */
+  /** Called with every response. */
   readonly seen?: (played: Played) => void;
 }
 
@@ -48,7 +48,7 @@ function namesOf(description: Description): Names {
 interface Stage {
   readonly names: Names;
   readonly options: PlayOptions;
-  /** Connections that are kept; absent or false: one for each request. */
+  /** Kept-alive connections; absent or false: a new connection for each request. */
   readonly agent?: Agent | false;
 }
 
@@ -101,7 +101,7 @@ function complaintsAbout(came: Played, given: { wanted: Answer; names: Names }):
   return complaints;
 }
 
-/** The error object of §7: status, request id and addresses agree with the answer and with each other. */
+/** The error object of §7: status, request id and addresses match the response and each other. */
 function problemComplaints(came: Played, wanted: Json): string[] {
   const body = parsed(came.text);
   const code = textAt(body, "code");

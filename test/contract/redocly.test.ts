@@ -1,4 +1,4 @@
-// The published documents are valid OpenAPI, and a linter of such documents has nothing to say about them.
+// The published documents are valid OpenAPI and pass a linter without warnings.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ interface Report {
   readonly problems: unknown[];
 }
 
-/** No telemetry, no look for a newer version: the tests need no network. */
+/** No telemetry and no update check: the tests need no network. */
 const quiet = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "1" };
 
 function lint(file: string): Report {
@@ -21,7 +21,7 @@ function lint(file: string): Report {
   return JSON.parse(spawnSync(process.execPath, [program, "lint", "--format=json", file], { env }).stdout.toString());
 }
 
-it("redocly lint, recommended rules: no error, no warning", async () => {
+it("redocly lint with the recommended rules reports no error and no warning", async () => {
   const world = await startWorld();
   const documents = await readDocuments(String(world.description.us.base_url));
   await world.close();

@@ -1,4 +1,4 @@
-// A sandbox for one case, in a folder of its own, with a clock that the case moves.
+// A sandbox for one case, in its own folder, with a clock that the case controls.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// Small defects of commands, edge, destinations and policies: a file of src/, what it says, what it would say with the defect,
-// and the tests that turn red. `node test/defects/run.mjs` shows that they do, and that histories of model/one-seed find those
-// of model/defects.mjs. A new suite is tried on them before an old one goes.
+// Small defects of commands, edge, destinations and policies: a file of src/, its text, the text with the defect, and
+// the tests that turn red. `node test/defects/run.mjs` proves that, and that histories of model/one-seed find the
+// defects of model/defects.mjs. Run it with a new suite before you remove an old one.
 export const defects = [
   {
     name: "clients are revoked without a question",

@@ -1,6 +1,6 @@
-// Puts each defect into a copy of the sources, one at a time: `node test/defects/run.mjs`, or `node test/defects/run.mjs <a
-// pattern of names>`. Its tests must turn red, or a history of model/one-seed must break a promise; INTEG_TEST_HISTORIES is in how
-// many. A copy that cannot be built or read is an error.
+// Puts each defect into a copy of the sources, one at a time: `node test/defects/run.mjs [pattern of names]`. Its tests
+// must fail, or one of INTEG_TEST_HISTORIES histories of model/one-seed must break a promise. A copy that cannot be
+// built or read is an error.
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const [, , wanted = ""] = process.argv;
 const copy = sourceCopy("defects");
 const results = join(copy.folder, "results.json");
 
-/** The first test that turned red, or undefined. */
+/** The first failing test, or undefined. */
 function redOf(tests) {
   rmSync(results, { force: true });
   const vitest = join(copy.folder, "node_modules/vitest/vitest.mjs");

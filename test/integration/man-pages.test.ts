@@ -1,4 +1,4 @@
-// The man pages as the programs read them that show them to people.
+// The man pages, read by the programs that display them.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,8 +20,8 @@ const linters: Readonly<Record<string, readonly string[]>> = {
   man: ["man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l"],
 };
 
-describe.each(Object.entries(linters))("the man pages, read by %s", (name, [program = "", ...words]) => {
-  it.skipIf(isMissing(name))("are clean", () => {
+describe.each(Object.entries(linters))("the man pages, checked by %s", (name, [program = "", ...words]) => {
+  it.skipIf(isMissing(name))("have no errors", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
       const pages = manPages(surface);
@@ -29,14 +29,14 @@ describe.each(Object.entries(linters))("the man pages, read by %s", (name, [prog
       const files = pages.map(({ file }) => file);
       const { stdout, stderr, status } = spawnSync(program, [...words, ...files], { cwd: folder, encoding: "utf8" });
       expect([status, name === "mandoc" ? `${stdout}${stderr}` : stderr]).toEqual([0, ""]);
-      // Every page was read: man writes them one after the other.
+      // man prints the pages in order, so all of them were read.
       if (name === "man") expect(stdout.match(/^x init$/gm)).toHaveLength(files.length);
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
-  it.skipIf(isMissing(name))("would be told of a fault", () => {
+  it.skipIf(isMissing(name))("would be reported if they had an error", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
       writeFileSync(join(folder, "bad.1"), ".TH BAD 1 2026-07-01 integ\n.SH NAME\nbad \\- \\fZx\n.NOSUCH\n.SH\n");
@@ -48,8 +48,8 @@ describe.each(Object.entries(linters))("the man pages, read by %s", (name, [prog
   });
 });
 
-describe("a man page as it is read", () => {
-  it.skipIf(isMissing("mandoc"))("shows what can be copied as it stands", () => {
+describe("a displayed man page", () => {
+  it.skipIf(isMissing("mandoc"))("shows commands that can be copied unchanged", () => {
     const page = manPages(surface).find(({ file }) => file === "integ-oauth-clients-create.1")!;
     const read = execFileSync("mandoc", ["-T", "utf8", "-O", "width=200"], { input: page.text, encoding: "utf8" });
     const plain = read.replaceAll(/.\x08/gu, "");

@@ -16,7 +16,7 @@ import { isMissing } from "../support/tools.mjs";
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
 
-/** The rows of an entry with its records changed. Those that are left keep their numbers, in the order that they have now. */
+/** Replaces the records of an entry. Remaining records are numbered again from their new order. */
 async function tamper(address: string, id: string, change: (records: Signed[]) => Signed[]): Promise<void> {
   const url = new URL(address);
   const schema = /search_path=(\w+)/.exec(decodeURIComponent(url.search))![1]!;
@@ -105,7 +105,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       [{ all: true, replaces: "1" }, "integ_entries_about"],
       [{ all: true, resource: "oac_1" }, "integ_entries_about"],
       [{ all: true, item: "reporting" }, "integ_entries_about"],
-    ])("those of %j are found by the index %s", async (filter, index) => {
+    ])("entries of %j are found by the index %s", async (filter, index) => {
       const { text, values } = selectionOf(filter, tablesIn(schema), { limit: filter.limit ?? 1000 });
       const typed = values.map((value) =>
         Array.isArray(value) ? `ARRAY['${value.join("','")}']` : `'${String(value)}'`,
@@ -135,7 +135,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     return client;
   };
 
-  test("a row that somebody edits is found, whatever its column", async () => {
+  test("an edited row is detected, in every column", async () => {
     const schema = `edited_${process.pid}`;
     const open = await storeIn(schema);
     const other = await open().admit(intent({ fingerprint: "other" }));
@@ -170,7 +170,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await open().verify()).toEqual([]);
   });
 
-  test.each(["DELETE FROM", "UPDATE"])("a holder whose entry is not as it left it says so: %s", async (verb) => {
+  test.each(["DELETE FROM", "UPDATE"])("a holder whose entry was changed by another reports it: %s", async (verb) => {
     const schema = `restored_${process.pid}_${verb.length}`;
     const { lease } = await (await storeIn(schema))().admit(intent());
     const client = await ownClient();
@@ -179,7 +179,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     await expect(lease.record({ state: "done" })).rejects.toThrow("is not as this process left it");
   });
 
-  test("what is begun while the journal is moved is refused, and a holder that stood still records nothing more", async () => {
+  test("no operation starts while the journal is moved, and a paused holder records nothing more", async () => {
     const schema = `moved_${process.pid}`;
     const open = await storeIn(schema);
     const { lease: still } = await open(300).admit(intent());
@@ -192,7 +192,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       for (let row; row?.count !== count; ) [row] = (await client.query(text)).rows;
     };
     try {
-      // As `markMoved` does it, and others begin between its lock and its mark.
+      // As `markMoved` does it, with other operations starting between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
       const begun = [open().admit(intent({ fingerprint: "3" })), open().lease(free.entry.id)];

@@ -1,5 +1,5 @@
-// Connections and statements against a real server: what is tried in which order, what is said of what cannot be reached, and
-// what becomes of a statement whose connection ends.
+// Connections and statements on a real server: the order of the hosts, the messages for hosts that fail, and the
+// outcome of statements whose connection is lost.
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -48,14 +48,14 @@ describe.skipIf(isSkipped)("a server", () => {
     throw new Error(`connected: ${JSON.stringify(error)}`);
   }
 
-  describe("is connected to", () => {
-    it("as the address names role, database and program", async () => {
+  describe("a session connects", () => {
+    it("with the role, database and program name of the address", async () => {
       const usual = { isReadOnly: false, encoding: "UTF8", name: role.name, base: role.name };
       expect(await serverAt(here())).toEqual({ ...usual, app: "integ" });
       expect(await serverAt(here("application_name=ci"))).toEqual({ ...usual, app: "ci" });
     });
 
-    it("after a moment, if all of its connections are in use until then", async () => {
+    it("after a short wait if all connections are in use", async () => {
       await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
       const text = at(`127.0.0.1:${server.port}`, "", "lone");
       const { hangUp } = await connect(readAddress(text, { env: right }));
@@ -65,7 +65,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await waiting).toMatchObject({ name: "lone" });
     });
 
-    it("as the user of this machine where nothing names a role, with a database of its name", async () => {
+    it("as the local user, to the database of the same name, if no role is given", async () => {
       const user = role.name;
       expect(await serverAt(`postgresql://127.0.0.1:${server.port}`, { user })).toMatchObject({
         name: user,
@@ -79,23 +79,23 @@ describe.skipIf(isSkipped)("a server", () => {
       });
     });
 
-    it("by the socket's folder", async () => {
+    it("by the folder of a Unix socket", async () => {
       const socket = encodeURIComponent(server.folder);
       const text = `postgresql://postgres@${socket}:${server.port}/postgres`;
       expect(await serverAt(text, { env: {} })).toMatchObject({ name: "postgres", base: "postgres" });
     });
 
-    it("as the second host, if the first one does not answer", async () => {
+    it("to the second host if the first one does not respond", async () => {
       expect(await serverAt(at(`127.0.0.1:${nobody},127.0.0.1:${server.port}`))).toMatchObject({ isReadOnly: false });
     });
 
-    it.each(["any", "read-write"])("if it is to be %s", async (kind) => {
+    it.each(["any", "read-write"])("to a server that allows %s sessions", async (kind) => {
       expect(await serverAt(here(`target_session_attrs=${kind}`))).toMatchObject({ isReadOnly: false });
     });
   });
 
-  describe("is not connected to", () => {
-    it("if it can only be read and is to be written", async () => {
+  describe("a session does not connect", () => {
+    it("to a read-only server if it must write", async () => {
       await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
       onTestFinished(
         async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)),
@@ -106,7 +106,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await serverAt(here())).toMatchObject({ isReadOnly: true });
     });
 
-    it("with a wrong password or database: the server's own refusal, and the next host is not asked", async () => {
+    it("with a wrong password or database: it reports the server's refusal and skips the next host", async () => {
       const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`), {
         env: { PGPASSWORD: "wrong" },
       });
@@ -115,12 +115,12 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(serverErrorOf(unknown)?.code).toBe("3D000");
     });
 
-    it.each(["require", "verify-ca", "verify-full"])("without TLS if %s asks for it", async (mode) => {
+    it.each(["require", "verify-ca", "verify-full"])("without TLS if sslmode is %s", async (mode) => {
       expect((await refusalOf(here(`sslmode=${mode}`))).message).toBe("the server offers no TLS (ssl = off)");
     });
   });
 
-  describe("gets the password of the file that PGPASSFILE names", () => {
+  describe("a session reads the password from the PGPASSFILE file", () => {
     const fileWith = (text: string, mode = 0o600): string => {
       const path = join(folder(), "passwords");
       writeFileSync(path, text);
@@ -130,7 +130,7 @@ describe.skipIf(isSkipped)("a server", () => {
       return path;
     };
 
-    it("of the first line that fits, unless others can read the file", async () => {
+    it("in the first matching line, unless others can read the file", async () => {
       const { port } = server;
       const line = `127.0.0.1:${port}:${role.name}:${role.name}:${role.password}`;
       fileWith(`# ${line}\nother:*:*:*:x\n${line}\n`);
@@ -141,7 +141,7 @@ describe.skipIf(isSkipped)("a server", () => {
     });
   });
 
-  describe("of a session", () => {
+  describe("an open session", () => {
     let checks: Server[];
     const session = (check: () => void = () => {}): Session => {
       checks = [];
@@ -158,7 +158,7 @@ describe.skipIf(isSkipped)("a server", () => {
     };
     const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
     const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);
-    /** Waits at its first call for somebody to end it, and at no other. */
+    /** At its first call only, waits until the test ends the connection. */
     const slow = "SELECT pg_sleep(CASE WHEN nextval('calls') = 1 THEN 30 ELSE 0 END)::text AS slept";
     const endSlow = async (): Promise<void> => {
       for (;;) {
@@ -173,7 +173,7 @@ describe.skipIf(isSkipped)("a server", () => {
       await open.read("CREATE SEQUENCE calls");
     };
 
-    it("answers reads over one connection, and over a new one after it was ended", async () => {
+    it("answers reads over one connection, and over a new one after the first was lost", async () => {
       const open = session();
       expect(await open.read("SELECT $1::int + 1 AS two", [1])).toEqual([{ two: 2 }]);
       expect(await open.read("SELECT 3 AS three")).toEqual([{ three: 3 }]);
@@ -186,7 +186,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(checks).toHaveLength(3);
     });
 
-    it("asks what became of a write whose answer was lost, and repeats it only if it took no effect", async () => {
+    it("checks whether a write with a lost response took effect, and repeats it only if it did not", async () => {
       const open = session();
       const cut = async (found: readonly object[] | undefined) => {
         let asked = 0;
@@ -201,7 +201,7 @@ describe.skipIf(isSkipped)("a server", () => {
       };
       expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], asked: 1 });
       expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], asked: 1 });
-      // The first try ended after it was asked about: the second finds nothing left to do.
+      // The first attempt completes after the check: the second finds nothing left to do.
       const late = [undefined, [{ id: "1" }]];
       await firstCall(open);
       const nothing = `WITH done AS MATERIALIZED (${slow}) SELECT slept FROM done WHERE slept <> ''`;
@@ -212,7 +212,7 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(calm).toEqual([{ seven: 7 }]);
     });
 
-    it("asks the same of a write that meets its own row, and of no other refusal", async () => {
+    it("makes the same check for a write that conflicts with its own row, and for no other refusal", async () => {
       const open = session();
       const twice = "DO $$ BEGIN RAISE unique_violation; END $$";
       const found = [{ id: "1" }];
@@ -227,15 +227,18 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(serverErrorOf(wrong)?.code).toBe("42703");
     });
 
-    it.each(["serialization_failure", "deadlock_detected"])("repeats what a concurrent one undid: %s", async (met) => {
-      const open = session();
-      await firstCall(open);
-      const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${met}; END IF; END $$`;
-      expect(await open.write({ text, values: [], settle: async () => undefined })).toEqual([]);
-      expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
-    });
+    it.each(["serialization_failure", "deadlock_detected"])(
+      "repeats a transaction that a concurrent one aborted: %s",
+      async (met) => {
+        const open = session();
+        await firstCall(open);
+        const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${met}; END IF; END $$`;
+        expect(await open.write({ text, values: [], settle: async () => undefined })).toEqual([]);
+        expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
+      },
+    );
 
-    it("does a transaction whole or not at all, durably, and never twice", async () => {
+    it("commits a transaction completely or not at all, durably, and never twice", async () => {
       await server.sql(`ALTER ROLE ${role.name} SET default_transaction_isolation = serializable`);
       onTestFinished(async () => {
         await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_isolation`);
