@@ -1,4 +1,5 @@
-// A coding agent runs integ, and stores all that it reads: no secret is in what integ prints, and nothing is sent for one.
+// A coding agent runs integ and stores everything it reads: integ prints no secret, and sends no request whose secret
+// it would print.
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
@@ -38,7 +39,7 @@ const errorOf = ({ stderr }: Ended): JsonError["error"] =>
   (JSON.parse(stderr.trim().split("\n").at(-1) ?? "") as JsonError).error;
 
 describe("agent mode", () => {
-  it.each(["INTEG_AGENT", ...agentVariables])("is on with %s: JSON, errors too", async (variable) => {
+  it.each(["INTEG_AGENT", ...agentVariables])("is on with %s: output and errors are JSON", async (variable) => {
     const at = home({ INTEG_AGENT: "", [variable]: "1" });
     const listed = await at.integ(["entities", "list", "--max", "1"]);
     expect(JSON.parse(listed.stdout)).toMatchObject({ object: "list" });
@@ -47,17 +48,17 @@ describe("agent mode", () => {
     expect(errorOf(refused).message).toContain(variable);
   });
 
-  it("is off with INTEG_AGENT=0, whatever else is set", async () => {
+  it("is off with INTEG_AGENT=0, whatever other variables are set", async () => {
     const at = home({ INTEG_AGENT: "0", CLAUDECODE: "1" });
     expect((await at.integ(["entities", "list", "--max", "1"])).stdout).toMatch(/^ID /);
   });
 
-  it("leaves the format to who asks for one", async () => {
+  it("keeps an explicitly requested format", async () => {
     expect((await home().integ(["entities", "list", "--max", "1", "-o", "table"])).stdout).toMatch(/^ID /);
     expect((await home({ INTEG_OUTPUT: "csv" }).integ(["entities", "list", "--max", "1"])).stdout).toMatch(/^id,/);
   });
 
-  it("is no consent: what needs --yes needs it typed", async () => {
+  it("is not consent: a question that needs --yes still needs it", async () => {
     const at = home();
     const made = await at.integ(client("--secret-file", "a.secret"));
     const { id } = JSON.parse(made.stdout) as { id: string };
@@ -66,7 +67,7 @@ describe("agent mode", () => {
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
   });
 
-  it("sends nothing for a secret that would be printed, and names the destinations", async () => {
+  it("refuses a creation whose secret would be printed, and suggests destinations", async () => {
     const at = home();
     const commands = [
       client(),
@@ -88,7 +89,7 @@ describe("agent mode", () => {
     expect(JSON.parse((await at.integ(["journal", "list"])).stdout)).toMatchObject({ data: [] });
   });
 
-  it("recovers a change that a person began on a screen without printing its secret", async () => {
+  it("recovers a change that a person started at a terminal, without printing its secret", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     const lost = await at.integ(client(), { env: { INTEG_AGENT: "0" } });
@@ -102,7 +103,7 @@ describe("agent mode", () => {
     expect(readFileSync(at.path("late.secret"), "utf8")).not.toBe("");
   });
 
-  it("prints none of the secrets of its work", async () => {
+  it("prints none of the secrets that its commands create", async () => {
     const at = home();
     const canaries = new Canaries();
     for (const [name, value] of Object.entries(service.us))

@@ -1,5 +1,5 @@
-// A destination that cannot take a secret, at every command that yields one: exit 2 or 3, and the service meets no request
-// that changes anything.
+// A destination that cannot take a secret, with every command that yields one: exit 2 or 3, and the service receives no
+// change.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,7 +13,7 @@ import { startService, type Service } from "../support/service.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-// Each of hundreds of commands ends at its input.
+// Each of hundreds of commands fails on its input.
 stayInThisProcess();
 
 let service: Service;
@@ -201,10 +201,10 @@ const table: readonly Bad[] = [
 
 interface Yielding {
   readonly name: string;
-  /** How it may end too: as the entry stands, whose secret is still lost. */
+  /** Other valid outcomes: the entry's own, whose secret is still lost. */
   readonly orElse?: number;
   readonly keys?: true;
-  /** @returns the words in front of the destination */
+  /** @returns the words before the destination */
   arrange(at: Home): Promise<readonly string[]>;
 }
 
@@ -228,7 +228,7 @@ const yielding: readonly Yielding[] = [
   },
   {
     name: "journal claim",
-    // Kept here, it goes to those of several that can take it.
+    // Kept on this machine, the secret goes to those of several destinations that can take it.
     orElse: 12,
     arrange: async (at) => {
       await run(at, [...creation(), "--secret-command", "exit 1"]);
@@ -264,7 +264,7 @@ const run = (at: Home, words: readonly string[], env: Readonly<Record<string, st
 
 const entryIn = (at: Home): string => readJournal(at.path("state", "journal.ndjson"))[0]!.id;
 
-/** Requests that change something. */
+/** Requests that change the account. */
 async function changes(): Promise<string[]> {
   return (await account.requests())
     .filter(({ method, path }) => method !== "GET" && !/token/.test(path))
@@ -277,7 +277,7 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
     const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
     Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
     const words = await arrange(at);
-    // A sample tries all of them at a creation, and a third at each other command.
+    // A sample tries all destinations for a creation, and a third of them for each other command.
     const turn = yielding.findIndex((one) => one.name === name);
     const rows = isFull || turn === 0 ? table : table.filter((_row, index) => index % 3 === turn % 3);
     const wrong: string[] = [];
@@ -315,7 +315,7 @@ function journalOf(at: Home): string {
   }
 }
 
-it("a folder that may not be written to is found out first too", async (test) => {
+it("a read-only folder is detected before anything is sent", async (test) => {
   if (process.getuid?.() === 0) return test.skip();
   const at = new Home(service.env);
   mkdirSync(at.path("closed"));

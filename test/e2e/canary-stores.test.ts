@@ -1,5 +1,6 @@
-// Canary secrets of stores: the tokens that open Vault, GitHub and a cluster, and what is delivered there, are looked for in
-// every file of the home, both streams with the debug log, arguments and environments of children: 0 outside their place.
+// Canary secrets of stores: the tokens for Vault, GitHub and a cluster and the delivered secrets are searched for in
+// every file of the home, both streams with the debug log, and arguments and environments of children. None may be
+// outside its place.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
@@ -30,7 +31,7 @@ afterEach(() => {
 });
 afterAll(() => Promise.all([vault.close(), github.close(), cluster?.close()]));
 
-/** A store, what leads to it, and how its writes begin. */
+/** A store, its environment, and the first words of its write requests. */
 interface Row {
   readonly to: string;
   readonly server: () => StoreServer;
@@ -40,7 +41,7 @@ interface Row {
   readonly absent?: boolean;
 }
 
-/** A token in a file of the person's own: what stands in the environment of integ, its children have too. */
+/** A token in the person's own file, because children inherit what is in integ's environment. */
 const rows: Readonly<Record<string, Row>> = {
   Vault: {
     to: "vault:secret/apps/ci#client_secret",
@@ -79,11 +80,11 @@ function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });
 }
 
-/** kubectl under a tracer takes most of the time: stores.test.ts looks for its token too. */
+/** kubectl under a tracer takes most of the time; stores.test.ts also searches for its token. */
 const played = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
 describe.each(played)("%s", (_name, row) => {
-  it.skipIf(row.absent)("a creation, a rotation and a read of both", async () => {
+  it.skipIf(row.absent)("a creation and a rotation leak no secret", async () => {
     const home = homeFor(row);
     const to = ["--secret-to", row.to, "--secret-file", "out/beside"];
     const made = await world.run(home, creation(...to));
@@ -97,27 +98,30 @@ describe.each(played)("%s", (_name, row) => {
   });
 
   const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 503] : [403];
-  it.skipIf(row.absent).each(statuses)("says its token back with status %d, and is claimed", async (status) => {
-    const home = homeFor(row);
-    const said = `you sent ${row.token()}`;
-    const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
-    const answer = { status, body, headers: { "x-said": row.token() } };
-    row.server().plan(row.write, answer, 99);
-    const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));
-    expect([5, 12], late.stderr).toContain(late.code);
-    row.server().calm();
-    row.server().plan(/./, answer, 99);
-    expect((await world.run(home, creation("--secret-to", row.to, "--new", "--force"))).code).not.toBe(0);
-    row.server().calm();
-    const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
-    const claimed = await world.run(home, ["journal", "claim", kept.id]);
-    expect(claimed.code, claimed.stderr).toBe(0);
-    await world.run(home, ["journal", "list", "--all", "--json"]);
-    expect(world.leftovers(home)).toEqual([]);
-  });
+  it.skipIf(row.absent).each(statuses)(
+    "a response with status %d that repeats the token leaks nothing, and the secret can be claimed",
+    async (status) => {
+      const home = homeFor(row);
+      const said = `you sent ${row.token()}`;
+      const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
+      const answer = { status, body, headers: { "x-said": row.token() } };
+      row.server().plan(row.write, answer, 99);
+      const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));
+      expect([5, 12], late.stderr).toContain(late.code);
+      row.server().calm();
+      row.server().plan(/./, answer, 99);
+      expect((await world.run(home, creation("--secret-to", row.to, "--new", "--force"))).code).not.toBe(0);
+      row.server().calm();
+      const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
+      const claimed = await world.run(home, ["journal", "claim", kept.id]);
+      expect(claimed.code, claimed.stderr).toBe(0);
+      await world.run(home, ["journal", "list", "--all", "--json"]);
+      expect(world.leftovers(home)).toEqual([]);
+    },
+  );
 });
 
-it("would see a token where it must not be", async () => {
+it("a misplaced token is detected", async () => {
   const home = world.home(world.env);
   world.plant(home, "tmp/planted", `x-vault-token: ${vault.root}`);
   await world.run(home, ["journal", "list"]);

@@ -1,5 +1,5 @@
-// A world in which every secret is a canary: a service behind a relay that writes down each secret that goes by, a home
-// whose every file is searched after each command, children that tell what they were given.
+// A world in which every secret is a canary: a relay before the service records each secret that passes, every file of
+// the home is searched after each command, and children record their arguments and environment.
 import {
   appendFileSync,
   chmodSync,
@@ -24,17 +24,17 @@ import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Where secrets may stand in a home: kept credentials, kept secrets, destinations. Each of them 0600. */
+/** Places of a home where secrets may be: kept credentials, kept secrets, destinations. Each has mode 0600. */
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
 
 export interface Allowed extends RunOptions {
-  /** What standard output is the destination of, by role. */
+  /** Roles whose secrets standard output is the destination of. */
   readonly stdout?: readonly string[];
-  /** Words before the program instead of the tracer. */
+  /** Words before the program, in place of the tracer's. */
   readonly under?: readonly string[];
 }
 
-/** What a child is started with. */
+/** Arguments and environment of a child process. */
 interface Started {
   readonly args: readonly string[];
   readonly envPairs: readonly string[];
@@ -83,7 +83,7 @@ export class CanaryWorld {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home that writes nowhere else: temporary and cached files too. */
+  /** A home that also holds temporary and cached files, so that nothing is written elsewhere. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_DEBUG: "1", ...env });
     for (const name of ["tmp", "cache", "out"]) mkdirSync(home.path(name));
@@ -92,7 +92,7 @@ export class CanaryWorld {
     return home;
   }
 
-  /** The environment that names the service, through the relay. */
+  /** The environment for the service, through the relay. */
   get env(): Record<string, string> {
     const { us } = this.service;
     return {
@@ -102,18 +102,18 @@ export class CanaryWorld {
     };
   }
 
-  /** Words of `profiles add` that name the service, through the relay. */
+  /** Words of `profiles add` for the service, through the relay. */
   get address(): string[] {
     const { us } = this.service;
     return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
   }
 
-  /** Where scripts and a person's own secrets are: no place of the program's. */
+  /** Folder of scripts and of the person's own secrets; the program writes nothing here. */
   tool(name: string): string {
     return join(this.#tools, name);
   }
 
-  /** A file of the person's own with a secret in it, for a command that prints it. */
+  /** The person's own file with a secret, for a command that prints it. */
   vault(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
@@ -121,8 +121,8 @@ export class CanaryWorld {
   }
 
   /**
-   * A command that writes down what any process on the machine could see of it and of those above it: arguments of all,
-   * the environment of all but the program itself (what stands there is the person's). Then it does its work.
+   * A command that records what any process on the machine can see of it and its ancestors (all arguments, and each
+   * environment except the program's own, which is the person's), and then does its work.
    */
   teller(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);
@@ -138,21 +138,21 @@ done`;
     return path;
   }
 
-  /** Runs a command and looks everywhere. */
+  /** Runs a command, then searches everywhere. */
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
-    // What a test puts into the program itself does not go well with a tracer.
+    // Code that a test puts into the program itself does not work under a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
-    // Another binary cannot be watched in this process: it is a child itself.
+    // Another binary is itself a child process, so it cannot be watched in this process.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);
     const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
-    // The masks of GitHub Actions are the one exception (docs/design/destinations.md).
+    // The masks of GitHub Actions are the only exception (docs/design/destinations.md).
     const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
     const found = [
       ...this.canaries.search("stdout", ended.stdout).filter(({ role }) => !stdout.includes(role)),
@@ -164,14 +164,14 @@ done`;
     return ended;
   }
 
-  /** Whether a command may start processes. A sample traces only those, and the others run in this process. */
+  /** Whether a command may start processes. A sample traces only these; the others run in this process. */
   #mayStart(words: readonly string[]): boolean {
     const names = words.some((word) => word.includes("-command"));
     if (names && words[0] === "profiles") this.#ofCommands.add(words[2]!);
     return isFull || names || words.some((word) => this.#ofCommands.has(word));
   }
 
-  /** In this process children are seen where they start. */
+  /** Records children that the program starts in this process. */
   async #watched(run: () => Promise<Ended>): Promise<Ended> {
     const { prototype } = ChildProcess as unknown as { prototype: { spawn: (options: Started) => unknown } };
     const { spawn } = prototype;
@@ -191,11 +191,11 @@ done`;
     }
   }
 
-  /** What was handed to the processes that the program started: arguments and environments. */
+  /** Arguments and environments of the processes that the program started. */
   #searchChildren(trace: string): Sighting[] {
     const found: Sighting[] = [];
     if (existsSync(trace)) {
-      // The first is the program itself: what stands in its environment was put there by the person.
+      // The first process is the program itself, whose environment is the person's.
       const [, ...children] = readFileSync(trace, "latin1")
         .split("\n")
         .filter((line) => line.includes("execve("));
@@ -215,22 +215,22 @@ done`;
     return this.canaries.searchFiles(home.folder, (file) => places.test(file));
   }
 
-  /** Rooms that were kept for secrets and are still there. */
+  /** Reserves for kept secrets that still exist. */
   leftovers(home: Home): string[] {
     return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((file) =>
       /\.integ-|^state\/undelivered\/./.test(file),
     );
   }
 
-  /** Puts a secret where it must not be: the search has to find it. */
+  /** Puts a secret in a forbidden place, which the search must find. */
   plant(home: Home, file: string, text: string): void {
     appendFileSync(home.path(file), text);
   }
 }
 
 /**
- * The world of a file of tests: whatever was seen outside its destination fails the test that it was seen in.
- * @param part of the figure
+ * The world of a test file: a secret seen outside its destination fails the test that saw it. @param part part of the
+ * figure
  */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;

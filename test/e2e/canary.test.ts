@@ -1,5 +1,5 @@
-// Canary secrets: every secret of every command that bears one is looked for in every file of
-// the home, on both streams, in the debug log, in arguments and environments of all children: 0 outside its destination.
+// Canary secrets: every secret of every command that bears one is searched for in every file of the home, both streams,
+// the debug log, and the arguments and environments of all children. None may be outside its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -39,7 +39,7 @@ const files = [
 ] as const;
 
 describe("canary secrets of OAuth clients", () => {
-  it("go to each destination in each format, and nowhere else", async () => {
+  it("reach each destination in each format, and no other place", async () => {
     const home = world.home(world.env);
     await ends(0, home, createWords(), { stdout: ["client secret"] });
     await ends(0, home, createWords(), { stdout: ["client secret"], env: { GITHUB_ACTIONS: "true" } });
@@ -64,7 +64,7 @@ describe("canary secrets of OAuth clients", () => {
     await ends(0, home, ["profiles", "show", "target", "--json"]);
   });
 
-  it("stay kept when the destination breaks, until they are claimed", async () => {
+  it("stay kept after the destination fails, until they are claimed", async () => {
     const home = world.home(world.env);
     const broken = world.teller("broken", "cat > /dev/null; echo no >&2; exit 3");
     for (const to of [["--secret-file", "out/claimed"], ["--secret-command", "cat > /dev/null"], []]) {
@@ -77,7 +77,7 @@ describe("canary secrets of OAuth clients", () => {
     expect(world.leftovers(home)).toEqual([]);
   });
 
-  it("are lost, replaced, recovered and rotated without a trace", async () => {
+  it("leave no trace when they are lost, replaced, recovered and rotated", async () => {
     const home = world.home(world.env);
     await world.service.fault("POST /v1/oauth_clients drop=after times=1");
     await ends(9, home, createWords("--secret-file", "out/a"));
@@ -95,7 +95,7 @@ describe("canary secrets of OAuth clients", () => {
     expect(world.leftovers(home)).toEqual([]);
   });
 
-  it("are exchanged for tokens from standard input", async () => {
+  it("are exchanged for tokens from standard input without a trace", async () => {
     const home = world.home(world.env);
     const client = await world.account.make(["entity:read"]);
     world.canaries.add("client secret", client.client_secret);
@@ -111,7 +111,7 @@ function endpoint(): string {
 }
 
 describe("canary secrets of profiles", () => {
-  it("are kept in a 0600 file or left where the person has them", async () => {
+  it("are kept in a 0600 file or left in the person's own place", async () => {
     const home = world.home();
     const { us } = world.service;
     const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
@@ -141,7 +141,7 @@ describe("canary secrets of profiles", () => {
     await ends(0, home, ["profiles", "remove", "oauth", "--yes"]);
   });
 
-  it("are not quoted where they are typed, piped or kept wrong", async () => {
+  it("are not quoted in errors, whether typed, piped or malformed", async () => {
     const home = world.home();
     const { us } = world.service;
     await ends(2, home, ["profiles", "add", "x", ...world.address, `--api-key=${us.api_key}`]);
@@ -165,7 +165,7 @@ describe("canary secrets of profiles", () => {
 });
 
 describe("canary secrets of access keys", () => {
-  it("go to each destination, by creation, rotation and replacement", async () => {
+  it("reach each destination by creation, rotation and replacement", async () => {
     const home = world.home();
     const { us } = world.service;
     const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
@@ -216,7 +216,7 @@ describe("canary secrets of access keys", () => {
 });
 
 describe("canary secrets of any endpoint", () => {
-  it("are shown only where the answer is the result", async () => {
+  it("are shown only if the response is the command's result", async () => {
     const home = world.home({ ...world.env, INTEG_ACCESS_TOKEN: world.service.us.access_token });
     const body = JSON.stringify({ service_account_id: world.service.us.service_account_id, scopes: ["entity:read"] });
     await ends(0, home, ["api", "/v1/entities", "-f", "limit=1", "--include"]);
@@ -229,7 +229,7 @@ describe("canary secrets of any endpoint", () => {
   });
 });
 
-/** An error that says back all that it heard, in every field, and in headers that are shown. */
+/** An error that repeats all it received, in every field and in headers that are shown. */
 function echo(status: number): (heard: Heard) => Unkind {
   return ({ credentials, answer }) => {
     const said = `you sent ${credentials.join(" and ")}`;
@@ -250,12 +250,12 @@ function echo(status: number): (heard: Heard) => Unkind {
   };
 }
 
-describe("canary secrets that an answer says back", () => {
+describe("canary secrets that a response repeats", () => {
   const once = ["--retry-for", "0"];
 
   const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 502, 503] : [401, 409, 500];
 
-  it.each(statuses)("with status %d", async (status) => {
+  it.each(statuses)("with status %d leak nowhere", async (status) => {
     const home = world.home({ ...world.env, INTEG_ACCESS_TOKEN: world.service.us.access_token });
     world.relay.answer(/./, echo(status));
     for (const format of ["table", "json"]) {
@@ -285,7 +285,7 @@ describe("canary secrets that an answer says back", () => {
   it.each([
     ["the token endpoint", "access-tokens"],
     ["a body that is no JSON", "."],
-  ])("from %s", async (_what, path) => {
+  ])("from %s leak nowhere", async (_what, path) => {
     const home = world.home();
     const { us } = world.service;
     const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
@@ -304,7 +304,7 @@ describe("canary secrets that an answer says back", () => {
     ).not.toBe(0);
   });
 
-  it("too late", async () => {
+  it("in a response after the time limit leak nowhere", async () => {
     const home = world.home(world.env);
     await world.service.fault("POST /v1/oauth_clients latency=3s times=1");
     await ends(7, home, [...createWords("--secret-file", "out/late"), "--timeout", "500ms", ...once]);
@@ -312,47 +312,53 @@ describe("canary secrets that an answer says back", () => {
   });
 });
 
-describe("canary secrets of a run that dies", () => {
+describe("canary secrets of a run that is killed or crashes", () => {
   const points: readonly (readonly [string, number])[] = [
     ...[9, 10, 11, 12, 13].map((nth) => ["fsync", nth] as const),
     ["ftruncate", 3],
     ["link", 4],
   ];
 
-  it.skipIf(isMissing("strace"))("killed with the secret in hand: only in its place's own reserve", async () => {
-    let held = 0;
-    for (const [call, nth] of points) {
-      const home = world.home(world.env);
-      const words = createWords("--secret-file", "out/killed");
-      await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
-      held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
-        ? 1
-        : 0;
-      await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
-      expect(world.leftovers(home)).toEqual([]);
-    }
-    expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
-  });
+  it.skipIf(isMissing("strace"))(
+    "after a kill with the secret in hand, it is only in the destination's own reserve",
+    async () => {
+      let held = 0;
+      for (const [call, nth] of points) {
+        const home = world.home(world.env);
+        const words = createWords("--secret-file", "out/killed");
+        await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
+        held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
+          ? 1
+          : 0;
+        await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
+        expect(world.leftovers(home)).toEqual([]);
+      }
+      expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
+    },
+  );
 
-  // The executable takes no NODE_OPTIONS: nothing can be put into it.
-  it.skipIf(isOtherBinary("a bug that a test puts into the program"))("by a bug, with its stack", async () => {
-    const home = world.home(world.env);
-    const bug = world.tool("bug.cjs");
-    writeFileSync(
-      bug,
-      `const fs = require("node:fs"); const link = fs.linkSync;
+  // The executable ignores NODE_OPTIONS, so nothing can be injected.
+  it.skipIf(isOtherBinary("a bug that a test puts into the program"))(
+    "after a bug, the stack trace does not contain it",
+    async () => {
+      const home = world.home(world.env);
+      const bug = world.tool("bug.cjs");
+      writeFileSync(
+        bug,
+        `const fs = require("node:fs"); const link = fs.linkSync;
        fs.linkSync = (from, to) => { if (String(to).includes("/out/")) throw new TypeError("a bug"); return link(from, to); };`,
-    );
-    for (const format of ["table", "json"]) {
-      const words = [...createWords("--new", "--secret-file", join("out", format)), "-o", format];
-      const ended = await world.run(home, words, { env: { NODE_OPTIONS: `--require ${bug}` } });
-      expect(ended.code, ended.stderr).not.toBe(0);
-      await world.run(home, ["journal", "recover"]);
-    }
-  });
+      );
+      for (const format of ["table", "json"]) {
+        const words = [...createWords("--new", "--secret-file", join("out", format)), "-o", format];
+        const ended = await world.run(home, words, { env: { NODE_OPTIONS: `--require ${bug}` } });
+        expect(ended.code, ended.stderr).not.toBe(0);
+        await world.run(home, ["journal", "recover"]);
+      }
+    },
+  );
 });
 
-it("a canary that sits where it should not is seen, in every form", () => {
+it("a misplaced canary is detected in every form", () => {
   const home = world.home();
   const key = world.service.us.api_key;
   const forms: [string, string][] = [

@@ -1,6 +1,6 @@
-// An OAuth client without a stored secret, against a token server that is not ours (oidc-provider): it signs with a private key, or a
-// command prints an assertion, a new one for each exchange, as a CI job's identity token. What is wrong with one is said claim by
-// claim, and no assertion is in any output.
+// An OAuth client without a stored secret, against an independent token server (oidc-provider): it signs with a private
+// key, or a command prints a new assertion for each exchange, such as a CI job's identity token. Errors name the wrong
+// claim, and no output contains an assertion.
 import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
@@ -64,7 +64,7 @@ afterAll(() => {
   api.close();
 });
 
-/** A home with a key file, and the words that add a profile whose client authenticates so. */
+/** A home with a key file, and the words that add a profile with this authentication. */
 function home(...proof: readonly string[]): { at: Home; add: string[] } {
   const at = new Home();
   homes.push(at);
@@ -82,7 +82,7 @@ function assertion(claims: Readonly<Record<string, unknown>> = {}): string {
   return [...signed, signature.toString("base64url")].join(".");
 }
 
-it("signs with its private key, and shows where that is", async () => {
+it("a client signs with its private key, and profiles show the key's path", async () => {
   const { at, add } = home("--client-key-file", "key.pem");
   expect(await at.integ(add)).toMatchObject({ code: 0 });
   const { code, stderr } = await at.integ(["entities", "list", "--debug"]);
@@ -95,7 +95,7 @@ it("signs with its private key, and shows where that is", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ credential: { client_id: "job", kept_in: "key file" } });
 });
 
-it("gets a new assertion for each exchange from a command, and sends it there alone", async () => {
+it("a client gets a new assertion from a command for each exchange, and sends it only there", async () => {
   const { at, add } = home("--client-assertion-command", 'sed -n "$(cat n)p" assertions; echo $(($(cat n)+1)) > n');
   const all = Array.from({ length: 9 }, () => assertion());
   writeFileSync(at.path("assertions"), `${all.join("\n")}\n`);
@@ -112,7 +112,7 @@ it("gets a new assertion for each exchange from a command, and sends it there al
   expect(reads.join("\n")).not.toContain(all[0]);
 });
 
-it("needs no profile and no secret in CI: the environment names the command", async () => {
+it("CI needs no profile and no secret: the environment names the command", async () => {
   const at = new Home({
     INTEG_BASE_URL: addressOf(api),
     INTEG_REGION: "us",
@@ -127,7 +127,7 @@ it("needs no profile and no secret in CI: the environment names the command", as
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("two ways")]);
 });
 
-it.skipIf(isMissing("curl", "jq"))("works as docs/ci.md says, on GitHub and on GitLab", async () => {
+it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and GitLab", async () => {
   const page = readFileSync(join(root, "docs", "ci.md"), "utf8")
     .split("\n## A job without a stored credential\n")[1]!
     .split("\n## ")[0]!
@@ -168,7 +168,7 @@ const wrong: readonly (readonly [string, () => string, string, number])[] = [
   ["of another subject", () => assertion({ sub: "someone" }), 'subject "someone"', 1],
 ];
 
-it.each(wrong)("an assertion %s ends with 3 and says why", async (_what, printed, words, sent) => {
+it.each(wrong)("an assertion %s is refused with exit 3 and the reason", async (_what, printed, words, sent) => {
   const { at, add } = home("--client-assertion-command", "cat assertion", "--no-verify");
   writeFileSync(at.path("assertion"), printed());
   expect(await at.integ(add)).toMatchObject({ code: 0 });
@@ -188,7 +188,7 @@ it.each([
     "key.pem",
     "not a private key",
   ],
-] as const)("a private key that %s ends before anything is sent", async (_what, change, name, words) => {
+] as const)("a private key that %s is refused before anything is sent", async (_what, change, name, words) => {
   const { at, add } = home("--client-key-file", name, "--no-verify");
   expect(await at.integ(add)).toMatchObject({ code: 0 });
   change(at.path("key.pem"));
@@ -197,7 +197,7 @@ it.each([
   expect(stderr).toContain(words);
 });
 
-it("has one way to authenticate", async () => {
+it("a profile has only one way to authenticate", async () => {
   const { at, add } = home("--client-key-file", "key.pem", "--client-assertion-command", "cat assertion");
   const both = await at.integ(add);
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("contradict each other")]);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Secrets that a job may have in its environment; a command needs none of them unless the job says so. */
+/** Secrets of a job's environment; a command gets them only if the job names them. */
 const secrets = { PGPASSWORD: "canary-pg", VAULT_TOKEN: "canary-vault", AWS_SECRET_ACCESS_KEY: "canary-aws" };
 
 function home(env: Readonly<Record<string, string>> = {}): Home {
@@ -18,10 +18,10 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return made;
 }
 
-/** A command that writes down its environment before it does its work. */
+/** A command that records its environment before it does its work. */
 const telling = (at: Home, work: string): string => `env >> '${at.path("seen")}'; ${work}`;
 
-/** @param commands how many have run */
+/** @param commands the number of commands that ran */
 function expectListedVariables(at: Home, commands: number): void {
   const seen = readFileSync(at.path("seen"), "utf8");
   expect(seen).not.toMatch(/canary|^INTEG_API_KEY=|^INTEG_ACCESS_TOKEN=/m);
@@ -37,7 +37,7 @@ const client = (): string[] => [
   "entity:read",
 ];
 
-it("a secret command and its check get no variable that the job does not name", async () => {
+it("a secret command and its check get only the variables that the job names", async () => {
   const at = home(service.env);
   const to = ["--secret-command", telling(at, "cat > stored"), "--secret-check-command", telling(at, "cat stored")];
   const made = await at.integ([...client(), ...to]);
@@ -46,7 +46,7 @@ it("a secret command and its check get no variable that the job does not name", 
   expect(readFileSync(at.path("seen"), "utf8")).toMatch(/^INTEG_RESOURCE_ID=oac_/m);
 });
 
-it("nor does a command of a policy", async () => {
+it("so does a command of a policy", async () => {
   const at = home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
   const item = `  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { command: ${JSON.stringify(telling(at, "cat > stored"))} }\n`;
   writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n${item}`);
@@ -55,7 +55,7 @@ it("nor does a command of a policy", async () => {
   expectListedVariables(at, 1);
 });
 
-it("nor do the commands of a profile", async () => {
+it("so do the commands of a profile", async () => {
   const { base_url, organization_id, api_key, access_token } = service.us;
   const at = home();
   const address = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
@@ -70,11 +70,11 @@ it("nor do the commands of a profile", async () => {
     const listed = await at.integ([...words, "-p", "p"]);
     expect(listed.code, listed.stderr).toBe(0);
   }
-  // The legacy token is made from the API key.
+  // The API key is exchanged for the legacy token.
   expectListedVariables(at, 3);
 });
 
-it("a variable that cannot be named is found before anything is sent", async () => {
+it("an invalid variable name is reported before anything is sent", async () => {
   const at = home({ ...service.env, INTEG_COMMAND_ENV: "INTEG_API_KEY" });
   const made = await at.integ([...client(), "--secret-command", "cat > stored"]);
   expect([made.code, made.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_COMMAND_ENV")]);

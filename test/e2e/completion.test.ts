@@ -1,4 +1,4 @@
-// The built program prints the committed scripts, and answers a Tab from this machine alone, whatever state that is in.
+// The built program prints the committed scripts, and completes words from local data only, whatever state that is in.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -20,12 +20,12 @@ describe("integ completion", () => {
     expect(stdout).toBe(readFileSync(join(root, "completions", file), "utf8"));
   });
 
-  it("prints the same whatever the output format is", async () => {
+  it("prints the same in every output format", async () => {
     const { stdout } = await home.integ(["completion", "bash", "-o", "json"], { env: { INTEG_DEBUG: "1" } });
     expect(stdout).toBe(readFileSync(join(root, "completions", "integ.bash"), "utf8"));
   });
 
-  it("refuses a shell that it does not know", async () => {
+  it("refuses an unknown shell", async () => {
     const { code, stdout, stderr } = await home.integ(["completion", "tcsh"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("bash, zsh, fish, powershell");
@@ -33,7 +33,7 @@ describe("integ completion", () => {
 });
 
 describe("integ __complete", () => {
-  /** What is asked for, by a command line that wants it. */
+  /** Kinds of values, each with a command line that completes it. */
   const lines: Readonly<Record<string, readonly string[]>> = {
     profiles: ["profiles", "show"],
     entries: ["journal", "show"],
@@ -52,12 +52,12 @@ describe("integ __complete", () => {
     ["keys create --scope :", "* push-ingest:*"],
     ["oauth-clients create --secret-to :v", "vault: github: k8s: keychain:"],
     ["cohorts members c --fields :", ""],
-  ])("knows values that need no account: %s", async (line, expected) => {
+  ])("completes values that need no account: %s", async (line, expected) => {
     const { stdout } = await integHere(home, ["__complete", ...line.split(" ")]);
     expect(stdout.split("\n").slice(1, -1)).toEqual(expected.split(" ").filter(Boolean));
   });
 
-  it("knows the service accounts that were used, and only what can be claimed", async () => {
+  it("completes only service accounts that were used, and entries that can be claimed", async () => {
     const create = ["oauth-clients", "create", "-p", "sandbox", "--scope", "entity:read", "--new"];
     const made = [...create, "--service-account", "sa_us_automation"];
     await integHere(home, [...made, "--secret-file", "a"]);
@@ -77,13 +77,13 @@ describe("integ __complete", () => {
     expect(stdout).not.toContain("__complete");
   });
 
-  it.each(kinds)("makes nothing on a fresh machine for %s", async (kind) => {
+  it.each(kinds)("creates no file on a new machine for %s", async (kind) => {
     const { code, stdout, stderr } = await home.integ(asking(kind));
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
     expect(readdirSync(home.folder)).toEqual([]);
   });
 
-  it.each(kinds)("is silent for %s where files are broken", async (kind) => {
+  it.each(kinds)("is silent for %s if files are damaged", async (kind) => {
     mkdirSync(home.path("config"));
     writeFileSync(home.path("config", "profiles.json"), '{"version":');
     mkdirSync(home.path("state"), { mode: 0o700 });
@@ -92,13 +92,13 @@ describe("integ __complete", () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
   });
 
-  it.each(kinds)("reaches for no shared journal for %s", async (kind) => {
+  it.each(kinds)("does not connect to a shared journal for %s", async (kind) => {
     const env = { INTEG_JOURNAL: "postgresql://192.0.2.1/journal" };
     const { code, stderr } = await home.integ(asking(kind), { env, timeoutMs: 5000 });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
-  it("shows nothing that breaks a line or acts on a terminal", async () => {
+  it("shows no value that breaks a line or controls the terminal", async () => {
     mkdirSync(home.path("config"));
     const profiles = [{ name: "a\tb\nc", region: "u\x1b[31ms", base_url: "x\u202Ey" }];
     writeFileSync(home.path("config", "profiles.json"), JSON.stringify({ version: 1, profiles }));
@@ -122,7 +122,7 @@ describe("integ __complete", () => {
     rmSync(trace);
   });
 
-  it.skipIf(!traced)("would be seen opening one", async () => {
+  it.skipIf(!traced)("would be detected opening one", async () => {
     const trace = home.path("trace");
     await home.integ(["entities", "list", "-p", "sandbox"], {
       under: ["strace", "-f", "-e", "trace=%network", "-o", trace],
@@ -132,13 +132,13 @@ describe("integ __complete", () => {
 });
 
 describe("integ commands", () => {
-  it("lists a command a line", async () => {
+  it("prints one command per line", async () => {
     const { code, stdout } = await home.integ(["commands"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^integ oauth-clients create {2,}Create a client/m);
   });
 
-  it("tells everything to a program", async () => {
+  it("prints everything as JSON for programs", async () => {
     const { code, stdout } = await home.integ(["commands", "--json"]);
     expect(code).toBe(0);
     const document = JSON.parse(stdout);
@@ -159,7 +159,7 @@ describe("integ commands", () => {
     );
   });
 
-  it("gives one command a line as ndjson, whole", async () => {
+  it("prints one complete command per line as ndjson", async () => {
     const { stdout } = await home.integ(["commands", "--ndjson"]);
     const rows = stdout
       .trimEnd()

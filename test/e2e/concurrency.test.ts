@@ -1,5 +1,5 @@
-// Many processes at once over one journal: eight clients for eight commands, one driver for an entry, nothing lost when one
-// of them is stopped and another one killed.
+// Many processes on one journal: eight commands make eight clients, each entry has one driver, and nothing is lost when
+// one process is paused and another killed.
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -41,7 +41,7 @@ function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
 }
 
-/** Waits until something is so; a minute is for a machine that is very slow. */
+/** Waits until a condition holds; the limit of a minute is for very slow machines. */
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < 1200; round += 1) {
     if (await isSo()) return;
@@ -56,7 +56,7 @@ function byKey(requests: readonly MetRequest[]): Map<string, number> {
   return counts;
 }
 
-/** Entries that two processes drove: one of them then sent without the other's knowledge of how often. */
+/** Entries that two processes drove: one of them sent without knowing the other's count. */
 async function doubleDrivers(at: Home): Promise<string[]> {
   const sent = byKey(await account.creations());
   return journalOf(at).flatMap(({ id, idempotency_key: key, attempts }) =>
@@ -64,7 +64,7 @@ async function doubleDrivers(at: Home): Promise<string[]> {
   );
 }
 
-/** Every secret in a file opens a client of its own. */
+/** Each secret in a file authenticates a different client. */
 async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
   const live = await account.live();
   const opened = new Set<string>();
@@ -77,9 +77,9 @@ async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
   expect(live).toHaveLength(files.length);
 }
 
-describe("creations at once", () => {
-  // Between a secret on disk and its name a living process has a moment in which it looks like one that is gone.
-  it.runIf(isTraced)("one that is at its delivery is left alone by the same command elsewhere", async () => {
+describe("concurrent creations", () => {
+  // Between the secret on disk and its rename, a running process briefly looks like one that has exited.
+  it.runIf(isTraced)("a command leaves a creation alone that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
     const delivery = ended(
@@ -92,7 +92,7 @@ describe("creations at once", () => {
         (name) => name.startsWith(".slow.") && /\S/.test(readFileSync(at.path(name), "utf8")),
       );
     await until("the secret is written and has no name", isWritten);
-    // The second one names a file that exists: only a delivery of its own earlier self would be no reason to refuse.
+    // The second process names an existing file: only a delivery by its own entry would not be a reason to refuse.
     const refused = await at.integ(words("entity:read", at.path("trace")));
     const other = await at.integ(words("entity:read", "other"));
     expect([refused.code, other.code], refused.stderr + other.stderr).toEqual([2, 0]);
@@ -103,19 +103,19 @@ describe("creations at once", () => {
     expect(await doubleDrivers(at)).toEqual([]);
   });
 
-  it("sixteen, same and different, one stopped, one killed: no double driver, no lost entry", async () => {
+  it("sixteen creations, same and different, one paused, one killed: no entry has two drivers or is lost", async () => {
     const at = home();
-    // Answers take their time, so that all are under way together and the two are caught in the middle.
+    // Slow responses keep all of them in progress and catch these two halfway.
     await service.fault("POST /v1/oauth_clients latency=5s");
     const files = Array.from({ length: 16 }, (_, index) => `secret-${index}`);
     const scopes = ["entity:read", "organization:read"];
-    // The one that is killed asks for what nobody else asks for: another would go on with its entry.
+    // The killed one makes a unique request; otherwise another process would resume its entry.
     const children = files.map((file, index) =>
       at.start(words(scopes[index % 2]!, file, ...(index === 8 ? ["--scope", scopes[1]!] : []))),
     );
     const ends = children.map((child) => ended(child));
     const [stopped, killed] = [children[3]!, children[8]!];
-    // At the service, and so in no short lock: one that is stopped in there holds up all others, and is named.
+    // At the service and so outside any short lock: a process paused inside a lock blocks all others, and is named.
     const isOnItsWay = async (file: string): Promise<boolean> => {
       const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
       return entry !== undefined && byKey(await account.creations()).has(entry.idempotency_key!);
@@ -128,7 +128,7 @@ describe("creations at once", () => {
     expect(others.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(others.map(() => 0));
     expect(journalOf(at)).toHaveLength(16);
 
-    // The dead one's entry is recovered by whoever comes first; the stopped one's is in use, and is left alone.
+    // The first recovery takes the killed one's entry; the paused one's is in use and is left alone.
     const before = (await account.creations()).length;
     const recoveries = await Promise.all([1, 2].map(() => at.integ(["journal", "recover", "--replace-lost-secret"])));
     const stoppedNow = journalOf(at).filter(({ state }) => state === "open");
@@ -151,8 +151,8 @@ describe("creations at once", () => {
   }, 180_000);
 });
 
-describe("recoveries at once", () => {
-  it("eight finish six unknown creations: each entry has one driver", async () => {
+describe("concurrent recoveries", () => {
+  it("eight recoveries finish six unknown creations, each entry with one driver", async () => {
     const at = home();
     const files = Array.from({ length: 6 }, (_, index) => `secret-${index}`);
     await service.fault("POST /v1/oauth_clients drop=before");
@@ -173,13 +173,13 @@ describe("recoveries at once", () => {
     await expectWhole(at, files);
   }, 120_000);
 
-  it("the same command typed again beside a live one makes another client; beside a dead one it goes on", async () => {
+  it("the same command creates another client while the first is running, and resumes its entry after it was killed", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients latency=12s times=1");
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
     await until("the first is on its way", () => journalOf(at)[0]?.attempts === 1);
-    // The attempt is on disk before it is sent: the slow answer is to be the one to the first.
+    // The attempt is on disk before it is sent: the slow response must be the first one's.
     await new Promise((done) => setTimeout(done, 1_000));
     expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
     first.kill("SIGKILL");
@@ -195,9 +195,9 @@ describe("recoveries at once", () => {
 const isElse = isOtherBinary("locks on the bytes of the journal's file");
 
 describe.skipIf(isMissing("the right to mount") || isElse)(
-  "a journal's file that a container has mounted by itself",
+  "a journal file mounted into a container without its folder",
   () => {
-    it("is refused there: its locks are in another folder", async () => {
+    it("is refused there, because its locks are in another folder", async () => {
       const at = home();
       expect(await at.integ(words("entity:read", "first"))).toMatchObject({ code: 0 });
       mkdirSync(at.path("container"));

@@ -1,6 +1,5 @@
-// An answer to a creation that lacks only its end: its one-time secret can still be read. It is kept before anything else,
-// a receipt under the same key tells which client it opens, and whichever comes first, claim or recovery, both come to a
-// true end.
+// A response to a creation that lacks only its end: its one-time secret is still readable. It is kept first, and a
+// receipt under the same key names its client; claim and recovery both finish, in either order.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,7 +12,7 @@ import { startService, type Service } from "../support/service.ts";
 let service: Service;
 let account: Account;
 let home: Home;
-/** Bytes of an answer to a creation. */
+/** Bytes of a creation's response. */
 let whole = 0;
 
 beforeAll(async () => {
@@ -45,7 +44,7 @@ function kept(): string[] {
   return existsSync(home.path("state", "undelivered")) ? readdirSync(home.path("state", "undelivered")) : [];
 }
 
-/** Everything is settled, one live client is there, and the secret opens it. */
+/** Every entry is settled, and one live client exists that the secret authenticates. */
 async function expectOwned(secret: string): Promise<void> {
   const live = await account.live();
   expect(live).toHaveLength(1);
@@ -55,8 +54,8 @@ async function expectOwned(secret: string): Promise<void> {
   expect((await integHere(home, ["journal", "list", "--json"])).stdout).toContain('"data":[]');
 }
 
-describe("a secret that came in a cut answer", () => {
-  it("is kept, and the same run learns whose it is", async () => {
+describe("a secret in a truncated response", () => {
+  it("is kept, and the same run finds out its client", async () => {
     const { code, stdout, stderr } = await create("--secret-file", "s");
     expect([code, stdout]).toEqual([12, ""]);
     expect(stderr).toContain(`integ journal claim ${entryOf().id}`);
@@ -73,7 +72,7 @@ describe("a secret that came in a cut answer", () => {
   });
 
   it.each(["--json", "--output=table", "--output=csv"])(
-    "is claimed before anybody knows whose it is, and recovery names it (%s)",
+    "can be claimed before its client is known; recovery then names the client (%s)",
     async (format) => {
       expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
       const { id, resource_id } = entryOf();
@@ -89,7 +88,7 @@ describe("a secret that came in a cut answer", () => {
     },
   );
 
-  it("becomes no profile's credential while nobody knows its client id", async () => {
+  it("becomes no profile's credential while its client id is unknown", async () => {
     const text = '{"object":"oauth_client","client_secret":"cs_whole","client_id":"ci';
     const head = `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length + 9}\r\n\r\n`;
     const peer = await startScriptedPeer(() => Buffer.from(head + text));

@@ -1,4 +1,4 @@
-// Where a secret goes: byte for byte, proven, and to several places at once, before the old credential is revoked.
+// Delivery: byte for byte, proven, and to several destinations, before the old credential is revoked.
 import { statSync, chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
@@ -54,7 +54,7 @@ function create(at: Home, ...more: string[]): Promise<Ended> {
   return integHere(at, [...words, "--scope", "entity:read", "--json", ...more]);
 }
 
-/** A client that is to be rotated. */
+/** A client to rotate. */
 async function old(at: Home): Promise<string> {
   return (JSON.parse((await create(at)).stdout) as { id: string }).id;
 }
@@ -76,7 +76,7 @@ interface Place {
 
 const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
 
-/** The one secret that a file, a command and the profile `target` hold. */
+/** The secret that a file, a command and the profile `target` all hold. */
 async function inAll(at: Home): Promise<string> {
   const found = text(at, "a.secret");
   expect([found, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), found]);
@@ -90,7 +90,7 @@ async function inAll(at: Home): Promise<string> {
   return found;
 }
 
-describe("bytes", () => {
+describe("the bytes of a secret", () => {
   it.each<[string, readonly string[], (s: string) => RegExp]>([
     ["raw", [], () => /^(sbx_us_cs_\w+)$/],
     ["line", ["--secret-format", "line"], () => /^(sbx_us_cs_\w+)\n$/],
@@ -101,7 +101,7 @@ describe("bytes", () => {
       ["--secret-format", 'template:{"t":"{secret}","a":"{service_account}","p":"{profile}-{region}","x":{}}'],
       (account) => new RegExp(`^\\{"t":"(sbx_us_cs_\\w+)","a":"${account}","p":"p-us","x":\\{\\}\\}$`),
     ],
-  ])("%s: a file and a command get the same", async (_name, words, pattern) => {
+  ])("are the same in a file and for a command: %s", async (_name, words, pattern) => {
     const at = await home();
     const { code, stdout } = await create(at, "--secret-file", "a", ...words, "--secret-command", "cat > b", ...words);
     expect([code, (JSON.parse(stdout) as { client_secret: unknown }).client_secret]).toEqual([0, null]);
@@ -109,7 +109,7 @@ describe("bytes", () => {
     expect(text(at, "b")).toBe(text(at, "a"));
   });
 
-  it("a command is told what the secret belongs to, and stopped at its limit", async () => {
+  it("reach a command with the names of their owner; the command is stopped at its limit", async () => {
     const at = await home();
     const told = await create(at, "--secret-command", "env | grep ^INTEG_ > told; cat > /dev/null");
     const { id, client_id } = JSON.parse(told.stdout) as { id: string; client_id: string };
@@ -133,8 +133,8 @@ describe("bytes", () => {
   });
 });
 
-describe("proof", () => {
-  it("a store that keeps something else is not believed: exit 12, the old client stays, a claim repairs it", async () => {
+describe("proof of a delivery", () => {
+  it("fails if a store keeps other content: exit 12, the old client stays, a claim repairs it", async () => {
     const at = await home();
     const id = await old(at);
     const keep = "tr -d 0-9 > kept";
@@ -151,7 +151,7 @@ describe("proof", () => {
     expect(await live()).not.toContain(id);
   });
 
-  it("ending with 0 is enough where that was asked for", async () => {
+  it("is the command's exit 0 if no check was requested", async () => {
     const at = await home();
     const check = ["--secret-check-command", "test -s kept", "--secret-check", "exit"];
     expect((await create(at, "--secret-command", "cat > kept", ...check)).code).toBe(0);
@@ -159,7 +159,7 @@ describe("proof", () => {
     expect((await create(at, "--new", "--secret-command", "cat > kept", ...wrong)).code).toBe(12);
   });
 
-  it("what a rotation delivers to a file is in the journal as a digest, to be recognised by what it holds", async () => {
+  it("for a file is a recorded digest, compared with the file's content", async () => {
     const at = await home();
     const id = await old(at);
     expect((await integHere(at, ["oauth-clients", "rotate", id, "--secret-file", "new.secret"])).code).toBe(0);
@@ -180,7 +180,7 @@ describe("journal show", () => {
     return (JSON.parse(stdout) as { destinations: Row[] }).destinations;
   }
 
-  it("has the state, the proof and the time of each destination, of a rotation too, before and after a claim", async () => {
+  it("shows state, proof and time of each destination, also of a rotation, before and after a claim", async () => {
     const at = await home();
     const id = await old(at);
     const check = ["--secret-check-command", "cat kept"];
@@ -210,7 +210,7 @@ describe("journal show", () => {
     expect(table).toMatch(/a command +delivered +the check printed the secret/);
   });
 
-  it("has that of a single one: pending, failed, delivered; and none of a change without a secret", async () => {
+  it("shows a single destination as pending, failed or delivered, and none without a secret", async () => {
     const at = await home();
     await service.fault("POST /v1/oauth_clients status=503");
     expect((await create(at, "--secret-file", "a.secret", "--retry-for", "0")).code).toBe(7);
@@ -229,7 +229,7 @@ describe("journal show", () => {
   });
 });
 
-describe("a file that had the secret and has lost it", () => {
+describe("a file that lost the delivered secret", () => {
   it("keeps the old client until a person revokes it by name", async () => {
     const at = await home();
     const id = await old(at);
@@ -248,7 +248,7 @@ describe("a file that had the secret and has lost it", () => {
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
   });
 
-  it("gets it again from a claim that names it", async () => {
+  it("gets the secret again from a claim that names the file", async () => {
     const at = await home();
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
     expect((await create(at, ...to)).code).toBe(12);
@@ -269,8 +269,8 @@ describe("a file that had the secret and has lost it", () => {
   });
 });
 
-describe("several", () => {
-  it("one fails: the others have it, the old client stays, a claim delivers to the missing one alone", async () => {
+describe("several destinations", () => {
+  it("one fails: the others get the secret, the old client stays, a claim delivers only to the missing one", async () => {
     const at = await home();
     const id = await old(at);
     mkdirSync(at.path("store"));
@@ -282,7 +282,7 @@ describe("several", () => {
     const failed = await integHere(at, ["oauth-clients", "rotate", id, ...words]);
     expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("2 of 3 destinations have it")]);
     expect([states(at), (await live()).includes(id)]).toEqual([["delivered", "failed", "delivered"], true]);
-    // Nothing but a claim goes on: the old one stays, however often recovery is typed.
+    // Only a claim continues: the old client stays, however often recovery is typed.
     expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
     expect(await live()).toContain(id);
     const before = text(at, "a.secret");
@@ -297,7 +297,7 @@ describe("several", () => {
     expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
   });
 
-  it("one that cannot take a secret stops all before anything is sent", async () => {
+  it("one that cannot take a secret stops the command before anything is sent", async () => {
     const at = await home();
     const before = (await clients()).length;
     writeFileSync(at.path("taken"), "mine");
@@ -314,8 +314,8 @@ describe("several", () => {
   });
 });
 
-describe("a profile that names its destinations", () => {
-  it("sends the secrets of its work nowhere else, until the list is empty", async () => {
+describe("a profile with a list of destinations", () => {
+  it("delivers to no other destination until the list is emptied", async () => {
     const at = await home();
     const allow = (...places: string[]): Promise<Ended> =>
       integHere(at, ["profiles", "edit", "p", "--no-verify", "--allow-destination", ...places]);
@@ -324,7 +324,7 @@ describe("a profile that names its destinations", () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("profile p does not name it")]);
     expect(await live()).toHaveLength(0);
     expect((await create(at, "-p", "p", "--secret-file", "kept-1.secret")).code).toBe(0);
-    // The list is the profile's own.
+    // The profile itself owns the list.
     expect((await create(at, "-p", "target", "--new", "--secret-file", "other.secret")).code).toBe(0);
     expect((await allow("")).code).toBe(0);
     expect((await create(at, "-p", "p", "--new", "--secret-file", "another.secret")).code).toBe(0);

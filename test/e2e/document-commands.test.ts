@@ -1,5 +1,5 @@
-// Every command that a document types is run: those in blocks of code by the tests in `played`, those in sentences here. A
-// page or a command without its test fails.
+// Runs every command of the documents: those in code blocks by the tests in `played`, those in sentences here. A page
+// or command without a test fails.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 
-/** The tests that run the blocks of each page, in the words that a reader types. */
+/** The tests that run the blocks of each page, named as a reader would. */
 const played: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],
@@ -32,11 +32,11 @@ const played: Readonly<Record<string, readonly string[]>> = {
   "docs/team.md": ["team-document"],
 };
 
-/** What a sentence names without the arguments that it needs: its help page is printed. */
+/** Commands that a sentence names without their arguments: only their help is printed. */
 const isName = (line: string): boolean =>
   /^(api|adopt|keys|oauth-clients|keys create|journal (claim|init|move|prune|release))$/.test(line);
 
-/** What is not run here, and why. */
+/** Commands that are not run here, and why. */
 const elsewhere: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox start/, "serves until Ctrl-C (sandbox-start.test.ts)"],
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
@@ -88,7 +88,7 @@ async function newHome(): Promise<Home> {
   return home;
 }
 
-/** Ends a creation in that state. @returns its entry */
+/** Leaves a creation in this state. @returns its entry */
 async function entryIn(home: Home, state: string): Promise<string> {
   const request = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   const create = [...request, "--scope", "entity:read", "--new", "--retry-for", "0"];
@@ -110,7 +110,7 @@ function writePolicy(home: Home): void {
   writeFileSync(home.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  reporting: ${item}\n`);
 }
 
-/** What has to be there before a command, and what stands in its placeholders. */
+/** Preparation for a command, and values for its placeholders. */
 async function arranged(home: Home, line: string): Promise<string> {
   let text = line.replace(/ > .*/, "");
   const run = (...words: string[]) => integHere(home, words);
@@ -146,10 +146,10 @@ async function arranged(home: Home, line: string): Promise<string> {
   return isAsked ? `${text} --yes` : text;
 }
 
-describe("blocks of code", () => {
+describe("documented commands", () => {
   const pages = documents.filter((name) => blocksOf(name).length > 0);
 
-  it("have a test each that reads the page", () => {
+  it("in code blocks each have a test that reads the page", () => {
     expect(Object.keys(played).sort()).toEqual(pages.sort());
     for (const [page, tests] of Object.entries(played)) {
       const texts = tests.map((name) => read(`test/e2e/${name}.test.ts`)).join("\n");
@@ -159,7 +159,7 @@ describe("blocks of code", () => {
   });
 });
 
-it("sentences name commands that do what they say", { timeout: 120_000 }, async () => {
+it("in sentences do what the sentence says", { timeout: 120_000 }, async () => {
   const reasons: string[] = [];
   const failed: string[] = [];
   let run = 0;

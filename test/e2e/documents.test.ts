@@ -1,4 +1,4 @@
-// The documents are true: every recipe of docs/scripting.md is run as it stands, and the exit codes are the program's.
+// The documents are true: every recipe of docs/scripting.md runs unchanged, and the exit codes are the program's.
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A creation whose request was lost, and whose secret goes to standard output when it is recovered. */
+/** A creation whose request was lost, and whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
@@ -38,7 +38,7 @@ describe("docs/scripting.md", () => {
     expect(recipes.length).toBeGreaterThanOrEqual(6);
   });
 
-  it.each(recipes)("%s", async (_what, text) => {
+  it.each(recipes)("recipe runs: %s", async (_what, text) => {
     if (text.includes("receipts")) await leaveUnfinished();
     const { status, stdout, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", `${text}\necho "id: \${id-}"`], {
       cwd: at.folder,
@@ -81,7 +81,7 @@ describe("every document", () => {
     devDependencies: Record<string, string>;
   };
 
-  /** What a line makes npm fetch, or asks the registry for, by a name that someone else may hold. */
+  /** Packages that a line fetches with npm or looks up in the registry by a name that someone else may own. */
   function fetched(line: string): string[] {
     const installed = [...line.matchAll(/\bnpm (?:install|i|add|view)((?: +[^\s`|&;]+)+)/g)]
       .flatMap(([, words = ""]) => words.trim().split(/ +/))
@@ -90,7 +90,7 @@ describe("every document", () => {
     return [...installed, ...run.filter((name) => !(name in devDependencies))];
   }
 
-  it.each(pages)("%s installs nothing by a name that is not pinned", (page) => {
+  it.each(pages)("%s installs nothing by an unpinned name", (page) => {
     const lines = readFileSync(join(root, page), "utf8").split("\n");
     expect(lines.flatMap(fetched)).toEqual([]);
     const actions = lines.flatMap((line) => /^\s*- uses: (\S+)/.exec(line)?.[1] ?? []);
@@ -99,7 +99,7 @@ describe("every document", () => {
 });
 
 describe("README.md", () => {
-  it("shows the two commands and names what exists", () => {
+  it("shows the two commands and names only files that exist", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8");
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;

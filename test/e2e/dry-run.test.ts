@@ -1,5 +1,5 @@
-// `--dry-run`: every command of the tree either reads, or has it; it changes nothing anywhere, and what it prints is what the
-// real run then sends, byte for byte.
+// `--dry-run`: every command either only reads or has the option; it changes nothing and prints exactly the request
+// that the real run sends.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 
-/** Commands that change nothing: neither the account, nor the journal, nor profiles. */
+/** Commands that change neither the account, nor the journal, nor profiles. */
 const readers = [
   "entities list",
   "cohorts members",
@@ -94,7 +94,7 @@ const sentSince = async (before: number) =>
     .slice(before)
     .filter(({ method, path }) => method !== "GET" && path !== new URL(service.us.token_endpoint).pathname);
 
-/** Every file below the home, by its content. */
+/** Every file below the home, with its content. */
 function contents(folder = home.folder): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(folder)) {
@@ -112,7 +112,7 @@ function writePolicy(): void {
   );
 }
 
-/** An entry whose creation was never answered. */
+/** An entry whose creation got no response. */
 async function unfinished(): Promise<string> {
   await service.fault("POST /v1/oauth_clients times=1 drop=after");
   await integ("oauth-clients", "create", ...ofClient, "--new", "--secret-file", "lost.secret", "--retry-for", "0");
@@ -128,7 +128,7 @@ async function undelivered(): Promise<string> {
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** How each command is typed, and what stands before it. */
+/** The command line of each command, and its preparation. */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "oauth-clients create": async () => [...ofClient, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],
@@ -174,11 +174,11 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   api: async () => ["/v1/oauth_clients/oc_1", "-X", "DELETE"],
 };
 
-/** What needs a journal of another kind. */
+/** Commands that need another kind of journal. */
 const elsewhere = new Set(["journal init", "journal release"]);
 
 describe("--dry-run", () => {
-  it("is an option of every command that does not only read", async () => {
+  it("is an option of every command that changes something", async () => {
     const { root, verbOf } = await wholeTree();
     const verbs = [...nodesBelow(treeOf(root, verbOf).root)].filter(isRunnable);
     const named = new Map(
@@ -193,7 +193,7 @@ describe("--dry-run", () => {
   });
 
   it.each(Object.keys(scenes).filter((name) => !elsewhere.has(name)))(
-    "%s changes nothing, and says what it would do",
+    "%s changes nothing, and shows its plan",
     async (name) => {
       const words = await scenes[name]!();
       await service.calm();
@@ -216,7 +216,7 @@ describe("--dry-run", () => {
     ["apply", ["--yes"]],
     ["api", []],
   ];
-  it.each(real)("%s %j sends what was printed, byte for byte", async (name, more) => {
+  it.each(real)("%s %j later sends exactly the printed request", async (name, more) => {
     const words = [...(await scenes[name]!()), ...more];
     await service.calm();
     const dry = stepsOf(await integ(...name.split(" "), ...words, "--dry-run", "--json"));
@@ -224,7 +224,7 @@ describe("--dry-run", () => {
     await integ(...name.split(" "), ...words);
     const sent = await sentSince(before);
     const printed = dry.filter(({ method, url }) => method !== null && url !== service.us.token_endpoint);
-    // Without a way to exchange a key's secret its replacement is not proven, and the old key stays.
+    // A replacement key whose secret cannot be exchanged is not proven, so the old key stays.
     const expected = more.includes("--by-replacement") ? printed.slice(0, 1) : printed;
     expect(sent.map(({ method, path }) => `${method} ${service.us.base_url}${path}`)).toEqual(
       expected.map(({ method, url }) => `${method} ${url}`),
@@ -239,7 +239,7 @@ describe("--dry-run", () => {
     }
   });
 
-  it("of a creation prints the request, byte for byte", async () => {
+  it("of a creation prints the exact request", async () => {
     const words = ["oauth-clients", "create", ...ofClient, "--idempotency-key", "key-1"];
     const dry = JSON.parse((await integ(...words, "--dry-run", "--json")).stdout) as {
       body: unknown;
@@ -258,7 +258,7 @@ describe("--dry-run", () => {
   });
 });
 
-/** A printed text as a form: what stands in parentheses may be anything. */
+/** A printed text as a pattern: text in parentheses matches anything. */
 function formOf(text: string): RegExp {
   const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join('[^"]+')}$`, "s");

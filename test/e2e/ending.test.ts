@@ -1,4 +1,4 @@
-// The end of the process: nothing that is still being written is cut.
+// At the end of the process, pending output is written completely.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ const at = new Home();
 const pages = 20;
 let server: ListServer;
 
-/** Two megabytes in all: more than a pipe and the buffers on both of its sides hold. */
+/** Two megabytes in all: more than a pipe and the buffers at both ends hold. */
 function page(index: number): string {
   const rows = Array.from({ length: 500 }, (_, row) => ({
     id: `ent_${index}_${row}`,
@@ -41,7 +41,7 @@ const outputs: readonly (readonly string[])[] = [
   ["--help"],
 ];
 
-/** A program that leaves standard output full, and in the mode in which a write is never waited for. */
+/** A program that leaves standard output full and in non-blocking mode. */
 function filling(): string {
   const path = at.path("filling.cjs");
   const text = `new (require("node:net").Socket)({ fd: 1 });
@@ -51,8 +51,8 @@ try { for (;;) require("node:fs").writeSync(1, Buffer.alloc(1024)); } catch { pr
   return path;
 }
 
-describe("all of the output", () => {
-  it.each(outputs.map((words) => [words]))("reaches a reader that takes its time: integ %j", async (words) => {
+describe("the complete output", () => {
+  it.each(outputs.map((words) => [words]))("reaches a slow reader: integ %j", async (words) => {
     const { code, stdout } = await at.spawned(words, { env: server.env });
     expect(code).toBe(0);
     if (words.includes("--all")) expect(stdout.length).toBeGreaterThan(1_500_000);
@@ -61,7 +61,7 @@ describe("all of the output", () => {
       const piped = await at.spawned(words, { env: { ...server.env, FILLING: filling() }, under: slow });
       expect([line, piped.code, piped.stdout.replace(/^\0+/, "") === stdout]).toEqual([line, 0, true]);
     }
-    // A socket, which is not waited for within a write.
+    // A socket, whose writes do not block.
     const child = at.start(words, { env: server.env });
     let received = "";
     child.stdout!.setEncoding("utf8").on("data", (chunk) => (received += String(chunk)));

@@ -1,5 +1,5 @@
-// Every command wrong on purpose once: the message alone must be enough to mend it. What a person reads is kept in
-// errors.golden.txt, so that a reader can judge all of it at a glance; `vitest -u` writes it anew.
+// One deliberate error of every command: the message alone must be enough to fix it. errors.golden.txt keeps the texts,
+// so that a reader can judge them at a glance; `vitest -u` rewrites it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -183,7 +183,7 @@ function wrongs(): readonly Wrong[] {
   ];
 }
 
-/** A disk that is full, under the calls and the file that are named; strace's own words go nowhere. */
+/** A full disk under the named calls and file; strace's own output is discarded. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = [
     "strace",
@@ -199,7 +199,7 @@ function fullDisk(calls: string, path?: string): readonly string[] {
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
 }
 
-/** Needs strace; without it what the golden file tells of these stays as it is. */
+/** Needs strace; without it, their part of the golden file is left unchanged. */
 function fullDiskWrongs(): readonly Wrong[] {
   const journal = "a-journal.ndjson";
   writeFileSync(at.path(journal), "");
@@ -241,7 +241,7 @@ function fullDiskWrongs(): readonly Wrong[] {
   ];
 }
 
-/** The other commands, and a machine that is in the way. */
+/** Other commands, and machines with an obstacle. */
 function moreWrongs(): readonly Wrong[] {
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
   const vaults = { INTEG_CONFIG_DIR: at.path("vaults") };
@@ -304,7 +304,7 @@ function moreWrongs(): readonly Wrong[] {
   ];
 }
 
-/** Without the kernel's lock, which only the package has, the lock's own file is the first that is made. */
+/** Without the kernel's lock, which only the package has, the lock file is created first. */
 const isOfLock: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 /** The part of the golden file that this machine cannot run. */
@@ -315,7 +315,7 @@ function toldBefore(golden: string, what: string): string {
   return `${part?.trimEnd() ?? ""}\n`;
 }
 
-/** What differs from run to run becomes a word. */
+/** Replaces parts that differ between runs. */
 function settled(text: string): string {
   return text
     .replaceAll(at.folder, "HOME")
@@ -327,7 +327,7 @@ function settled(text: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UUID");
 }
 
-it("tells what was wrong, where, and what to type instead", async () => {
+it("an error names the fault, its place and the correction", async () => {
   const told: string[] = [];
   const steps: Step[] = [];
   const golden = join(root, "test/e2e/errors.golden.txt");
@@ -358,7 +358,7 @@ interface Step extends Pick<Wrong, "what" | "env"> {
   readonly sentence: string | undefined;
 }
 
-/** What an error says to do, as a person or as a program reads it. */
+/** The next step of an error, as a person or a program reads it. */
 function stepIn({ what, env, stderr }: Pick<Wrong, "what" | "env"> & { readonly stderr: string }): Step {
   const [, message = "", command, sentence] = stderr.includes('{"error":')
     ? ofProgram(stderr)
@@ -376,20 +376,20 @@ function ofProgram(stderr: string): [string, string, string | undefined, string 
   return ["", error.message!, error.next_command, error.hint];
 }
 
-/** The words that a POSIX shell makes of a command. */
+/** The words of a command, as a POSIX shell splits it. */
 function shellWords(command: string): string[] {
   const { stdout, status } = spawnSync("sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${command}`]);
   expect(status, command).toBe(0);
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Every next step is typed: the command exists, its words are understood, and it does not end as the one before it did. */
+/** Every next step is typed: the command exists, its options parse, and it does not end like the command before it. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {
     if (sentence !== undefined) {
       expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
-      // A command that is shown can be pasted: it has no placeholder.
+      // A printed command has no placeholder, so it can be pasted.
       expect(sentence, what).not.toMatch(/\b(?:integ|kubectl|gh|vault) [^.;]*<[\w-]+>/);
     }
     if (command === undefined) continue;
@@ -416,7 +416,7 @@ function lastError(stderr: string): { exit_code: number } {
   return (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { exit_code: number } }).error;
 }
 
-it("an error as JSON is alone on the last line: without a command, too, and after what a command wrote", async () => {
+it("a JSON error is alone on the last line, also without a command and after a command's own output", async () => {
   const { stdout } = await integHere(at, ["commands", "--json"]);
   const { commands } = JSON.parse(stdout) as { commands: { name: string; commands: unknown[] }[] };
   const nouns = new Set(commands.filter((one) => one.commands.length > 0).map(({ name }) => name));

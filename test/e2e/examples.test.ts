@@ -1,4 +1,4 @@
-// Every example of the help pages is run against a sandbox: only ids, addresses and secret stores are this machine's.
+// Runs every example of the help pages against a sandbox; only ids, addresses and secret stores are this machine's.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -16,7 +16,7 @@ interface Command {
   readonly commands: readonly Command[];
 }
 
-/** What is only parsed (test/unit/edge/run.test.ts), and why. */
+/** Examples that are only parsed (test/unit/edge/run.test.ts), and why. */
 const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^integ sandbox start/, "serve until Ctrl-C (sandbox-start.test.ts)"],
   [/^integ sandbox tour/, "runs for long (tour.test.ts)"],
@@ -25,12 +25,12 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   ...(isMissing("PostgreSQL") ? [[/journal init|postgresql:/, "need PostgreSQL"] as const] : []),
 ];
 
-/** Exit codes that are not 0. */
+/** Exit codes other than 0. */
 const codes: readonly (readonly [line: RegExp, code: number])[] = [
   [/(keys|oauth-clients) audit/, 10],
-  // The sandbox searches by query alone.
+  // The sandbox searches only by query.
   [/--param email/, 1],
-  // Something is to be done.
+  // The plan has changes to make.
   [/^integ plan.* --exit-code(?!.*;)/, 10],
 ];
 
@@ -123,7 +123,7 @@ async function overlap(): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** Homes of their own: what these examples change is not to meet the others. */
+/** Homes of their own, because these examples change state that others need. */
 const apart: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<void>])[] = [
   [/profiles add/, async () => {}],
   [/profiles edit/, (home) => addProfile(home, "prod")],
@@ -169,7 +169,7 @@ const apart: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<
   [/^integ (plan|apply|adopt|policy check)|--name reporting/, arrangePolicy],
 ];
 
-/** A policy in `integ.yaml` and `prod.yaml`; for what follows on a first run that run too. */
+/** A policy in `integ.yaml` and `prod.yaml`, with a first run if the example needs one. */
 async function arrangePolicy(home: Home): Promise<void> {
   await addProfile(home, "prod");
   const account = service.us.service_account_id;
@@ -193,7 +193,7 @@ async function arrangedPolicy(home: Home, line: string): Promise<void> {
   if (line.includes("access-key deploy")) await desk.makeKey({ name: "deploy" });
 }
 
-/** The example with what is here. */
+/** The example with this machine's values. */
 async function here(line: string, index: number): Promise<string> {
   let text = line
     .replace("https://api.eu.example.com", service.eu.base_url)
@@ -234,7 +234,7 @@ async function here(line: string, index: number): Promise<string> {
   return text;
 }
 
-it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {
+it("each example runs, or is only parsed for a reason", { timeout: 300_000 }, async () => {
   const failed: string[] = [];
   const reasons = new Map<string, number>();
   const lines = await examples();
@@ -257,7 +257,7 @@ it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);
     const env = line.startsWith("integ journal init") ? { ...home.env, INTEG_JOURNAL: server!.address() } : home.env;
     const { status, stderr } = await typed(home, asks ? `${text} --yes` : text, env);
-    // What these made takes no slots of the others.
+    // Frees the slots that these examples used.
     if (arrange !== undefined)
       for (const { id } of await account.live())
         if (!before.has(id))

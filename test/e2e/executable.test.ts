@@ -1,5 +1,5 @@
-// The single executable: one file that needs nothing beside it, and loads nothing that lies beside it. It is built and run here if
-// its Node can be had. INTEG_TEST_BINARY=build/integ runs all end-to-end tests with it.
+// The single executable needs and loads no file next to it. It is built and run here if its Node can be downloaded.
+// INTEG_TEST_BINARY=build/integ runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const isElse = isOtherBinary("how the executable is built");
 const single = new Home();
 afterAll(() => single.remove());
 
-/** Packages beside a program that leave a mark when they are loaded. */
+/** Packages next to a program that leave a mark when they are loaded. */
 function layTrap(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
@@ -24,7 +24,7 @@ function layTrap(folder: string): string {
   return mark;
 }
 
-/** Runs a program with its own folders, and nothing on its path. */
+/** Runs a program with its own folders and an empty path. */
 function runAlone(at: Home, line: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const [file = "", ...words] = line;
   const child = spawn(file, words, {
@@ -35,7 +35,7 @@ function runAlone(at: Home, line: readonly string[], env: Record<string, string>
   return ended(child, { input: "a-key\n" });
 }
 
-/** The main job, the credential file, the journal's lock, and what the program tells of itself. */
+/** The main task, the credential file, the journal's lock, and the program's description of itself. */
 function works(at: Home, program: readonly string[]): void {
   const run = (words: readonly string[], env?: Record<string, string>): Promise<Ended> =>
     runAlone(at, [...program, ...words], env);
@@ -45,7 +45,7 @@ function works(at: Home, program: readonly string[]): void {
     return JSON.parse(stdout) as Record<string, unknown>;
   };
 
-  it("tells its version, its commands and its completion", async () => {
+  it("shows its version, its commands and its completion", async () => {
     expect((await run(["--version"])).stdout).toBe(`${version}\n`);
     expect((await run(["--help"])).stdout).toContain("oauth-clients");
     expect(await json("commands")).toHaveProperty("commands");
@@ -58,7 +58,7 @@ function works(at: Home, program: readonly string[]): void {
       expect((await run(["completion", shell])).stdout).toBe(readFileSync(join(root, "completions", file), "utf8"));
   });
 
-  it("does the main job against the sandbox inside it, with the owner's lock", async () => {
+  it("performs the main task against its built-in sandbox, with the owner's lock", async () => {
     expect((await json("entities", "list", "-p", "sandbox")).data).toHaveLength(25);
     const create = ["oauth-clients", "create", "-p", "sandbox", "--service-account", "sa_us_automation"];
     const made = await json(...create, "--scope", "entity:read");
@@ -69,7 +69,7 @@ function works(at: Home, program: readonly string[]): void {
     expect(await json("journal", "verify")).toBeTruthy();
   });
 
-  it("keeps a credential in the file, and says so", async () => {
+  it("keeps a credential in the file, and reports it", async () => {
     const words = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key-stdin"];
     const { code, stderr } = await run(words);
     expect([code, stderr]).toEqual([0, expect.stringContaining("The keychain is not available")]);
@@ -77,7 +77,7 @@ function works(at: Home, program: readonly string[]): void {
     expect((await run(["profiles", "remove", "p", "-y"])).code).toBe(0);
   });
 
-  it("loads nothing that lies beside it", async () => {
+  it("loads nothing that is next to it", async () => {
     const mark = layTrap(at.folder);
     expect((await run(["doctor", "-p", "sandbox"])).code).toBe(0);
     await run(["oauth-clients", "revoke", "oac_none", "-p", "sandbox", "-y"], {
@@ -109,25 +109,25 @@ describe.skipIf(absent)("the executable", () => {
   }, 300_000);
   works(single, [alone]);
 
-  it("starts itself for the steps of the tour", async () => {
+  it("runs itself for the steps of the tour", async () => {
     const { code, stderr } = await runAlone(single, [alone, "sandbox", "tour"]);
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  it("takes no words that are meant for Node", async () => {
+  it("does not accept Node's own options", async () => {
     const { code, stdout } = await runAlone(single, [alone, "--version"], {
       NODE_OPTIONS: "--require /nowhere/hook.js",
     });
     expect([code, stdout]).toEqual([0, `${version}\n`]);
   });
 
-  it("comes with the licences of Node and of what is bundled", () => {
+  it("includes the licences of Node and of the bundled packages", () => {
     const text = readFileSync(join(built, "THIRD-PARTY-LICENSES.txt"), "utf8");
     for (const name of ["Node.js", "commander", "undici", "zod"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
     expect(text).toContain("V8");
   });
 
-  it("comes with a list of components that names its Node", () => {
+  it("includes a list of components that names its Node", () => {
     const { components } = JSON.parse(readFileSync(join(built, "sbom.cdx.json"), "utf8")) as {
       components: { name: string; version: string; cpe?: string }[];
     };

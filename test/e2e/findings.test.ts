@@ -1,4 +1,4 @@
-// Defects that were fixed, and that no other test would see again.
+// Fixed defects that no other test would detect.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
@@ -31,8 +31,8 @@ function create(...more: string[]): string[] {
   return ["oauth-clients", "create", ...whose, ...more];
 }
 
-describe("a wait that is too long to be allowed", () => {
-  it("is no reason to suggest a --retry-for that would be refused", async () => {
+describe("an excessive Retry-After", () => {
+  it("does not suggest a --retry-for that would be refused", async () => {
     await service.fault("GET /v1/entities status=429 retry-after=99999999 times=1");
     const { code, stderr } = await home().integ(["entities", "list", "--retry-for", "1s"]);
     expect(code).toBe(6);
@@ -40,32 +40,35 @@ describe("a wait that is too long to be allowed", () => {
   });
 });
 
-describe("a version of the contract", () => {
-  it.each(["2026-08-05", "2026-02-30", "2026-7-1", "latest"])("%s is none: nothing is sent", async (version) => {
+describe("a contract version", () => {
+  it.each(["2026-08-05", "2026-02-30", "2026-7-1", "latest"])("%s is invalid: nothing is sent", async (version) => {
     const { code, stderr } = await home().integ(["entities", "list", "--service-version", version]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("--service-version")]);
     expect(await requests()).toEqual([]);
   });
 
-  it("is left out on request, so that the account's own applies", async () => {
+  it("is omitted on request, so that the account's own applies", async () => {
     expect((await home().integ(["entities", "list", "--service-version", "none", "--limit", "1"])).code).toBe(0);
     expect((await requests())[0]!.headers).not.toHaveProperty("service-version");
   });
 });
 
-describe("a profile's name that was mistyped", () => {
-  it.each([["list"], ["recover"]])("journal %s says so, and not that nothing is unfinished", async (verb) => {
-    const { code, stderr } = await home().integ(["journal", verb, "-p", "nobody"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("nobody")]);
-  });
+describe("a mistyped profile name", () => {
+  it.each([["list"], ["recover"]])(
+    "journal %s reports it, instead of saying that nothing is unfinished",
+    async (verb) => {
+      const { code, stderr } = await home().integ(["journal", verb, "-p", "nobody"]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("nobody")]);
+    },
+  );
 });
 
-describe("a folder that cannot be made", () => {
+describe("a folder that cannot be created", () => {
   it.each([
     ["for the journal", true, "/proc/nope"],
     ["for the sandbox", false, "/proc/nope"],
     ["below a file, for the sandbox", false, "/dev/null/x"],
-  ] as const)("%s: exit 2, at once", async (_where, isService, folder) => {
+  ] as const)("%s: exit 2 without delay", async (_where, isService, folder) => {
     const at = home(isService ? service.env : {});
     const profile = isService ? [] : ["-p", "sandbox"];
     const { code, stderr } = await at.spawned([...create("--secret-file", "s"), ...profile], {
@@ -76,13 +79,13 @@ describe("a folder that cannot be made", () => {
   });
 });
 
-describe("a working folder that was removed", () => {
+describe("a deleted working folder", () => {
   it.each([["entities list"], ["journal list --all"], ["oauth-clients create --secret-file s"]])(
-    "integ %s: exit 2, nothing is sent",
+    "integ %s: exit 2 before anything is sent",
     async (line) => {
       const at = home(service.env);
       mkdirSync(at.path("gone"));
-      // Only a shell that stands in it can start a program there.
+      // Only a shell in that folder can start a program there.
       const shell = ["/bin/sh", "-c", `cd '${at.path("gone")}' && rmdir '${at.path("gone")}' && exec "$@"`, "sh"];
       const { code, stderr } = await at.spawned(line.split(" "), { under: shell });
       expect(stderr).toContain("The working folder does not exist any more.");
@@ -91,8 +94,8 @@ describe("a working folder that was removed", () => {
   );
 });
 
-describe("what is read from a file or a pipe", () => {
-  it("a mark of byte order is no part of a key", async () => {
+describe("input from a file or a pipe", () => {
+  it("a byte order mark is not part of a key", async () => {
     const at = home({});
     const { base_url, organization_id, api_key } = service.us;
     const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
@@ -103,7 +106,7 @@ describe("what is read from a file or a pipe", () => {
     expect((await at.integ(["entities", "list", "-p", "p", "--limit", "1"])).code).toBe(0);
   });
 
-  it("a folder where the sandbox's file should be is named, with the way out", async () => {
+  it("a folder in place of the sandbox's file is reported with a fix", async () => {
     const at = home({});
     mkdirSync(at.path("state", "sandbox.json"), { recursive: true });
     writeFileSync(at.path("state", "sandbox.json", "x"), "");
@@ -112,7 +115,7 @@ describe("what is read from a file or a pipe", () => {
   });
 });
 
-/** What is not to be lost, and what must leave it as it is: the code that this ends with, and the same thing afterwards. */
+/** What a scene must leave unchanged: its exit code, and the same result afterwards. */
 interface Kept {
   readonly code: number;
   readonly act: readonly string[];
@@ -187,7 +190,7 @@ const scenes: Record<string, Scene> = {
   },
 };
 
-describe("not lost or replaced", () => {
+describe("neither lost nor replaced", () => {
   it.each(Object.entries(scenes))("%s", async (_what, scene) => {
     const at = home();
     const kept = await scene(at, async (code, words, input = "") => {

@@ -1,4 +1,4 @@
-// Formats that other tools read: Markdown in pull requests and in the summary of a job, SARIF in code scanning.
+// Formats for other tools: Markdown in pull requests and job summaries, SARIF in code scanning.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ interface Sarif {
 }
 
 describe("sarif", () => {
-  it("has a result for each finding, with the same fingerprint every time", async () => {
+  it("has a result for each finding, with a stable fingerprint", async () => {
     const at = home();
     const audit = async (): Promise<Sarif["runs"][0]> => {
       const { stdout, code } = await at.integ(["keys", "audit", "-o", "sarif"]);
@@ -77,7 +77,7 @@ describe("sarif", () => {
     }
   });
 
-  it("is of audits alone, and refused before anything is sent", async () => {
+  it("is only for audits, and refused elsewhere before anything is sent", async () => {
     const ended = await home().integ(["keys", "list", "-o", "sarif"]);
     expect([ended.code, ended.stdout]).toEqual([2, ""]);
     expect(ended.stderr).toContain("integ keys audit");
@@ -85,14 +85,14 @@ describe("sarif", () => {
 });
 
 describe("markdown", () => {
-  it("is a table of a plan", async () => {
+  it("renders a plan as a table", async () => {
     const { stdout, stderr } = await home().integ(["plan", "-o", "markdown"]);
     expect(stdout, stderr).toMatch(
       /^\| name \| kind \| action \|.*\n\| --- \| --- \|.*\n\| a \| oauth\\_client \| create \|/,
     );
   });
 
-  it("shows a hostile text as it is", async () => {
+  it("shows hostile text unchanged", async () => {
     let text = "";
     const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
     const view = { columns: [{ path: "name", heading: "name" }], singular: "row", plural: "rows" };
@@ -104,13 +104,13 @@ describe("markdown", () => {
   });
 });
 
-describe("the summary of a job", () => {
+describe("the job summary", () => {
   const actions = (at: Home, name = "summary.md"): Record<string, string> => ({
     GITHUB_ACTIONS: "true",
     GITHUB_STEP_SUMMARY: at.path(name),
   });
 
-  it("has what plan and apply show, one behind the other", async () => {
+  it("contains the tables of plan and apply, one after the other", async () => {
     const at = home();
     await at.integ(["plan", "--json"], { env: actions(at) });
     const applied = await at.integ(["apply", "--yes"], { env: actions(at) });
@@ -122,7 +122,7 @@ describe("the summary of a job", () => {
     expect(summary).not.toContain(readFileSync(at.path("a.secret"), "utf8"));
   });
 
-  it("that cannot be written is a warning: the outcome stays", async () => {
+  it("that cannot be written is a warning and keeps the exit code", async () => {
     const at = home();
     execFileSync("mkfifo", [at.path("pipe")]);
     for (const [name, result] of [
@@ -138,7 +138,7 @@ describe("the summary of a job", () => {
     }
   });
 
-  it("is of GitHub Actions alone", async () => {
+  it("is written only on GitHub Actions", async () => {
     const at = home();
     await at.integ(["plan"], { env: { GITHUB_STEP_SUMMARY: at.path("summary.md") } });
     expect(() => readFileSync(at.path("summary.md"))).toThrow(/ENOENT/);

@@ -1,5 +1,5 @@
-// Every command of the guides is run, in the order of the page, against a sandbox: only addresses, ids and credentials are
-// put in place of the examples. What is only parsed is counted, with the reason.
+// Runs every command of the guides, in the order of the page, against a sandbox, with only addresses, ids and
+// credentials replaced. Commands that are only parsed are counted, with the reason.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { startService, type Service } from "../support/service.ts";
 import { typed } from "../support/typed-line.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-/** A page with the exit codes of its commands that do not end with 0, and the commands that are not run here. */
+/** A page, the exit codes other than 0 of its commands, and the commands that are not run here. */
 interface Guide {
   readonly page: string;
   readonly codes?: readonly (readonly [command: RegExp, code: number])[];
@@ -52,7 +52,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The lines of a page's blocks of code that type integ, continued lines joined. */
+/** The lines of a page's code blocks that run integ, with continued lines joined. */
 function commandsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
   const blocks = [...text.matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
@@ -72,7 +72,7 @@ async function fault(spec: string): Promise<void> {
   });
 }
 
-/** A home with the profiles that the pages take for granted, and a program that exchanges a secret for a token. */
+/** A home with the profiles that the pages assume, and a program that exchanges a secret for a token. */
 async function newHome(page: string): Promise<Home> {
   const { eu } = service;
   const at = new Home({
@@ -118,14 +118,14 @@ async function entryIn(home: Home, state: string): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** The policy that the page shows, for the service account that is here. */
+/** The page's policy, for this sandbox's service account. */
 function writePolicy(at: Home): void {
   const [, policy = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy.md"), "utf8")) ?? [];
   const lines = policy.replaceAll(/^ {3}/gm, "").replace("sa_reporting", service.eu.service_account_id);
   writeFileSync(at.path("integ.yaml"), lines);
 }
 
-/** What has to be there before a command, and what its examples are called here. */
+/** Preparation for a command, and the values for its example names. */
 async function arranged(at: Home, line: string): Promise<string> {
   const { eu } = service;
   let text = line
@@ -138,7 +138,7 @@ async function arranged(at: Home, line: string): Promise<string> {
     text = `printf %s "$API_KEY" | ${text.replace(/ +#.*/, "")} --api-key-stdin`;
   if (/oauth-clients token/.test(text)) at.env.CLIENT_ID = await clientId(at);
   if (/keys (list|audit)|api \/api\/v1/.test(text)) await legacySettings(at);
-  // The credentials of the pages are made up.
+  // The pages use invented credentials.
   if (text.includes("profiles add")) text = text.replace("profiles add", "profiles add --no-verify");
   if (text.includes("oac_1")) {
     await at.integ(["profiles", "edit", "prod", "--token-endpoint", eu.token_endpoint]);
@@ -148,7 +148,7 @@ async function arranged(at: Home, line: string): Promise<string> {
   if (text.includes("policy check")) writePolicy(at);
   if (text.includes("oc_123")) text = text.replace("oc_123", await newClient(at));
   if (text.includes("ak_123")) text = text.replace("ak_123", (await desk.makeKey({ name: "by-hand" })).id);
-  // Without a terminal the answer to its question is an option.
+  // Without a terminal, an option answers the question.
   if (/integ (apply|adopt|sandbox reset) /.test(`${text} `)) text = text.replace(/ +#.*|$/, " --yes");
   if (text.includes("xargs")) expect((await create(at, "--new", "--secret-file", "to-revoke.secret")).code).toBe(0);
   text = text.replace("profiles remove <name>", "profiles remove prod");

@@ -1,4 +1,4 @@
-// Help is as wide as the terminal, the same by every way that leads to it, and tells if it cannot be printed.
+// Help fits the terminal, is the same however it is requested, and reports failing output.
 import { existsSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
@@ -17,13 +17,13 @@ describe("help", () => {
   ])("on a terminal of %i columns has lines of at most %i", async (columns, most) => {
     const { code, stdout } = await home.integ(["keys", "create", "--help"], { columns });
     expect(code).toBe(0);
-    // A line that is typed as it is, such as an example, stays whole.
+    // A line to type, such as an example, is never wrapped.
     const wrapped = stdout.slice(0, stdout.indexOf("\nExamples:"));
     expect(widestOf(wrapped)).toBeLessThanOrEqual(most);
     expect(widestOf(wrapped)).toBeGreaterThan(most - 12);
   });
 
-  it("has lines of at most 80 columns if its output is no terminal", async () => {
+  it("has lines of at most 80 columns if its output is not a terminal", async () => {
     const { stdout } = await home.integ(["help", "output"]);
     expect([widestOf(stdout) <= 80, widestOf(stdout) > 70]).toEqual([true, true]);
   });
@@ -35,7 +35,7 @@ describe("help", () => {
     ["help keys create", "keys create --help"],
     ["keys create -h", "keys create --help"],
     ["help journal", "journal --help"],
-  ])("of integ %s is that of integ %s", async (line, same) => {
+  ])("of integ %s is the same as of integ %s", async (line, same) => {
     const [one, other] = [line, same].map((words) => home.integ(words.split(" ").filter(Boolean)));
     expect(await one).toEqual(await other);
     expect(await one).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: integ"), stderr: "" });

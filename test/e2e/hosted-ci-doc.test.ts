@@ -1,5 +1,5 @@
-// The chapters of docs/ci.md on hosted runners: each night has an empty disk, the journal is in PostgreSQL, and what cannot be
-// delivered waits there encrypted. Installing is left out; every other step is run as it stands.
+// The chapters of docs/ci.md about hosted runners: each night starts with an empty disk, the journal is in PostgreSQL,
+// and undelivered secrets wait there encrypted. Every step but the installation runs unchanged.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     );
   }
 
-  /** A machine with nothing on it but integ and the tools of its service, which keep what they get in `stored`. */
+  /** A machine with only integ and the tools of its CI service, which store their values in `stored`. */
   function newRunner(tool = "exec cat > stored"): Home {
     const home = new Home({ ...teamAccess });
     homes.push(home);
@@ -74,7 +74,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     return home;
   }
 
-  /** What the service puts in place of its own variables. */
+  /** Replaces the CI service's own variables. */
   function filled(variables: Variables = {}): Variables {
     const values: Variables = {
       "vars.INTEG_ESCROW": recipient,
@@ -105,7 +105,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     return { policy, line: step!.run!, env: { ...filled(env), ...filled(step!.env), GITHUB_ACTIONS: "true" } };
   };
 
-  it("GitHub: a failed delivery is claimed elsewhere, and the next night on an empty disk finds all done", async () => {
+  it("GitHub: a failed delivery is claimed elsewhere, and the next night, on an empty disk, changes nothing", async () => {
     const { policy, line, env } = workflow();
     const first = newRunner("exit 1");
     writeFileSync(first.path("integ.yaml"), policy);

@@ -1,6 +1,6 @@
-// Input that no one listed: responses, the journal's bytes, profiles, words and variables that follow from a seed,
-// most of them near to what is valid. Whatever they are, the program ends with a code of its table, shows no stack trace and
-// no credential, and with --json its error is alone on the last line. INTEG_TEST_SEED=<n> plays a run again.
+// Input that no one listed: responses, journal bytes, profiles, words and variables that follow from a seed, most of
+// them nearly valid. The program always ends with a documented exit code, shows no stack trace and no credential, and
+// with --json its error is alone on the last line. INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,7 +34,7 @@ const list = (rows: readonly object[]): object => ({
   next_page_token: null,
 });
 
-/** What a good service answers, by method and path. */
+/** Valid responses, by method and path. */
 function goodAnswer(method: string, path: string): unknown {
   if (path.includes("token")) return { access_token: "token-1", token_type: "Bearer", expires_in: 3600 };
   if (path.startsWith("/v1/oauth_clients"))
@@ -69,7 +69,7 @@ const strange = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 60 }),
 );
 
-/** One change of a value: somewhere in it something else, nothing, or the same under another name. */
+/** One change of a value: somewhere inside it, another value, none, or the same under another name. */
 type Change = readonly [at: number, how: "replace" | "remove" | "rename" | "repeat", by: unknown];
 const change: fc.Arbitrary<Change> = fc.tuple(
   fc.nat({ max: 40 }),
@@ -100,14 +100,14 @@ function changed(value: unknown, changes: readonly Change[]): unknown {
   return root;
 }
 
-/** Thousandths of a text that are left; mostly all. */
+/** Thousandths of a text that remain; usually all. */
 const cutAt = fc.oneof({ weight: 4, arbitrary: fc.constant(1000) }, fc.nat({ max: 1000 }));
 
 interface Reply {
   readonly status: number;
   readonly changes: readonly Change[];
   readonly headers: readonly (readonly [string, string])[];
-  /** The text is cut after so many thousandths. */
+  /** The text is truncated after this many thousandths. */
   readonly cut: number;
 }
 
@@ -191,7 +191,7 @@ async function judged(
   if (!words.includes(canary)) expect(stdout + stderr, about).not.toContain(canary);
   // oxlint-disable-next-line no-control-regex -- a control character that reaches the terminal is the defect looked for
   expect(stderr, about).not.toMatch(/\u001b\[2J|\u0000/);
-  // Behind `--`, or in the place of an option's value, it is a word like any other.
+  // After `--`, or as the value of an option, it is an ordinary word.
   const isFlag = words.some((word, at) => word === "--json" && !words.slice(0, at).some((one) => one.startsWith("-")));
   const isJson = isFlag && code !== 0 && code !== 10;
   if (isJson && stderr !== "")
@@ -221,7 +221,7 @@ const reads = [
 ] as const;
 
 describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
-  it("responses", async () => {
+  it("in responses", async () => {
     const home = newHome();
     await all(
       "responses",
@@ -234,7 +234,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
     );
   });
 
-  it("the journal's bytes", async () => {
+  it("in the journal's bytes", async () => {
     const first = newHome();
     for (const scope of ["entity:read", "cohort:read", "organization:read"])
       await judged(first, ["oauth-clients", "create", "--service-account", "sa_1", "--scope", scope, "--json"]);
@@ -267,7 +267,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
     );
   });
 
-  it("arguments", async () => {
+  it("in arguments", async () => {
     const home = newHome();
     const nouns =
       "entities cohorts people oauth-clients keys profiles journal policy api doctor spec status plan".split(" ");
@@ -313,7 +313,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
     );
   });
 
-  it("variables", async () => {
+  it("in variables", async () => {
     const home = newHome();
     const names =
       "INTEG_PROFILE INTEG_OUTPUT INTEG_TIMEOUT INTEG_RETRY_FOR INTEG_REGION INTEG_BASE_URL INTEG_ORGANIZATION_ID INTEG_SERVICE_VERSION INTEG_TOKEN_ENDPOINT NO_COLOR HTTPS_PROXY HTTP_PROXY NO_PROXY LANG TERM COLUMNS".split(

@@ -1,5 +1,6 @@
-// Ctrl-C, SIGTERM and SIGHUP (exit codes 130, 143 and 7, docs/design/output.md): the first stops retrying, waits briefly for the answer
-// and delivers it; the second leaves; the journal is true either way. By kill() here, at a terminal in test/terminal/.
+// Ctrl-C, SIGTERM and SIGHUP (exit codes 130, 143 and 7, docs/design/output.md): the first signal stops retrying, waits
+// briefly for the response and delivers it; the second exits. The journal is always correct. Signals come from kill()
+// here, from a terminal in test/terminal/.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -15,7 +16,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** One signal is taken as another: what it costs is looked at for each, what becomes of the work for the first one. */
+/** All signals are handled alike: outcomes are tested for each, the further course for the first only. */
 const first = signals.slice(0, 1);
 
 let service: Service;
@@ -40,7 +41,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A home whose requests go through the relay. */
+/** A home whose requests pass the relay. */
 function through(env: Readonly<Record<string, string>> = {}): Home {
   home = new Home({
     ...service.env,
@@ -52,7 +53,7 @@ function through(env: Readonly<Record<string, string>> = {}): Home {
   return home;
 }
 
-/** The first signal: it was taken, and the answer is waited for. */
+/** Sends the first signal and waits until integ reports that it waits for the response. */
 async function interrupt({ child, stderr }: Running, signal: Signal): Promise<void> {
   child.kill(signal);
   await until("the first signal", () => stderr().includes("Ctrl-C again to exit immediately"));
@@ -80,7 +81,7 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-/** The journal tells an answer of that status: what follows is the wait for the next attempt. */
+/** Waits until the journal has a response of that status: the wait for the next attempt follows. */
 function hasMet(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
@@ -93,7 +94,7 @@ async function until(what: string, isTrue: () => boolean): Promise<void> {
   }
 }
 
-/** The delivered secret opens a live client. */
+/** The delivered secret authenticates a live client. */
 async function opensOne(file = "a.secret"): Promise<boolean> {
   const secret = readFileSync(home.path(file), "utf8").trim();
   for (const { client_id } of await account.live())
@@ -101,7 +102,7 @@ async function opensOne(file = "a.secret"): Promise<boolean> {
   return false;
 }
 
-/** What the journal says is recovered to one live client with its secret in place. */
+/** Recovery of the journal's entry leaves one live client with its secret in place. */
 async function recovers(code = 0): Promise<void> {
   const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
   expect(recovered.code, recovered.stderr).toBe(code);
@@ -109,7 +110,7 @@ async function recovers(code = 0): Promise<void> {
   expect(await opensOne()).toBe(true);
 }
 
-it("suspended past the time limit: the answer that arrived meanwhile is read, and its secret delivered", async () => {
+it("a process suspended past its time limit reads the response that arrived meanwhile, and delivers its secret", async () => {
   through();
   const held = relay.hold(/^POST .*oauth_clients/);
   const run = begin(createWords("--timeout", "2s", "--retry-for", "0"));
@@ -123,8 +124,8 @@ it("suspended past the time limit: the answer that arrived meanwhile is read, an
   expect(await opensOne()).toBe(true);
 });
 
-describe.each(first)("%s once, while an answer is under way", (signal) => {
-  it("waits for it, delivers the secret, and ends as what was asked for", async () => {
+describe.each(first)("%s once during a request", (signal) => {
+  it("waits for the response, delivers the secret, and ends as the command would", async () => {
     through();
     const held = relay.hold(/^POST .*oauth_clients/);
     const run = begin(createWords());
@@ -136,7 +137,7 @@ describe.each(first)("%s once, while an answer is under way", (signal) => {
     expect(await opensOne()).toBe(true);
   });
 
-  it("does not retry an answer of unknown outcome: 7", async () => {
+  it("does not retry a response of unknown outcome: exit 7", async () => {
     through();
     await service.fault("POST /v1/oauth_clients status=503 effect=kept times=1");
     const held = relay.hold(/^POST .*oauth_clients/);
@@ -152,8 +153,8 @@ describe.each(first)("%s once, while an answer is under way", (signal) => {
   });
 });
 
-describe.each(first)("%s twice, while an answer is under way", (signal) => {
-  it("leaves at once, the outcome unknown: 7", async () => {
+describe.each(first)("%s twice during a request", (signal) => {
+  it("exits without delay, the outcome unknown: exit 7", async () => {
     through();
     const held = relay.hold(/^POST .*oauth_clients/);
     const run = begin(createWords());
@@ -169,7 +170,7 @@ describe.each(first)("%s twice, while an answer is under way", (signal) => {
   });
 });
 
-it("an answer that does not come within a few seconds of the first one: 7", async () => {
+it("a response that does not arrive within seconds of the first signal: exit 7", async () => {
   through();
   const held = relay.hold(/^POST .*oauth_clients/);
   const run = begin(createWords());
@@ -182,7 +183,7 @@ it("an answer that does not come within a few seconds of the first one: 7", asyn
 });
 
 describe.each(signals)("%s between attempts", (signal, interrupted) => {
-  it("it was refused as too early: the entry keeps its key, exit as the signal says", async () => {
+  it("after 429, the entry keeps its key, and the exit code is the signal's", async () => {
     through();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=60 times=1");
     const run = begin(createWords("--retry-for", "5m"));
@@ -194,7 +195,7 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
     expect(existsSync(home.path("a.secret"))).toBe(false);
   });
 
-  it("of a read: at once", async () => {
+  it("in a read, it exits without delay", async () => {
     through();
     const held = relay.hold(/^GET .*entities/);
     const run = begin(["entities", "list"]);
@@ -206,7 +207,7 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
 });
 
 describe.each(first)("%s between attempts", (signal, interrupted) => {
-  it("something unknown was sent: 7", async () => {
+  it("after a request of unknown outcome: exit 7", async () => {
     through();
     await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=5 times=1");
     const run = begin(createWords("--retry-for", "5m"));
@@ -217,7 +218,7 @@ describe.each(first)("%s between attempts", (signal, interrupted) => {
     await recovers();
   });
 
-  it("a client is pending: the entry stays so", async () => {
+  it("while a client is pending, the entry stays pending", async () => {
     through();
     await service.fault("POST /v1/oauth_clients pending=1000 times=1");
     const run = begin(createWords("--wait", "10m"));
@@ -230,8 +231,8 @@ describe.each(first)("%s between attempts", (signal, interrupted) => {
   });
 });
 
-describe.each(first)("%s in a rotation", (signal, interrupted) => {
-  it("while the new client is made: its secret is delivered, the old one works, recovery finishes", async () => {
+describe.each(first)("%s during a rotation", (signal, interrupted) => {
+  it("while the new client is created: its secret is delivered, the old one works, recovery finishes", async () => {
     through();
     const old = await account.make(["entity:read"]);
     const held = relay.hold(/^POST .*oauth_clients/);
@@ -261,17 +262,17 @@ describe.each(first)("%s in a rotation", (signal, interrupted) => {
   });
 });
 
-describe.each(first)("%s in a recovery", (signal) => {
-  it("the entries under way are finished, the next ones not begun and still unknown: 7", async () => {
+describe.each(first)("%s during a recovery", (signal) => {
+  it("finishes the entries in progress, starts no others, and leaves those unknown: exit 7", async () => {
     through();
-    // More than are recovered at the same time.
+    // More entries than are recovered at the same time.
     const files = ["a", "b", "c", "d", "e", "f"].map((name) => `${name}.secret`);
     for (const file of files) {
       await service.fault("POST /v1/oauth_clients drop=before times=1");
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
     }
-    // All four that are recovered at once: an entry that ended earlier would let the next one begin before the signal.
+    // All four concurrent entries: one that ended earlier would let the next start before the signal.
     const held = relay.hold(/^POST .*oauth_clients/, 4);
     const run = begin(["journal", "recover"]);
     await held.arrived;
@@ -289,8 +290,8 @@ describe.each(first)("%s in a recovery", (signal) => {
   });
 });
 
-describe("a command of the person's that hangs", () => {
-  it("--secret-command: the second Ctrl-C ends it, and the secret is kept: 12", async () => {
+describe("a person's command that hangs", () => {
+  it("--secret-command: the second Ctrl-C ends it, and the secret is kept: exit 12", async () => {
     through();
     writeFileSync(
       home.path("hang.sh"),
@@ -312,7 +313,7 @@ describe("a command of the person's that hangs", () => {
     expect(await opensOne()).toBe(true);
   });
 
-  it.each(first)("--api-key-command: the first %s ends it, nothing was sent", async (signal, interrupted) => {
+  it.each(first)("--api-key-command: the first %s ends it, and nothing is sent", async (signal, interrupted) => {
     through({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
     const words = [
       "profiles",

@@ -55,7 +55,7 @@ function journalText(at: Home): string {
   return readFileSync(at.path("state", "journal.ndjson"), "utf8");
 }
 
-describe("who did what, and when", () => {
+describe("the actor and time of a change", () => {
   const github = {
     GITHUB_SERVER_URL: "https://github.com",
     GITHUB_REPOSITORY: "o/r",
@@ -63,7 +63,7 @@ describe("who did what, and when", () => {
   };
   const run = "https://github.com/o/r/actions/runs/7";
 
-  it("is shown of one entry, as a table and as JSON that is else the row of the list", async () => {
+  it("are shown of one entry, as a table and as JSON with the fields of the list", async () => {
     const at = home();
     const made = await integHere(at, createWords("--secret-file", "s"), { env: github });
     expect(made.code).toBe(0);
@@ -88,7 +88,7 @@ describe("who did what, and when", () => {
     expect(table).not.toContain('"actor"');
   });
 
-  it("filters the list", async () => {
+  it("filter the list", async () => {
     const at = home();
     await integHere(at, createWords("--secret-file", "s"), { env: github });
     const ids = async (...words: string[]): Promise<number> =>
@@ -112,7 +112,7 @@ describe("who did what, and when", () => {
     [["--since", "2026-11-01"], "not a time with a zone"],
     [["--state", "finished"], 'Invalid state "finished"'],
     [["--operation", "create"], 'Invalid operation "create"'],
-  ])("%j is refused", async (words, told) => {
+  ])("with %j are refused", async (words, told) => {
     const refused = await integHere(home(), ["journal", "list", ...words]);
     expect(refused.code).toBe(2);
     expect(refused.stderr.toLowerCase()).toContain(told.toLowerCase());
@@ -120,7 +120,7 @@ describe("who did what, and when", () => {
 });
 
 describe("a secret that could not be delivered", () => {
-  it("is kept 0600, exit 12, handed over once by claim, and then destroyed", async () => {
+  it("is kept with mode 0600, exit 12, delivered once by claim, and then destroyed", async () => {
     const at = home();
     const broken = await create(at, "--secret-command", "cat >/dev/null; exit 3");
     expect(broken.code).toBe(12);
@@ -139,7 +139,7 @@ describe("a secret that could not be delivered", () => {
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
-  it("goes to stdout with the whole receipt where claim names no place", async () => {
+  it("goes to stdout with the full receipt if claim names no destination", async () => {
     const at = home();
     await create(at, "--secret-command", "false");
     const [entry] = await entries(at);
@@ -149,8 +149,8 @@ describe("a secret that could not be delivered", () => {
   });
 });
 
-describe("a state folder and a secret's file that were restored from a copy", () => {
-  it.runIf(canTrace)("are recognized by what the file holds, and the entry is finished", async () => {
+describe("a state folder and a secret file restored from a backup", () => {
+  it.runIf(canTrace)("are recognized by the file's content, and the entry is finished", async () => {
     const at = home();
     const killed = "inject=fsync:signal=KILL:when=2";
     mkdirSync(at.path("out"));
@@ -171,7 +171,7 @@ describe("a state folder and a secret's file that were restored from a copy", ()
 });
 
 describe("forget and prune", () => {
-  it("forget asks, tells what may be left behind, and ends an entry", async () => {
+  it("forget asks, names what it may leave behind, and ends an entry", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     await create(at, "--retry-for", "0");
@@ -186,9 +186,9 @@ describe("forget and prune", () => {
 
   it.each([
     ["undelivered", (text: string) => text],
-    // As a crash leaves it: the copy is kept, and the record that names it was never written.
+    // A crash leaves this: the copy is kept, but no record names it.
     ["open", (text: string) => `${text.split("\n").slice(0, 3).join("\n")}\n`],
-  ])("forget destroys the kept secret of an entry that is %s, and says so", async (state, cut) => {
+  ])("forget destroys the kept secret of an entry that is %s, and reports it", async (state, cut) => {
     const at = home();
     expect((await create(at, "--secret-command", "exit 3")).code).toBe(12);
     writeFileSync(at.path("state", "journal.ndjson"), cut(journalText(at)));
@@ -202,7 +202,7 @@ describe("forget and prune", () => {
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
-  it("forget of an overlap says that the secret was delivered and both may work", async () => {
+  it("forget of an overlap says that the secret was delivered and both clients may work", async () => {
     const at = home();
     await create(at, "--secret-file", "a");
     const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
@@ -214,7 +214,7 @@ describe("forget and prune", () => {
     expect(stderr).not.toContain("nobody");
   });
 
-  it("forget of a rotation gives up its unfinished step too, with the kept secret", async () => {
+  it("forget of a rotation also gives up its unfinished step and its kept secret", async () => {
     const at = home();
     await create(at, "--secret-file", "a");
     const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
@@ -227,7 +227,7 @@ describe("forget and prune", () => {
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
-  it("prune removes settled entries only, and none of a client that may be live", async () => {
+  it("prune removes only settled entries, and none of a client that may be live", async () => {
     const at = home();
     const pruned = async (...more: string[]): Promise<Ended> =>
       at.integ(["journal", "prune", "--older-than", "0s", "--json", ...more]);
@@ -245,7 +245,7 @@ describe("forget and prune", () => {
     expect((await at.integ(["journal", "prune", "--older-than", "never"])).code).toBe(2);
   });
 
-  it("list shows the entries of the profile that -p names", async () => {
+  it("list shows only the entries of the profile of -p", async () => {
     const at = home();
     await create(at, "--secret-file", "a");
     const listed = async (...more: string[]): Promise<unknown[]> =>
@@ -257,11 +257,11 @@ describe("forget and prune", () => {
   });
 });
 
-describe("a state folder that is deleted while a secret is delivered", () => {
+describe("a state folder that is deleted during a delivery", () => {
   it.each([
     ["create", ["--secret-command"]],
     ["claim", ["--secret-command"]],
-  ])("%s ends as the change did, and promises nothing of the journal", async (verb, [flag = ""]) => {
+  ])("%s ends as the change did, and promises nothing about the journal", async (verb, [flag = ""]) => {
     const at = home();
     const command = `cat > '${at.path("got")}'; rm -rf '${at.path("state")}'`;
     const kept = verb === "claim" && (await create(at, flag, "exit 3"));
@@ -273,8 +273,8 @@ describe("a state folder that is deleted while a secret is delivered", () => {
   });
 });
 
-describe("a journal that is not as it should be: nothing sent, nothing overwritten", () => {
-  it("a state folder that cannot be made, where Node's own call never returns", async () => {
+describe("a defective journal: nothing is sent or overwritten", () => {
+  it("a state folder that cannot be created is an error, even where Node's own call never returns", async () => {
     const at = home({ INTEG_STATE_DIR: "/proc/nope/state" });
     const before = await clientCount();
     const { code, signal, stderr } = await create(at, "--secret-file", "s");
@@ -282,32 +282,45 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await clientCount()).toBe(before);
   });
 
-  it.runIf(canTrace)("a disk quota, or locks, used up: words, no stack, nothing sent", async () => {
-    const before = await clientCount();
-    for (const [call, errno, words] of [
-      ["write,pwrite64", "EDQUOT", "quota"],
-      ["fsync", "EDQUOT", "quota"],
-      ["fsync", "ESTALE", "file server"],
-      ["openat", "ENOLCK", "locks"],
-    ] as const) {
-      const at = home();
-      const inject = `inject=${call}:error=${errno}`;
-      const folder = at.path("state");
-      mkdirSync(folder, { mode: 0o700 });
-      const under = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", at.path("state", "journal.ndjson"), "-e", inject];
-      const { code, stderr } = await at.integ(createWords("--secret-file", "s"), { under });
-      expect([code === 1 || code === 2, stderr], `${call} ${errno}`).toEqual([true, expect.stringContaining(words)]);
-      expect(stderr, `${call} ${errno}`).not.toMatch(/unknown error|Unknown system error|\n\s+at /i);
-    }
-    expect(await clientCount()).toBe(before);
-  });
+  it.runIf(canTrace)(
+    "an exhausted disk quota or lock table is an error without a stack trace, and nothing is sent",
+    async () => {
+      const before = await clientCount();
+      for (const [call, errno, words] of [
+        ["write,pwrite64", "EDQUOT", "quota"],
+        ["fsync", "EDQUOT", "quota"],
+        ["fsync", "ESTALE", "file server"],
+        ["openat", "ENOLCK", "locks"],
+      ] as const) {
+        const at = home();
+        const inject = `inject=${call}:error=${errno}`;
+        const folder = at.path("state");
+        mkdirSync(folder, { mode: 0o700 });
+        const under = [
+          "strace",
+          "-f",
+          "-qq",
+          "-o",
+          "/dev/null",
+          "-P",
+          at.path("state", "journal.ndjson"),
+          "-e",
+          inject,
+        ];
+        const { code, stderr } = await at.integ(createWords("--secret-file", "s"), { under });
+        expect([code === 1 || code === 2, stderr], `${call} ${errno}`).toEqual([true, expect.stringContaining(words)]);
+        expect(stderr, `${call} ${errno}`).not.toMatch(/unknown error|Unknown system error|\n\s+at /i);
+      }
+      expect(await clientCount()).toBe(before);
+    },
+  );
 
-  it("entries of another machine are untrusted until a person trusts them, with the import or later", async () => {
+  it("entries of another machine are untrusted until a person trusts them, during the import or later", async () => {
     const [one, other, third] = [home(), home(), home()];
     expect((await create(one, "--secret-file", one.path("s"))).code).toBe(0);
     const path = one.path("export.ndjson");
     expect((await one.integ(["journal", "export", "--out", path])).code).toBe(0);
-    // This machine has signed nothing yet, and has no key.
+    // This machine has signed nothing yet and has no key.
     expect((await other.integ(["journal", "import", path])).code).toBe(0);
     const [{ id } = { id: "" }] = await entries(one);
     const untrusted = `The entry ${id} is untrusted`;
@@ -336,7 +349,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect((await third.integ(["journal", "verify"])).stdout).not.toContain("untrusted");
   });
 
-  it("an empty file is what a crash before the first record leaves: begun anew, and said so", async () => {
+  it("an empty file, which a crash before the first record leaves, is started again and reported", async () => {
     const at = home();
     mkdirSync(at.path("state"), { mode: 0o700 });
     writeFileSync(at.path("state", "journal.ndjson"), "", { mode: 0o600 });
@@ -354,7 +367,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect((await at.integ(["journal", "list"])).stderr).not.toContain("is empty");
   });
 
-  it("damage in the middle is told by whatever is typed next, and the way out is typed as it stands", async () => {
+  it("damage in the middle is reported by the next command, and the printed repair works unchanged", async () => {
     const at = home();
     await create(at, "--secret-file", "a");
     await create(at, "--new", "--secret-file", "b");
@@ -377,7 +390,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await entries(at)).toHaveLength(3);
   });
 
-  it("a finished entry names the request id of every answer, shown as a table and as JSON", async () => {
+  it("a finished entry lists the request id of every response, as a table and as JSON", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients status=500 times=1");
     expect((await create(at, "--secret-file", "s")).code).toBe(0);
@@ -388,7 +401,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     for (const id of entry!.request_ids) expect(stdout).toContain(id);
   });
 
-  it("another path by INTEG_JOURNAL; its folder is made", async () => {
+  it("INTEG_JOURNAL sets another path, whose folder is created", async () => {
     const at = home();
     const path = at.path("elsewhere", "deep", "journal.ndjson");
     const env = { INTEG_JOURNAL: path };

@@ -1,4 +1,4 @@
-// The kept copy of a secret that could not be delivered, gone or damaged: the journal may outlive the folder beside it.
+// The kept copy of an undelivered secret is missing or damaged: the journal may outlive the folder next to it.
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
@@ -27,7 +27,7 @@ function nextOf(stderr: string): string {
 }
 
 describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) => {
-  it("whose copy is gone is lost: each next step leads on, to an end", async () => {
+  it("with a missing copy is lost, and the printed next steps finish the entry", async () => {
     const { at, id, path } = await kept(creations()[which]![1]);
     rmSync(path);
     const claimed = await at.integ(["journal", "claim", id]);
@@ -39,7 +39,7 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("whose copy is damaged is left for a person, who is told how to give it up", async () => {
+  it("with a damaged copy is left for a person, with the command that gives it up", async () => {
     const { at, id, path } = await kept(creations()[which]![1]);
     writeFileSync(path, "not what it was");
     const claimed = await at.integ(["journal", "claim", id]);
@@ -50,7 +50,7 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
   });
 });
 
-it("a kept secret of a key that was rotated or revoked since is not delivered for one that works", async () => {
+it("the kept secret of a key that was rotated or revoked since is not delivered as a working one", async () => {
   const { at, id: first } = await kept(["keys", "create", "--name", "twice"]);
   const [{ resource_id: key }] = (await unsettled(at)) as unknown as [{ resource_id: string }];
   const rotated = await at.integ(["keys", "rotate", key, "--secret-file", "s", "--yes"]);

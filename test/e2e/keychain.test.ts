@@ -1,5 +1,5 @@
-// The keychain, with a real gnome-keyring on a real message bus: a credential is kept in it, used from it and gone with
-// its profile; where it is locked, absent or hangs, a file takes its place, which is said each time and never silent.
+// The keychain, with a real gnome-keyring on a real message bus: it keeps a credential, provides it and loses it with
+// its profile. If it is locked, absent or hangs, a file takes its place, and every command reports that.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ afterEach(async () => {
 
 afterAll(() => service.stop());
 
-/** A desktop session with its keyring open. */
+/** A desktop session with its keyring unlocked. */
 async function logIn(): Promise<Keyring> {
   keyring = await startKeyring(at.folder);
   Object.assign(at.env, keyring.env);
@@ -61,7 +61,7 @@ const keptIn = ({ stdout }: Ended): string =>
 
 const read = (name: string): Promise<Ended> => at.integ(["entities", "list", "-p", name, "--json"]);
 
-/** Every file of the program's own that holds the key as it is. */
+/** Every file of the program that contains the key in clear text. */
 function filesWithKey(): string[] {
   return ["config", "state"]
     .filter((folder) => existsSync(at.path(folder)))
@@ -72,12 +72,12 @@ function filesWithKey(): string[] {
     );
 }
 
-describe.skipIf(isSkipped)("a keyring that is open", () => {
-  it("keeps the key, gives it at each use, and loses it with its profile", async () => {
+describe.skipIf(isSkipped)("an unlocked keyring", () => {
+  it("keeps the key, provides it at each use, and loses it with its profile", async () => {
     const { items } = await logIn();
     const added = await add("p");
     expect([added.code, keptIn(added), added.stderr]).toEqual([0, "keychain", expect.not.stringContaining("keychain")]);
-    // Exactly the one: the probe leaves nothing.
+    // Exactly one: the probe leaves nothing.
     expect([items(), filesWithKey(), existsSync(at.path("config", "credentials"))]).toEqual([1, [], false]);
     expect((await read("p")).code).toBe(0);
     await add("q");
@@ -88,7 +88,7 @@ describe.skipIf(isSkipped)("a keyring that is open", () => {
     expect([edited.code, items()], edited.stderr).toEqual([0, 0]);
   });
 
-  it("has it still in the next session", async () => {
+  it("still has the key in the next session", async () => {
     const first = await logIn();
     await add("p");
     await first.end();
@@ -97,7 +97,7 @@ describe.skipIf(isSkipped)("a keyring that is open", () => {
     expect((await read("p")).code).toBe(0);
   });
 
-  it("tells another's key apart: a profile has its own", async () => {
+  it("keeps the keys of two profiles apart", async () => {
     await logIn();
     await add("p");
     const words = [
@@ -116,8 +116,8 @@ describe.skipIf(isSkipped)("a keyring that is open", () => {
   });
 });
 
-describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it", () => {
-  it("gives nothing, soon, and nothing else is used instead", async () => {
+describe.skipIf(isSkipped)("a locked keyring that is not unlocked", () => {
+  it("fails soon without a key, and no other credential is used instead", async () => {
     const { lock } = await logIn();
     await add("p");
     lock();
@@ -125,7 +125,7 @@ describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it",
     expect([code, stderr]).toEqual([3, expect.stringMatching(/keychain did not return[\s\S]*Unlock the keychain/)]);
   });
 
-  it("is replaced by a file: said each time, remembered, looked at again by nobody for a day", async () => {
+  it("is replaced by a file: reported each time, remembered, and not probed again for a day", async () => {
     const { lock, items } = await logIn();
     await add("p");
     lock();
@@ -140,8 +140,8 @@ describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it",
   });
 });
 
-describe.skipIf(isSkipped)("no keyring", () => {
-  it("is no silent choice: the file, said each time", async () => {
+describe.skipIf(isSkipped)("a missing keyring", () => {
+  it("is reported with the file that replaces it, each time", async () => {
     for (const name of ["p", "q"]) {
       const added = await add(name);
       expect([added.code, keptIn(added)]).toEqual([0, "file"]);
@@ -150,7 +150,7 @@ describe.skipIf(isSkipped)("no keyring", () => {
     expect((await read("p")).code).toBe(0);
   });
 
-  it("is what a message bus that never answers comes to, within seconds; the next time nobody waits", async () => {
+  it("is assumed within seconds if the message bus never replies, and the next command does not wait", async () => {
     let asked = 0;
     server = createServer((socket) => void (asked++, socket.on("error", () => {})));
     await new Promise<void>((resolve) => server!.listen(at.path("bus"), resolve));
@@ -163,7 +163,7 @@ describe.skipIf(isSkipped)("no keyring", () => {
     expect([before > 0, asked]).toEqual([true, before]);
   });
 
-  it("Ctrl-C ends a wait for it", async () => {
+  it("can be interrupted by Ctrl-C while it is awaited", async () => {
     const { end } = await logIn();
     await add("p");
     await end();

@@ -1,4 +1,4 @@
-// The audit from the command line: a gate for CI.
+// The audit from the command line, as a gate in CI.
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -27,7 +27,7 @@ function audit(at: Home, ...flags: string[]): Promise<Ended> {
 }
 
 describe("keys audit", () => {
-  it("finds every kind of risk among the keys of the sandbox, exit 10, and nothing is changed", async () => {
+  it("finds every kind of risk among the sandbox's keys, exits 10, and changes nothing", async () => {
     const at = desk.withToken();
     const { code, stdout, stderr } = await audit(at);
     expect(code).toBe(10);
@@ -56,7 +56,7 @@ describe("keys audit", () => {
     expect(await desk.sent("POST", /./)).toBe(0);
   });
 
-  it("its thresholds are flags, and a bad one is exit 2", async () => {
+  it("has flags for its thresholds; a bad one is exit 2", async () => {
     const at = desk.withToken();
     const { stdout } = await audit(at, "--max-age", "1000d", "--max-idle", "1000d", "--expires-within", "1s");
     const rules = (JSON.parse(stdout) as Audit).data.map(({ rule }) => rule);
@@ -65,7 +65,7 @@ describe("keys audit", () => {
     expect((await audit(at, "--fail-on", "terrible")).code).toBe(2);
   });
 
-  it("waivers take findings out until their day, --fail-on sets the bar: exit 0", async () => {
+  it("omits waived findings until their date; --fail-on sets the bar: exit 0", async () => {
     const at = desk.withToken();
     const until = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
     const waivers = [
@@ -84,7 +84,7 @@ describe("keys audit", () => {
     expect((await audit(at, "--fail-on", "high")).code).toBe(10);
   });
 
-  it("a list of findings in the other formats, one line each where lines count", async () => {
+  it("lists findings in the other formats, one per line in line formats", async () => {
     const at = desk.withToken();
     const { stdout } = await at.integ(["keys", "audit", "--ndjson"]);
     const lines = stdout
@@ -96,7 +96,7 @@ describe("keys audit", () => {
     expect(table.stdout.split("\n")[0]).toContain("WHAT TO DO");
   });
 
-  it("hostile text from the service can do nothing", async () => {
+  it("neutralizes hostile text from the service", async () => {
     const at = desk.withToken();
     await desk.service.fault("GET /api/v1/access-keys text=hostile");
     const { stdout, stderr } = await at.integ(["keys", "audit"]);

@@ -1,4 +1,4 @@
-// Every snippet of docs/ci.md, run as it stands: only addresses and folders are put in the place of the examples.
+// Runs every snippet of docs/ci.md unchanged, with only addresses and folders replaced.
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ let at: Home;
 let deploy: { id: string; secret: string };
 let own: { id: string; secret: string };
 const taken = new Set<Snippet>();
-/** All that any snippet printed. */
+/** The output of all snippets. */
 let printed = "";
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
   at.addToPath();
-  // Stands for GitHub's own command line: takes the secret from its standard input, as it does.
+  // Replaces GitHub's command line: it also reads the secret from standard input.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
@@ -49,7 +49,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The snippet of a language that holds a text, with this machine's addresses and folders. */
+/** The snippet of a language that contains a text, with this machine's addresses and folders. */
 function snippet(language: string, holding: string): string {
   const found = snippets.find((one) => one.language === language && one.text.includes(holding));
   if (!found) throw new Error(`docs/ci.md has no ${language} snippet with ${holding}`);
@@ -81,7 +81,7 @@ async function liveDeploy(): Promise<string[]> {
 }
 
 describe("docs/ci.md", () => {
-  it("the profile", async () => {
+  it("the profile's commands work", async () => {
     const { code, stderr } = await run(sh, snippet("sh", "profiles add"), {
       ADMIN_KEY: own.secret,
       ADMIN_KEY_ID: own.id,
@@ -90,7 +90,7 @@ describe("docs/ci.md", () => {
     expect((await at.integ(["keys", "list", "-p", "rotator"])).code).toBe(0);
   });
 
-  it("GitHub Actions: each step, the secret in the store alone, the old key alive until the overlap ends", async () => {
+  it("GitHub Actions: each step works, the secret is only in the store, the old key works until the overlap ends", async () => {
     const workflow = parse(snippet("yaml", "self-hosted")) as {
       on: { schedule: { cron: string }[] };
       jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
@@ -116,7 +116,7 @@ describe("docs/ci.md", () => {
     expect(await desk.opens(deploy.secret)).toBe(true);
   });
 
-  it("GitHub Actions: a night whose answer was lost locks nobody out, and the next one mends it", async () => {
+  it("GitHub Actions: a night with a lost response locks no one out, and the next one repairs it", async () => {
     const workflow = parse(snippet("yaml", "self-hosted")) as {
       jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
     };
@@ -148,7 +148,7 @@ describe("docs/ci.md", () => {
     expect(printed.replaceAll(/^::add-mask::.*$/gm, "")).not.toContain("sbx_eu_aks_");
   });
 
-  it("plain cron: the script, at the time and path that the crontab names", async () => {
+  it("plain cron: the script works at the time and path of the crontab", async () => {
     const cron = snippet("crontab", "rotate-deploy-key").trim().split(" ");
     const text = snippet("sh", "#!/bin/sh");
     expect(cron).toHaveLength(7);
@@ -163,14 +163,14 @@ describe("docs/ci.md", () => {
     expect(printed).not.toContain(secret);
   });
 
-  it("the key that the job lives on", async () => {
+  it("the job's own key is rotated", async () => {
     const { code, stderr } = await run(sh, snippet("sh", "--update-profile"));
     expect(code, stderr).toBe(0);
     expect(await desk.opens(own.secret)).toBe(false);
     expect((await at.integ(["keys", "list", "-p", "rotator"])).code).toBe(0);
   });
 
-  it("the gate, with its waiver file", async () => {
+  it("the gate works with its waiver file", async () => {
     const { waivers } = JSON.parse(snippet("json", "waivers")) as { waivers: { until: string }[] };
     const nextMonth = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
     const running = waivers.map((waiver) => ({ ...waiver, until: nextMonth }));
@@ -181,13 +181,14 @@ describe("docs/ci.md", () => {
     expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
   });
 
-  // Run on hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts, openmetrics.test.ts.
+  // Snippets for hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts,
+  // openmetrics.test.ts.
   const hosted =
     "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom".split(
       " ",
     );
 
-  it("has no snippet that was not run, and none of them printed a secret", () => {
+  it("each snippet was run, and none printed a secret", () => {
     expect(snippets.filter((one) => !taken.has(one) && !hosted.some((part) => one.text.includes(part)))).toEqual([]);
     expect(snippets.length).toBeGreaterThan(5);
     expect(printed).not.toMatch(/sbx_eu_aks_/);

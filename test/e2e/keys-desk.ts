@@ -1,5 +1,5 @@
-// Access keys as the service itself holds them, and a profile that lives on one: what the tests of the legacy contract
-// compare the program's word with.
+// Access keys as the service holds them, and a profile that authenticates with one: tests of the legacy contract
+// compare the program's output with them.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
@@ -15,7 +15,7 @@ export interface HeldKey {
   readonly expiresAt: number | null;
   readonly lastUsedAt: number | null;
   readonly createdAt: number;
-  /** How often its secret was replaced. */
+  /** The number of its rotations. */
   readonly generation: number;
 }
 
@@ -40,13 +40,13 @@ export class KeysDesk {
   readonly #homes: Home[] = [];
   #number = 0;
 
-  /** @param here the region whose keys are looked at */
+  /** @param here the region whose keys are inspected */
   constructor(service: Service, here: RegionDescription = service.us) {
     this.service = service;
     this.#here = here;
   }
 
-  /** The region as its homes see it. */
+  /** The region as its homes reach it. */
   get here(): RegionDescription {
     return this.#here;
   }
@@ -64,7 +64,7 @@ export class KeysDesk {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home whose environment names the service and a bearer token: nothing there can exchange a secret. */
+  /** A home whose environment has the service and a bearer token; nothing there can exchange a secret. */
   withToken(env: Readonly<Record<string, string>> = {}): Home {
     const { base_url, organization_id, access_token } = this.#here;
     return this.#keep(
@@ -78,7 +78,7 @@ export class KeysDesk {
     );
   }
 
-  /** A run of hours outlives the bearer token of the start: a fresh one for the desk and for its homes, when it is due. */
+  /** Renews the bearer token of the desk and its homes in time: a long run outlives the first token. */
   async renew(): Promise<void> {
     if (performance.now() - this.#tokenSince < 240_000) return;
     this.#tokenSince = performance.now();
@@ -88,7 +88,7 @@ export class KeysDesk {
     for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
   }
 
-  /** From now on its homes reach the region's API at another origin, as long as nothing else is said. */
+  /** From now on its homes reach the region's API at another origin, unless a test sets one. */
   async goThrough(through: ((origin: string) => Promise<string>) | undefined): Promise<void> {
     const { origin } = new URL(this.service.us.base_url);
     const near = through ? await through(origin) : origin;
@@ -109,8 +109,8 @@ export class KeysDesk {
   }
 
   /**
-   * A home with the profile `p`, which lives on a key of its own, knows it, and exchanges its secret at the endpoint.
-   * @param more further words of `profiles add`; OWN is the key's id
+   * A home with the profile `p`, which authenticates with its own key, knows the key's id, and exchanges its secret at
+   * the endpoint. @param more further words of `profiles add`; OWN is replaced by the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {
     const { base_url, organization_id, access_token_endpoint } = this.#here;
@@ -147,7 +147,7 @@ export class KeysDesk {
     return { at, own };
   }
 
-  /** A key made behind the program's back. */
+  /** Creates a key without the program. */
   async makeKey(body: Readonly<Record<string, unknown>>): Promise<{ id: string; secret: string }> {
     const answer = await fetch(`${this.#here.base_url}/api/v1/access-keys`, {
       method: "POST",
@@ -175,14 +175,14 @@ export class KeysDesk {
     return (await this.keys()).filter((key) => key.name.startsWith(name) && key.status === "active");
   }
 
-  /** True where the secret opens the service now. */
+  /** Whether the service accepts the secret now. */
   async opens(secret: string): Promise<boolean> {
     const answer = await this.#exchange(secret);
     await answer.body?.cancel();
     return answer.status === 200;
   }
 
-  /** Requests since the last `calm`, exchanges of secrets left out. */
+  /** Requests since the last `calm`, without exchanges of secrets. */
   async sent(method: string, path: RegExp): Promise<number> {
     const { requests } = (await this.service.control("GET")) as { requests: { method: string; path: string }[] };
     return requests.filter((request) => request.method === method && path.test(request.path)).length;
@@ -207,8 +207,8 @@ export function secretIn(at: Home, name: string): string {
 }
 
 /**
- * The desk of a file of tests: opened before the first, calm and without homes after each, closed after the last.
- * @param take is handed the desk once it is open
+ * The desk of a test file: opened before the first test, reset after each, closed after the last. @param take receives
+ * the open desk
  */
 export function deskOfTests(take: (desk: KeysDesk) => void): void {
   let desk: KeysDesk | undefined;

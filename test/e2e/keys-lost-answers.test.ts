@@ -1,5 +1,5 @@
-// A creation whose answer is lost: one POST and no second by itself, the orphan found, revoked and replaced, or said to
-// be lost with the way out; and what cannot be told is said so.
+// Creations with a lost response: one POST and no automatic second, the orphan is found, revoked and replaced, or
+// reported as lost with a next step; doubt is reported as doubt.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -40,7 +40,7 @@ async function loseAnswer(fault: string, ...flags: string[]): Promise<Lost> {
 }
 
 describe.each(lost)("%s", (_name, fault, made) => {
-  it(`ends with exit 7 after one POST, and ${made ? "the orphan is replaced when asked" : "nothing is made up"}`, async () => {
+  it(`ends with exit 7 after one POST, and ${made ? "the orphan is replaced on request" : "no key is created"}`, async () => {
     const { at, name, ended } = await loseAnswer(fault);
     expect(ended.code, ended.stderr).toBe(7);
     expect(await desk.sent("POST", creation)).toBe(1);
@@ -74,7 +74,7 @@ describe.each(lost)("%s", (_name, fault, made) => {
 });
 
 describe("an unknown creation", () => {
-  it("is not asked for a second time by typing the command again; --new makes another all the same", async () => {
+  it("is not repeated when the command is typed again; --new creates another key", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const words = ["keys", "create", "--name", name, "--secret-file", "key.secret"];
     const [lost] = await unsettled(at);
@@ -82,7 +82,7 @@ describe("an unknown creation", () => {
     expect(again.code).toBe(7);
     expect(again.stderr).toContain("--new");
     expect(await desk.sent("POST", creation)).toBe(1);
-    // The file is the older one's until that is finished.
+    // The file belongs to the older entry until that is finished.
     const taken = await at.integ([...words, "--new"]);
     expect([taken.code, taken.stderr]).toEqual([8, expect.stringContaining(`integ journal recover ${lost!.id}`)]);
     expect(await desk.sent("POST", creation)).toBe(1);
@@ -90,7 +90,7 @@ describe("an unknown creation", () => {
     const made = await at.integ(elsewhere);
     expect(made.code, made.stderr).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
-    // The one made by hand is the journal's own, so the orphan is still certain.
+    // The journal knows the key that was created by hand, so the orphan is still certain.
     const recovered = await at.integ(["journal", "recover", lost!.id, "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.live(name)).toHaveLength(2);
@@ -98,7 +98,7 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
   });
 
-  it("with --no-marker is revoked by its id alone: it may be another person's", async () => {
+  it("with --no-marker is revoked only by its id: it may be another person's", async () => {
     const { at, name } = await loseAnswer("drop=after times=1", "--no-marker");
     const [orphan] = await desk.live(name);
     for (const consent of ["--yes", "--replace-lost-secret"]) {
@@ -114,7 +114,7 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("without a terminal is found by its mark, whatever else has the same name", async () => {
+  it("without a terminal is found by its marker, whatever else has the same name", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     await desk.makeKey({ name });
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
@@ -141,7 +141,7 @@ describe("an unknown creation", () => {
 });
 
 describe("the destination of the secret", () => {
-  it("is remembered from the start; another one named at recovery takes over and leaves nothing behind", async () => {
+  it("is remembered from the start; another one named at recovery replaces it and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const [lost] = await unsettled(at);
     const recovered = await integHere(at, ["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);
@@ -152,8 +152,8 @@ describe("the destination of the secret", () => {
   });
 });
 
-describe("a secret that came and could not be delivered", () => {
-  it("is kept for claim, exit 12, and is no orphan", async () => {
+describe("a secret that arrived and could not be delivered", () => {
+  it("is kept for claim, exit 12, and is not an orphan", async () => {
     const at = desk.withToken();
     const broken = await at.integ(["keys", "create", "--name", "kept-1", "--secret-command", "cat >/dev/null; exit 3"]);
     expect(broken.code, broken.stderr).toBe(12);
@@ -167,7 +167,7 @@ describe("a secret that came and could not be delivered", () => {
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8")).not.toContain(secret);
   });
 
-  it("in an answer cut right after it is kept all the same", async () => {
+  it("is also kept if the response is truncated right after it", async () => {
     const whole = JSON.stringify(await desk.makeKey({ name: "lost-99-" })).length;
     number = 98;
     const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`, "--no-marker");

@@ -12,8 +12,8 @@ function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-describe("by replacement", () => {
-  it("makes a key like the old one, delivers, proves, and only then revokes the old one", async () => {
+describe("keys rotate --by-replacement", () => {
+  it("creates a key with the old one's properties, delivers, proves, and only then revokes the old one", async () => {
     const { at } = await desk.withProfile();
     const expiresAt = new Date(Date.now() + 60 * 86_400_000).toISOString();
     const old = await desk.makeKey({
@@ -43,7 +43,7 @@ describe("by replacement", () => {
     expect(child).toMatchObject({ operation: "access_key.create", state: "done", parent: parent!.id });
   });
 
-  it("is refused where the new key would end before the overlap does; else it says until when it works", async () => {
+  it("is refused if the new key would expire before the overlap ends; otherwise shows until when both work", async () => {
     const { at } = await desk.withProfile();
     const expiresAt = new Date(Date.now() + 2 * 3_600_000).toISOString();
     const old = await desk.makeKey({ name: "short", expiresAt });
@@ -58,7 +58,7 @@ describe("by replacement", () => {
     expect(like.stderr).toContain(`expires when the old one does, at ${expiresAt}`);
   });
 
-  it("the profile's own key: the profile lives on the new one, and the old one is revoked by it", async () => {
+  it("gives the profile its new key, and revokes the old one with it", async () => {
     const { at, own } = await desk.withProfile();
     const { code, stderr } = await rotate(at, own.id, "--by-replacement", "--update-profile");
     expect(code, stderr).toBe(0);
@@ -67,7 +67,7 @@ describe("by replacement", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("where no proof is possible keeps the old key, exit 8, and goes on when told that it works", async () => {
+  it("keeps the old key if no proof is possible, exit 8, and continues with consent", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "unproven" });
     const ended = await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret", "--yes");
@@ -80,7 +80,7 @@ describe("by replacement", () => {
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
 
-  it("--overlap: a short one is waited for, a long one is finished by journal recover", async () => {
+  it("waits for a short --overlap; `journal recover` finishes a long one", async () => {
     const { at } = await desk.withProfile();
     const short = await desk.makeKey({ name: "short" });
     expect((await rotate(at, short.id, "--by-replacement", "--overlap", "1s", "--secret-file", "a")).code).toBe(0);
@@ -102,7 +102,7 @@ describe("by replacement", () => {
     expect((await desk.key(long.id)).status).toBe("revoked");
   });
 
-  it("an expired key's expiry must be given, and what is given wins", async () => {
+  it("needs an expiry for an expired key, and given options win", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
     await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -120,7 +120,7 @@ describe("by replacement", () => {
     expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });
   });
 
-  it("a revoked key is exit 13, one that the list does not have exit 4", async () => {
+  it("of a revoked key is exit 13, of an unknown one exit 4", async () => {
     const { at } = await desk.withProfile();
     expect((await rotate(at, "ak_us_retired", "--by-replacement")).code).toBe(13);
     expect((await rotate(at, "ak_nobody", "--by-replacement")).code).toBe(4);
@@ -129,30 +129,27 @@ describe("by replacement", () => {
   it.each([
     ["in place", [], []],
     ["in place and by replacement", [], ["--by-replacement"]],
-  ])(
-    "a second rotation %s, at the same time, is refused: a secret that was delivered works",
-    async (name, ...kinds) => {
-      const { at } = await desk.withProfile();
-      const old = await desk.makeKey({ name });
-      const files = ["first.secret", "second.secret"] as const;
-      await desk.service.fault("POST /api/v1/access-keys* latency=3s");
-      const words = ["keys", "rotate", old.id, "--yes", "--secret-file"];
-      const ends = await Promise.all(kinds.map((kind, index) => at.spawned([...words, files[index]!, ...kind])));
-      await desk.service.calm();
-      expect(ends.map(({ code }) => `${code}`).toSorted(), ends.map(({ stderr }) => stderr).join("\n")).toEqual([
-        "0",
-        "5",
-      ]);
-      expect(ends.find(({ code }) => code === 5)!.stderr).toMatch(
-        new RegExp(`(Another process rotates the key ${old.id} at this moment|The key ${old.id} is being replaced)`),
-      );
-      const file = files[ends.findIndex(({ code }) => code === 0)]!;
-      expect(await desk.opens(secretIn(at, file))).toBe(true);
-      expect(await desk.live(name)).toHaveLength(1);
-    },
-  );
+  ])("%s refuses a concurrent second rotation: a delivered secret works", async (name, ...kinds) => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name });
+    const files = ["first.secret", "second.secret"] as const;
+    await desk.service.fault("POST /api/v1/access-keys* latency=3s");
+    const words = ["keys", "rotate", old.id, "--yes", "--secret-file"];
+    const ends = await Promise.all(kinds.map((kind, index) => at.spawned([...words, files[index]!, ...kind])));
+    await desk.service.calm();
+    expect(ends.map(({ code }) => `${code}`).toSorted(), ends.map(({ stderr }) => stderr).join("\n")).toEqual([
+      "0",
+      "5",
+    ]);
+    expect(ends.find(({ code }) => code === 5)!.stderr).toMatch(
+      new RegExp(`(Another process rotates the key ${old.id} at this moment|The key ${old.id} is being replaced)`),
+    );
+    const file = files[ends.findIndex(({ code }) => code === 0)]!;
+    expect(await desk.opens(secretIn(at, file))).toBe(true);
+    expect(await desk.live(name)).toHaveLength(1);
+  });
 
-  it("in place, lost, and rotated by a new one: recovery leaves the secret that works alone", async () => {
+  it("leaves the working secret alone in recovery if a lost rotation in place was replaced", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "rotated since" });
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
@@ -165,7 +162,7 @@ describe("by replacement", () => {
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
 
-  it("typed again goes on with what is unfinished, and is refused with another place than the secret has", async () => {
+  it("typed again, resumes the unfinished entry, and is refused with another destination", async () => {
     const { at } = await desk.withProfile();
     const name = "typed again";
     const old = await desk.makeKey({ name });
@@ -182,8 +179,8 @@ describe("by replacement", () => {
     expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
   });
 
-  // Last: it moves the clock of the service.
-  it("--overlap-unused: revoked once it was not used for so long, and status says when it was last used", async () => {
+  // Last, because it advances the service's clock.
+  it("with --overlap-unused revokes a key once it is unused for that long; status shows its last use", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "in use" });
     const words = [old.id, "--by-replacement", "--overlap-unused"] as const;

@@ -1,5 +1,5 @@
-// Rotation of access keys in place, where a lost answer is told and never repeated by itself, and of the key that the
-// profile itself lives on. By replacement: keys-replacement.test.ts.
+// Rotation of access keys in place, where a lost response is reported and never repeated automatically, and of the
+// profile's own key. By replacement: keys-replacement.test.ts.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -13,7 +13,7 @@ function refusable(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-/** With the yes that a rotation in place wants where nobody can be asked. */
+/** With the --yes that a rotation in place needs without a terminal. */
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return refusable(at, id, "--yes", ...flags);
 }
@@ -25,7 +25,7 @@ async function knownOwn(): Promise<{ at: Home; id: string }> {
 }
 
 describe("in place", () => {
-  it("says before what can be lost, replaces the secret, and settles the entry", async () => {
+  it("warns of a possible loss first, replaces the secret, and settles the entry", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
     const ended = await rotate(at, old.id, "--secret-file", "new.secret", "--json");
@@ -45,7 +45,7 @@ describe("in place", () => {
     ["in the middle of the answer", "cut=20 times=1", 1],
     ["with a 500", "status=500 effect=kept times=1", 1],
   ])(
-    "an answer lost %s: exit 7 after one POST, and it rotates again only when asked",
+    "a response lost %s: exit 7 after one POST, and a second rotation only on request",
     async (_name, fault, generation) => {
       const at = desk.withToken();
       const old = await desk.makeKey({ name: "in-place" });
@@ -58,7 +58,7 @@ describe("in place", () => {
       expect((await rotate(at, old.id, "--secret-file", "new.secret")).code).toBe(7);
       expect((await integHere(at, ["journal", "recover"])).code).toBe(7);
       expect(await desk.sent("POST", rotation)).toBe(1);
-      // The next step is typed as it stands.
+      // The next step is typed unchanged.
       const next = /^ {2}Next: integ (.+)$/m.exec((await integHere(at, ["journal", "recover"])).stderr)?.[1] ?? "";
       expect(next).toContain("--replace-lost-secret");
       const again = await at.integ(next.split(" "));
@@ -69,7 +69,7 @@ describe("in place", () => {
     },
   );
 
-  it("429 is waited for, and a key that is gone is exit 4 or 5 with nothing left open", async () => {
+  it("429 is waited for, and a missing key is exit 4 or 5 and leaves nothing unfinished", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
     await desk.service.fault("POST /api/v1/access-keys/*/rotate status=429 retry-after=1 times=1");
@@ -82,7 +82,7 @@ describe("in place", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("flags of a new key make no sense there: exit 2, nothing sent", async () => {
+  it("flags for a new key are invalid: exit 2, nothing sent", async () => {
     const at = desk.withToken();
     for (const flag of [["--scope", "*"], ["--expires-in", "1d"], ["--overlap", "1h"], ["--marker"]])
       expect((await rotate(at, "ak_us_idle", ...flag)).code).toBe(2);
@@ -90,8 +90,8 @@ describe("in place", () => {
   });
 });
 
-describe("off a terminal", () => {
-  it("wants --yes in place, of any key, and sends nothing without it", async () => {
+describe("without a terminal", () => {
+  it("a rotation in place needs --yes for any key, and sends nothing without it", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "in-place" });
     await desk.service.calm();
@@ -105,7 +105,7 @@ describe("off a terminal", () => {
     ["in place", []],
     ["by replacement", ["--by-replacement"]],
   ])(
-    "%s, a key that may be the caller's own is refused; --yes locks it out and says how to repair it",
+    "%s, a key that may be the caller's own is refused; with --yes the caller is locked out and the repair is printed",
     async (_how, how) => {
       const { at, own } = await desk.withProfile("--api-key-id", "");
       await desk.service.calm();
@@ -125,7 +125,7 @@ describe("off a terminal", () => {
     },
   );
 
-  it("a key for ingestion only is nobody's own, and another one than the caller's is not asked about", async () => {
+  it("a key for ingestion is never the caller's own, and a key known not to be the caller's needs no question", async () => {
     const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
     const { code, stderr } = await refusable(desk.withToken(), push.id, "--by-replacement");
     expect(stderr).not.toContain("lock");
@@ -139,13 +139,13 @@ describe("off a terminal", () => {
   });
 });
 
-describe("the key that the profile lives on", () => {
-  it("--update-profile proves the new secret, puts it in the profile, and the profile works on", async () => {
+describe("the profile's own key", () => {
+  it("--update-profile proves the new secret, stores it in the profile, and the profile works", async () => {
     const { at, own } = await desk.withProfile();
     const { code, stdout, stderr } = await rotate(at, own.id, "--update-profile", "--json");
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ id: own.id, secret: null });
-    // One exchange of the old secret before the request, one of the new secret before the profile takes it.
+    // One exchange of the old secret before the request, one of the new secret before the profile stores it.
     expect(await desk.sent("POST", /access-tokens$/)).toBe(2);
     expect(await desk.opens(own.secret)).toBe(false);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
@@ -153,7 +153,7 @@ describe("the key that the profile lives on", () => {
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 
-  it("is not touched without being asked to, once the profile knows it", async () => {
+  it("is changed only with a flag, once the profile knows its key", async () => {
     const { at, id } = await knownOwn();
     for (const flags of [[], ["--by-replacement"], ["--secret-file", "x"]]) {
       const { code, stderr } = await refusable(at, id, ...flags);
@@ -165,7 +165,7 @@ describe("the key that the profile lives on", () => {
     expect((await at.integ(["keys", "list"])).code).toBe(3);
   });
 
-  it("--secret-profile with its own name is the same work; the profile knows its key from then on", async () => {
+  it("--secret-profile with its own name does the same, and the profile then knows its key", async () => {
     const { at, own } = await desk.withProfile("--api-key-id", "");
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
@@ -174,7 +174,7 @@ describe("the key that the profile lives on", () => {
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 
-  it("--update-profile of another key, or of a profile that cannot take it, is exit 2", async () => {
+  it("--update-profile with another key, or with a profile that cannot store it, is exit 2", async () => {
     const { at } = await knownOwn();
     const other = await desk.makeKey({ name: "other" });
     expect((await rotate(at, other.id, "--update-profile")).code).toBe(2);
@@ -185,7 +185,7 @@ describe("the key that the profile lives on", () => {
     expect(await desk.sent("POST", rotation)).toBe(0);
   });
 
-  it("a lost answer that killed the own secret is told with the way out", async () => {
+  it("a lost response that revoked the profile's secret is reported with the repair", async () => {
     const { at, id } = await knownOwn();
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
@@ -200,7 +200,7 @@ describe("the key that the profile lives on", () => {
 
 describe("a key or client that another profile of this machine uses", () => {
   const named = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
-  /** @param credential its options; the secret on standard input is not looked at */
+  /** @param credential its options; the secret on standard input does not matter */
   const nightly = (at: Home, ...credential: string[]): Promise<Ended> =>
     integHere(
       at,
@@ -230,7 +230,7 @@ describe("a key or client that another profile of this machine uses", () => {
     expect([code, named.exec(stderr)?.[1]], stderr).toEqual([0, id]);
   });
 
-  it("is not named where it gets the new secret", async () => {
+  it("is not named if the profile gets the new secret", async () => {
     const at = desk.withToken();
     const { id } = await desk.makeKey({ name: "shared" });
     await nightly(at, "--api-key-stdin", "--api-key-id", id);

@@ -1,5 +1,6 @@
-// Shapes that the document does not show (§4.4): a list that is an array or wraps one under any name, rows with missing
-// and unknown fields, answers to a rotation that wrap the key, a revocation without a body. A server of our own gives them.
+// Shapes that the document leaves open (§4.4): a list that is an array or wraps one under any name, rows with missing
+// and unknown fields, responses to a rotation that wrap the key, a revocation without a body. A plain server sends
+// them.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -54,7 +55,7 @@ const key = '{"id":"ak_1","count":12345678901234567890,"name":"one"}';
 describe("a list of many keys", () => {
   const many = Array.from({ length: 12_000 }, (_, index) => ({ ...row, id: `ak_${index}`, name: "x".repeat(100) }));
 
-  it("is listed and judged as a whole: more than a megabyte, each row once", async () => {
+  it("is listed and audited completely: more than a megabyte, each row once", async () => {
     list({ data: many });
     const listed = await integHere(home(), ["keys", "list", "--ndjson"]);
     const ids = listed.stdout
@@ -68,12 +69,12 @@ describe("a list of many keys", () => {
 });
 
 describe("keys list finds the rows", () => {
-  it("and gives them as they came: large numbers, key order, white space left out", async () => {
+  it("and prints them unchanged: large numbers and key order, but no white space", async () => {
     list(`{ "keys" : [ ${key.replace(",", " , ")} ] }`);
     expect((await integHere(home(), ["keys", "list", "--ndjson"])).stdout).toBe(`${key}\n`);
   });
 
-  it("a person sees the documented fields that are there, or whatever fields there are", async () => {
+  it("and shows a person the documented fields that exist, or else all fields", async () => {
     list([row]);
     const documented = (await integHere(home(), ["keys", "list"])).stdout;
     expect(documented.split("\n")[0]).toMatch(/^ID +NAME +STATUS *$/);
@@ -84,7 +85,7 @@ describe("keys list finds the rows", () => {
   });
 });
 
-describe("an answer with a secret", () => {
+describe("a response with a secret", () => {
   const at = (body: object, status = 200): void => {
     answer = () => ({ status, body: JSON.stringify(body) });
   };
@@ -95,7 +96,7 @@ describe("an answer with a secret", () => {
     ["the secret alone", { secret: "s3cr3t-alone" }],
     ["the secret beside the key", { key: { id: "ak_1", name: "one" }, secret: "s3cr3t-beside" }],
   ])(
-    "of a rotation, %s, reaches standard output in every format, and nothing of it where it goes elsewhere",
+    "to a rotation, %s, reaches standard output in every format; with another destination, no part of it does",
     async (_name, body) => {
       at(body);
       const secret = /s3cr3t-\w+/.exec(JSON.stringify(body))![0];
@@ -112,18 +113,18 @@ describe("an answer with a secret", () => {
     },
   );
 
-  it("of a rotation without a secret: exit 9, and the way out is another rotation", async () => {
+  it("to a rotation without a secret: exit 9, and the next step is another rotation", async () => {
     at({ id: "ak_1", name: "one" });
     const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--yes"]);
     expect(code).toBe(9);
     expect(stderr).toContain("rotate the key again");
   });
 
-  it("of a creation without a secret: exit 9", async () => {
+  it("to a creation without a secret: exit 9", async () => {
     at({ id: "ak_1", name: "one" }, 201);
     const { code } = await integHere(home(), ["keys", "create", "--name", "one", "--no-marker"]);
     expect(code).toBe(9);
-    // The step that the rotation before printed may be typed meanwhile.
+    // The step that the rotation printed may be typed meanwhile.
     expect(seen.filter((request) => request.startsWith("POST") && !request.includes("/rotate"))).toHaveLength(1);
   });
 });
@@ -133,7 +134,7 @@ describe("a revocation", () => {
     ["204", 204, undefined],
     ["200 without a body", 200, undefined],
     ["202 with a word", 202, '{"ok":true}'],
-  ])("answered %s is seen in the list", async (_name, status, body) => {
+  ])("with response %s is confirmed in the list", async (_name, status, body) => {
     answer = ({ method }) =>
       method === "DELETE" ? { status, body } : { body: JSON.stringify({ data: [{ ...row, status: "revoked" }] }) };
     const { code, stdout } = await integHere(home(), ["keys", "revoke", "ak_1", "--yes", "--json"]);
@@ -146,19 +147,19 @@ describe("a revocation", () => {
     expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
   });
 
-  it("whose key is still active in the list is not called done: exit 7", async () => {
+  it("of a key that is still active in the list is not done: exit 7", async () => {
     answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { body: JSON.stringify([row]) });
     expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(7);
   });
 
-  it("that nobody can look at afterwards is taken at the service's word, and says so", async () => {
+  it("that no list can confirm is accepted from the response, with a note", async () => {
     answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { status: 403, body: "{}" });
     const { code, stderr } = await integHere(home(), ["keys", "revoke", "ak_1", "--yes"]);
     expect(code).toBe(0);
     expect(stderr).toContain("neither its response nor its list");
   });
 
-  it("404 at first is exit 4; after an attempt that may have arrived it is a revocation that did", async () => {
+  it("with 404 at first is exit 4; after an attempt that may have arrived, it succeeded", async () => {
     answer = ({ method }) =>
       method === "DELETE" ? { status: 404, body: "{}" } : { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
     expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(4);
@@ -173,7 +174,7 @@ describe("a revocation", () => {
   });
 });
 
-describe("by replacement, what the API does not tell of the old key", () => {
+describe("by replacement, properties of the old key that the API does not return", () => {
   const told = {
     ...row,
     keyType: "service_account",
@@ -187,7 +188,7 @@ describe("by replacement, what the API does not tell of the old key", () => {
     ["keyType", ["--type"]],
     ["scopes", ["--scope"]],
     ["expiresAt", ["--expires-in"]],
-  ] as const)("%s must come by flag: exit 2, nothing made", async (member, flags) => {
+  ] as const)("%s needs a flag: exit 2, nothing created", async (member, flags) => {
     const { [member]: _, ...rest } = told;
     list([rest]);
     const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
@@ -196,13 +197,13 @@ describe("by replacement, what the API does not tell of the old key", () => {
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });
 
-  it("and all of it at once where the list tells nothing", async () => {
+  it("are all requested together if the list shows none", async () => {
     list([{ id: "ak_1" }]);
     const { stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
     for (const flag of ["--name", "--type", "--scope", "--expires-in"]) expect(stderr).toContain(flag);
   });
 
-  it("a scope that no new key can have is not widened: exit 2", async () => {
+  it("an unknown scope is not widened: exit 2", async () => {
     list([{ ...told, scopes: ["reports:*"] }]);
     expect((await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"])).code).toBe(2);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);

@@ -1,4 +1,4 @@
-// Access keys from the command line against a standing sandbox: made, listed, revoked, and nothing sent for bad input.
+// Access keys from the command line against a sandbox: created, listed, revoked, and nothing sent for bad input.
 import { statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
@@ -9,7 +9,7 @@ let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 describe("keys create", () => {
-  it("gives the full response with the secret on standard output, once, and settles the entry", async () => {
+  it("prints the full response with the secret to standard output, once, and settles the entry", async () => {
     const at = desk.withToken();
     const made = await at.integ(["keys", "create", "--name", "plain", "--no-marker", "--json"]);
     expect(made.code).toBe(0);
@@ -36,7 +36,7 @@ describe("keys create", () => {
     expect((await at.integ(["journal", "export"])).stdout).not.toContain(key.secret);
   });
 
-  it("sends type, scopes and expiry, and puts the secret in a file of its owner's alone", async () => {
+  it("sends type, scopes and expiry, and writes the secret to a file that only its owner can read", async () => {
     const at = desk.withToken();
     const flags = "--type service_account --scope push-ingest:* --expires-in 90d --secret-file key.secret".split(" ");
     const { code, stdout } = await at.integ(["keys", "create", "--name", "typed", "--json", ...flags]);
@@ -48,7 +48,7 @@ describe("keys create", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("--marker adds a mark within 255 characters, and refuses where there is no room for it", async () => {
+  it("--marker adds a marker within 255 characters, and is refused if it does not fit", async () => {
     const at = desk.withToken();
     const made = await at.integ(["keys", "create", "--name", "marked", "--marker", "--json"]);
     expect(JSON.parse(made.stdout).name).toMatch(/^marked-[0-9a-f]{12}$/);
@@ -59,7 +59,7 @@ describe("keys create", () => {
     expect(await desk.sent("POST", creation)).toBe(before);
   });
 
-  it("--dry-run sends nothing and writes nothing down", async () => {
+  it("--dry-run sends and writes nothing", async () => {
     const at = desk.withToken();
     const { code, stdout } = await at.integ("keys create --name dry --no-marker --dry-run --json".split(" "));
     expect(code).toBe(0);
@@ -68,7 +68,7 @@ describe("keys create", () => {
     expect(await entries(at)).toEqual([]);
   });
 
-  it("by profile: the secret is exchanged for a token when it is needed, and neither is ever logged", async () => {
+  it("exchanges the profile's secret for a token when needed, and logs neither", async () => {
     const { at, own } = await desk.withProfile();
     const made = await at.integ(["keys", "create", "--name", "by-profile", "--secret-file", "k", "--debug"]);
     expect(made.code).toBe(0);
@@ -78,14 +78,14 @@ describe("keys create", () => {
     for (const text of [made.stdout, made.stderr, journal]) {
       expect(text).not.toContain(secret);
       expect(text).not.toContain(own.secret);
-      // The scheme is shown, what follows it is not.
+      // The scheme is shown, but not the credential after it.
       expect(text.replaceAll("Bearer <redacted>", "")).not.toMatch(/Bearer|eyJ/);
     }
   });
 });
 
 describe("keys list and revoke", () => {
-  it("list gives the API's rows in the list envelope", async () => {
+  it("list prints the API's rows in the list envelope", async () => {
     const at = desk.withToken();
     const { stdout } = await at.integ(["keys", "list", "--json"]);
     const list = JSON.parse(stdout);
@@ -95,7 +95,7 @@ describe("keys list and revoke", () => {
     expect(table.stdout).toContain("LAST USED");
   });
 
-  it("revoke asks, ends the key, is safe to repeat, and is journalled", async () => {
+  it("revoke asks, revokes the key, can be repeated, and is in the journal", async () => {
     const at = desk.withToken();
     const { id, secret } = await desk.makeKey({ name: "goes" });
     expect((await at.integ(["keys", "revoke", id])).code).toBe(2);
@@ -107,7 +107,7 @@ describe("keys list and revoke", () => {
     expect(await entries(at)).toMatchObject([{ operation: "access_key.revoke", state: "done" }, { state: "done" }]);
   });
 
-  it("revoke takes the profile's own key last: nothing else is possible after it", async () => {
+  it("revoke handles the profile's own key last, because nothing works after it", async () => {
     const { at, own } = await desk.withProfile();
     const { id } = await desk.makeKey({ name: "other" });
     expect((await at.integ(["keys", "revoke", own.id, id, "--yes"])).code).toBe(0);
@@ -119,7 +119,7 @@ describe("keys list and revoke", () => {
     ["after it took effect", "drop=after times=1"],
     ["with a 500", "status=500 times=1"],
     ["with a 429", "status=429 retry-after=0 times=1"],
-  ])("revoke goes on where a request breaks %s", async (_name, fault) => {
+  ])("revoke continues if a request fails %s", async (_name, fault) => {
     const at = desk.withToken();
     const { id } = await desk.makeKey({ name: "goes" });
     await desk.service.fault(`DELETE /api/v1/access-keys/* ${fault}`);
@@ -128,7 +128,7 @@ describe("keys list and revoke", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("a revocation that stays unknown is exit 7, and journal recover finishes it", async () => {
+  it("a revocation of unknown outcome is exit 7, and journal recover finishes it", async () => {
     const at = desk.withToken();
     const { id } = await desk.makeKey({ name: "goes" });
     await desk.service.fault("DELETE /api/v1/access-keys/* status=503 effect=none");
@@ -140,7 +140,7 @@ describe("keys list and revoke", () => {
     expect((await desk.key(id)).status).toBe("revoked");
   });
 
-  it("an id that nobody has is exit 4, one that is no segment exit 2", async () => {
+  it("an unknown id is exit 4, an id that is not a path segment exit 2", async () => {
     const at = desk.withToken();
     expect((await at.integ(["keys", "revoke", "ak_nobody", "--yes"])).code).toBe(4);
     expect((await at.integ(["keys", "revoke", "..", "--yes"])).code).toBe(2);
@@ -162,7 +162,7 @@ describe("keys list and revoke", () => {
       expect((await at.integ(words)).code).toBe(3);
   });
 
-  it("a key for ingestion only may not administer: exit 3, and says whose permission is missing", async () => {
+  it("a key for ingestion may not administer: exit 3, and the message says which permission is missing", async () => {
     const { at } = await desk.withProfile();
     const narrow = await desk.makeKey({ name: "narrow", scopes: ["push-ingest:*"] });
     await integHere(at, ["profiles", "edit", "p", "--api-key-stdin"], { input: narrow.secret });

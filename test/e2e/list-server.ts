@@ -1,9 +1,9 @@
-// A server with one list of entities whose every answer a test decides: pages that no well-behaved service would give.
+// A server with one list of entities whose every response a test decides: pages that no correct service sends.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Socket } from "node:net";
 
-/** What was asked for. */
+/** The request. */
 export interface Asked {
   readonly path: string;
   readonly token: string | undefined;
@@ -12,7 +12,7 @@ export interface Asked {
   readonly index: number;
 }
 
-/** A page as text, or whatever a test wants to do to the answer. */
+/** A page as text, or a function that writes the response. */
 export type Answer = string | ((response: ServerResponse, request: IncomingMessage) => void);
 
 export interface ListServer {
@@ -67,7 +67,7 @@ export function entity(index: number): string {
   return `{"id":"ent_${index}","object":"entity","type":"person","status":"active","display_name":"Name, ${index}","email":"e${index}@example.com","created_at":"${at}","updated_at":"${at}"}`;
 }
 
-/** Pages of these sizes, one after the other, `token-1` leading to the second. */
+/** Pages of these sizes, in order; `token-1` leads to the second. */
 export function pagesOf(sizes: readonly number[]): (asked: Pick<Asked, "token">) => string {
   return ({ token }) => {
     const page = token === undefined ? 0 : Number(token.slice("token-".length));
@@ -77,7 +77,7 @@ export function pagesOf(sizes: readonly number[]): (asked: Pick<Asked, "token">)
   };
 }
 
-/** The ids of NDJSON lines; throws where a line is no whole row. */
+/** The ids of NDJSON lines; throws if a line is not a complete row. */
 export function idsOf(ndjson: string): string[] {
   if (ndjson !== "" && !ndjson.endsWith("\n")) throw new Error(`cut within a row: ${ndjson.slice(-80)}`);
   return ndjson

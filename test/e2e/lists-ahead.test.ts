@@ -1,4 +1,4 @@
-// The next page is on its way before this one is checked and printed: seen from outside, in the order of system calls.
+// The next page is requested before this one is checked and printed, seen in the order of system calls.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { record } from "../support/strace.ts";

@@ -1,5 +1,5 @@
-// What a hostile or broken server may answer to a list: each ends in a clear error, soon, in bounded memory, and no row of
-// it is ever printed.
+// Responses of a hostile or broken server to a list: each ends in a clear error, soon, in bounded memory, and no row of
+// it is printed.
 import { readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import { Home, isOtherBinary, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Answer, entity, envelope, startListServer } from "./list-server.ts";
 
-/** Writes the peak of a process's memory down at its end, in kilobytes. */
+/** Records the peak of a process's memory at its exit, in kilobytes. */
 const peakMemory = join(root, "bench", "peak-memory.cjs");
 const isUnmeasured = isOtherBinary("peak memory, which a module loaded by NODE_OPTIONS measures");
 const json = { "content-type": "application/json" };
 const good = envelope([entity(0)], null);
 
-/** Sends so many bytes, as fast as they are taken. */
+/** Sends this many bytes, as fast as the client reads. */
 function flood(response: ServerResponse, chunk: Buffer, bytes: number): void {
   let left = bytes;
   const more = (): void => {
@@ -68,12 +68,12 @@ const answers: Record<string, Answer> = {
 };
 
 describe.each(Object.entries(answers))("%s", (name, answer) => {
-  it.each(["ndjson", "table"])("is a clear error, and nothing is printed: %s", async (format) => {
+  it.each(["ndjson", "table"])("is a clear error, and no row is printed: %s", async (format) => {
     const server = await startListServer(() => answer);
     const home = new Home(server.env);
     try {
       const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
-      // A process of its own, whose memory is looked at, for one of the formats; for both in a full run.
+      // A process of its own, whose memory is measured, for one of the formats; for both in a full run.
       const isMeasured = (isFull || format === "ndjson") && !isUnmeasured;
       const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
       const begun = Date.now();

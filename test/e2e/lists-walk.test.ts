@@ -1,4 +1,5 @@
-// The walk from the command line against pages that a test decides: which rows come out, what is asked for, and when.
+// Pagination from the command line against pages that a test decides: which rows are printed, and what is requested
+// when.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
@@ -25,7 +26,7 @@ afterEach(async () => {
 const ids = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `ent_${from + i}`);
 
 describe("--all", () => {
-  it("takes no short or empty page for the end, and passes tokens back untouched", async () => {
+  it("does not stop at a short or empty page, and returns tokens unchanged", async () => {
     const tokens = ["a/b+c=&?#%20", "é😀 ", "x".repeat(4000)];
     const { server, list } = await start(({ token }) => {
       const page = token === undefined ? 0 : tokens.indexOf(token) + 1;
@@ -64,7 +65,7 @@ describe("--all", () => {
     expect([idsOf(unique.stdout), unique.stderr]).toEqual([[...new Set<string>(pages.flat())], ""]);
   });
 
-  it("leaves no place to go on from where a token came a second time: --resume would write rows twice", async () => {
+  it("offers no --resume after a repeated token: rows would be written twice", async () => {
     const { server, home, list } = await start(({ token }) =>
       envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),
     );
@@ -80,15 +81,15 @@ describe("--all", () => {
   });
 });
 
-describe("readers", () => {
-  /** Rows of half a megabyte a page: more than pipes and sockets swallow. */
+describe("readers of --all", () => {
+  /** Rows of half a megabyte per page: more than pipes and sockets buffer. */
   const endless: Parameters<typeof startListServer>[0] = ({ token }) => {
     const page = Number(token ?? 0);
     const rows = Array.from({ length: 8 }, (_, i) => `{"id":"ent_${page * 8 + i}","fill":"${"x".repeat(65_536)}"}`);
     return envelope(rows, String(page + 1));
   };
 
-  it("one that reads nothing holds the server back to a page or two ahead", async () => {
+  it("that do not read hold the server back to a page or two ahead", async () => {
     const { server, home } = await start(endless);
     const child = home.start(["entities", "list", "--all", "--ndjson"]);
     child.stdin!.end();
@@ -105,7 +106,7 @@ describe("readers", () => {
     await gone;
   });
 
-  it("one that stops early is success, and the walk stops too", async () => {
+  it("that stop early end the listing with success", async () => {
     const { server, home } = await start(endless);
     const child = home.start(["entities", "list", "--all", "--ndjson"]);
     child.stdin!.end();
@@ -117,7 +118,7 @@ describe("readers", () => {
     expect(server.asked.length).toBeLessThanOrEqual(5);
   });
 
-  it.each(["ndjson", "csv"])("Ctrl-C leaves whole rows: %s", async (format) => {
+  it.each(["ndjson", "csv"])("get complete rows on Ctrl-C: %s", async (format) => {
     const { home } = await start(({ token }) => {
       const page = Number(token ?? 0);
       const given = envelope([entity(2 * page), entity(2 * page + 1)], String(page + 1));
@@ -129,7 +130,7 @@ describe("readers", () => {
     let stdout = "";
     child.stdout!.on("data", (chunk) => {
       stdout += String(chunk);
-      // Once: one more that comes when the process is all but gone ends it as a signal does.
+      // Once: a second signal, when the process has nearly exited, would end it as a signal does.
       if (stdout.split("\n").length > 12 && !child.killed) child.kill("SIGINT");
     });
     const code = await new Promise((resolve) => child.on("close", resolve));
@@ -143,7 +144,7 @@ describe("readers", () => {
 });
 
 describe("--out", () => {
-  it("is never written over, through a link, or into a folder", async () => {
+  it("never overwrites a file, follows a link, or writes to a folder", async () => {
     const { server, home, list } = await start(pagesOf([2]));
     writeFileSync(home.path("there"), "mine");
     mkdirSync(home.path("folder"));
@@ -157,7 +158,7 @@ describe("--out", () => {
     expect(idsOf(readFileSync(home.path("there"), "utf8"))).toEqual(ids(0, 2));
   });
 
-  it("a finished export leaves nothing beside it, and --resume says that there is nothing to resume", async () => {
+  it("leaves only the finished file, and --resume then says that there is nothing to resume", async () => {
     const { server, home, list } = await start(pagesOf([2, 1]));
     const first = await list(["--all", "--out", "rows.csv"]);
     expect([first.code, first.stdout]).toEqual([0, ""]);
@@ -171,7 +172,7 @@ describe("--out", () => {
     expect((await list(["--all", "--out", "rows.txt"], { env: { INTEG_OUTPUT: "yaml" } })).code).toBe(0);
   });
 
-  it("--resume goes on where a page failed; another filter, profile or contract version is refused", async () => {
+  it("--resume continues at the failed page; another filter, profile or contract version is refused", async () => {
     let isBroken = true;
     const pages = pagesOf([2, 0, 3, 1]);
     const { server, home, list } = await start((asked) =>
@@ -210,7 +211,7 @@ describe("--out", () => {
     expect(server.asked[asked]!.token).toBe("token-2");
   });
 
-  it("--resume under another profile of the same service is refused, and under the first one goes on", async () => {
+  it("--resume with another profile of the same service is refused, and with the first one continues", async () => {
     let isBroken = true;
     const pages = pagesOf([2, 1]);
     const { server, home, list } = await start((asked) =>

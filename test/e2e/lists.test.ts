@@ -1,4 +1,4 @@
-// Lists from the command line: one page, the whole walk, the formats, and real jq at the end of a real pipe.
+// Lists from the command line: one page, all pages, the formats, and real jq at the end of a real pipe.
 import { execFileSync, spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, isOtherBinary, root } from "../support/program.ts";
@@ -20,7 +20,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A pipeline as a person types it, in a real shell. */
+/** A pipeline in a real shell. */
 function shell(line: string): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", line], {
     cwd: at.folder,
@@ -32,7 +32,7 @@ function shell(line: string): { status: number | null; stdout: string; stderr: s
 }
 
 describe("entities list", () => {
-  it("gives one page as the API gives it, and says that more exists", async () => {
+  it("prints one page unchanged, and reports that more exists", async () => {
     const { code, stdout, stderr } = await at.integ(["entities", "list", "--json"]);
     const page = JSON.parse(stdout) as { object: string; data: unknown[]; next_page_token: string; has_more: boolean };
     expect(code).toBe(0);
@@ -42,7 +42,7 @@ describe("entities list", () => {
     expect(stderr).toContain(page.next_page_token);
   });
 
-  it("goes on from a token", async () => {
+  it("continues from a token", async () => {
     const first = JSON.parse((await at.integ(["entities", "list", "--limit", "2", "--json"])).stdout);
     const second = JSON.parse(
       (await at.integ(["entities", "list", "--limit", "2", "--page-token", first.next_page_token, "--json"])).stdout,
@@ -51,7 +51,7 @@ describe("entities list", () => {
     expect(second.data).toHaveLength(2);
   });
 
-  it("walks to the end with --all, in every format the same rows", async () => {
+  it("--all prints the same rows in every format", async () => {
     const all = (...more: string[]) => at.integ(["entities", "list", "--all", ...more]);
     const whole = JSON.parse((await all("--json")).stdout) as { data: { id: string }[] };
     const ids = whole.data.map(({ id }) => id);
@@ -62,7 +62,7 @@ describe("entities list", () => {
     expect(whole).toMatchObject({ object: "list", next_page_token: null, has_more: false });
   });
 
-  it("is success for a reader that stops early", () => {
+  it("succeeds if its reader stops early", () => {
     const { status, stdout } = shell("integ entities list --all --ndjson | head -1 | jq -r .id");
     expect(status).toBe(0);
     expect(stdout.trim()).not.toBe("");
@@ -74,7 +74,7 @@ describe("entities list", () => {
     ).toContain("person");
   });
 
-  it("retries a 503 and a dropped connection by itself", async () => {
+  it("retries a 503 and a dropped connection automatically", async () => {
     await service.fault("GET /v1/entities status=503 times=1");
     await service.fault("GET /v1/entities drop=before times=1 after=1");
     const ids = shell("integ entities list --all --json | jq '.data | length'");
@@ -82,7 +82,7 @@ describe("entities list", () => {
     await service.calm();
   });
 
-  it("a walk that breaks leaves a document that does not parse, and says where to go on", async () => {
+  it("leaves an incomplete document if it fails halfway, and prints how to continue", async () => {
     await service.fault("GET /v1/entities status=500 after=2");
     const { code, stdout, stderr } = await at.integ([
       "entities",
@@ -115,21 +115,21 @@ describe("entities list", () => {
 });
 
 describe("cohorts members", () => {
-  it("takes a short page for no end", () => {
+  it("continues after a short page", () => {
     const cohort = service.us.cohort_ids.find((id) => id.endsWith("large"))!;
     const { status, stdout } = shell(`integ cohorts members ${cohort} --all --ndjson | wc -l`);
     expect(status).toBe(0);
     expect(Number(stdout)).toBeGreaterThan(50);
   });
 
-  it("an empty cohort is an empty list", () => {
+  it("prints an empty list for an empty cohort", () => {
     const { status, stdout } = shell(
       `integ cohort members ${service.us.cohort_ids.find((id) => id.endsWith("empty"))} --json | jq -c .data`,
     );
     expect([status, stdout.trim()]).toEqual([0, "[]"]);
   });
 
-  it("an id is never a path", async () => {
+  it("never treats an id as a path", async () => {
     const { code } = await at.integ(["cohorts", "members", "../entities"]);
     expect([2, 4]).toContain(code);
   });
@@ -137,7 +137,7 @@ describe("cohorts members", () => {
 
 describe("the sandbox with nothing configured", () => {
   it.skipIf(isOtherBinary("the README's first command, which names bin/integ.js"))(
-    "answers the README's first command",
+    "runs the README's first command",
     () => {
       const line = "node bin/integ.js entities list --profile sandbox --json | jq '.data[].display_name'";
       const env = { PATH: at.env.PATH, HOME: at.folder };
@@ -146,7 +146,7 @@ describe("the sandbox with nothing configured", () => {
     },
   );
 
-  it("keeps what one command made for the next, in both regions", async () => {
+  it("keeps one command's objects for the next, in both regions", async () => {
     const own = new Home();
     const status = JSON.parse((await own.integ(["sandbox", "status", "--json"])).stdout);
     const words = [
@@ -167,7 +167,7 @@ describe("the sandbox with nothing configured", () => {
   });
 });
 
-describe("every list that is empty", () => {
+describe("every empty list", () => {
   const legacy = { INTEG_ORGANIZATION_ID: "11111111-1111-4111-8111-111111111111", INTEG_ACCESS_TOKEN: "t" };
   const lists: readonly (readonly [line: string, said: string])[] = [
     ["entities list", "No entities."],
@@ -210,7 +210,7 @@ describe("every list that is empty", () => {
   });
 });
 
-describe("an array that integ api shows", () => {
+describe("an array from integ api", () => {
   const rows = '[{"id":"a","n":12345678901234567890},{"id":"b","n":1.10}]';
   it.each([
     ["-o json", rows],
@@ -222,7 +222,7 @@ describe("an array that integ api shows", () => {
     ["-o csv --fields n", "n\r\n12345678901234567890\r\n1.10"],
     ["-o table --fields id", "ID\na\nb"],
     ["", rows],
-  ])("has the format and the fields that were asked for: %s", async (options, expected) => {
+  ])("has the requested format and fields: %s", async (options, expected) => {
     const server = await startListServer(() => rows);
     const home = new Home(server.env);
     const { code, stdout, stderr } = await integHere(home, ["api", "/v1/x", ...options.split(" ").filter(Boolean)]);
@@ -233,7 +233,7 @@ describe("an array that integ api shows", () => {
 });
 
 describe("--debug", () => {
-  it("says which scheme a credential was sent under, and never the credential", async () => {
+  it("shows the scheme of a credential, and never the credential", async () => {
     const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: "canary-token", INTEG_API_KEY: "canary-key" });
     const basic = await integHere(home, ["entities", "list", "--debug"]);
     const bearer = await integHere(home, ["keys", "list", "--debug"]);
@@ -254,7 +254,7 @@ describe("files of integ itself", () => {
     "config/profiles.json",
     "config/credentials",
     "config/keychain.json",
-  ])("are replaced by no export and no secret: %s", async (path) => {
+  ])("are never overwritten by an export or a secret: %s", async (path) => {
     const home = new Home();
     const list = ["entities", "list", "-p", "sandbox", "--out", path, "-o", "ndjson", "--force"];
     const client = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
@@ -298,7 +298,7 @@ describe("--fields", () => {
     home.remove();
   });
 
-  it("takes what a column of the table is called, and the field's name with underscores", async () => {
+  it("accepts a column's title, and a field's name with underscores", async () => {
     const server = await startListServer(() => envelope([entity(1)], null));
     const home = new Home(server.env);
     const printed = async (fields: string, format: string): Promise<string> =>
@@ -324,7 +324,7 @@ describe("--fields", () => {
     sandbox.remove();
   });
 
-  it("does not make a failure of what a change made", async () => {
+  it("does not turn a completed change into a failure", async () => {
     const home = new Home();
     const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
     const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--json", "--fields", "nome"]);

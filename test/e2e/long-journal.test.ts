@@ -1,4 +1,4 @@
-// The built program finds in a long journal what the journal itself finds.
+// The built program and the journal module agree on a long journal.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { longJournal, writeJournal } from "../support/long-journal.ts";
 import { program } from "../support/program.ts";
 import { ada } from "../unit/journal/intent.ts";
 
-it("finds damage, its place and all that is unfinished in a long journal", async () => {
+it("reports damage, its place and all unfinished entries in a long journal", async () => {
   const folder = mkdtempSync(join(tmpdir(), "integ-long-"));
   try {
     const path = join(folder, "state", "journal.ndjson");

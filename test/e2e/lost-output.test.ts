@@ -1,5 +1,4 @@
-// Standard output that takes nothing: a reader that is gone, a full disk. What a change did, and what it left unsettled,
-// is not hidden by that.
+// Standard output that fails: a reader that has exited, a full disk. The outcome of a change is still reported.
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -9,7 +8,7 @@ let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
-/** The program begins once the reader is gone; its exit code is what counts. */
+/** The program starts after its reader has exited; only its exit code matters. */
 const gone = [
   "bash",
   "-c",
@@ -24,11 +23,11 @@ function create(at: Home, under: string[], ...more: string[]): Promise<Ended> {
   return at.integ([...words, "--scope", "entity:read", ...more], { under });
 }
 
-describe("standard output that takes nothing", () => {
+describe("standard output that fails", () => {
   it.each([
     ["a reader that is gone", gone],
     ["a full disk", full],
-  ])("%s does not make an unknown outcome a success", async (_what, under) => {
+  ])("%s does not turn an unknown outcome into success", async (_what, under) => {
     if (under === full && !hasFull) return;
     const { at } = await desk.withProfile();
     await desk.service.fault("POST /v1/oauth_clients drop=after");
@@ -38,7 +37,7 @@ describe("standard output that takes nothing", () => {
     expect(stderr).toContain("Next: integ journal recover");
   });
 
-  it.runIf(hasFull)("a full disk: it is told that the change is done", async () => {
+  it.runIf(hasFull)("a full disk: the completed change is reported", async () => {
     const { at } = await desk.withProfile();
     const { code, stderr } = await create(at, full, "--secret-file", "s");
     expect(code).toBe(1);
@@ -50,7 +49,7 @@ describe("standard output that takes nothing", () => {
   it.each([
     ["a reader that is gone", gone, 0],
     ["a full disk", full, 1],
-  ])("%s does not stop a key's replacement half-way", async (_what, under, exit) => {
+  ])("%s does not stop a key's replacement halfway", async (_what, under, exit) => {
     if (under === full && !hasFull) return;
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "unread" });
@@ -62,12 +61,12 @@ describe("standard output that takes nothing", () => {
   });
 });
 
-describe("standard error that takes no mask, under GitHub Actions", () => {
+describe("standard error that cannot take a mask, on GitHub Actions", () => {
   it.each([
     ["closed", 'exec "$@" 2>&-'],
     ["the null device", 'exec "$@" 2>/dev/null'],
     ["a full device", 'exec "$@" 2>/dev/full'],
-  ])("%s: no secret is asked for that would stand in the log", async (_what, line) => {
+  ])("%s: no secret is requested that would appear in the log", async (_what, line) => {
     if (line.includes("/dev/full") && !hasFull) return;
     const { at } = await desk.withProfile();
     at.env.GITHUB_ACTIONS = "true";
@@ -76,7 +75,7 @@ describe("standard error that takes no mask, under GitHub Actions", () => {
     const refused = await create(at, under);
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
     expect(await desk.sent("POST", /oauth_clients/)).toBe(before);
-    // A secret that goes elsewhere needs no mask.
+    // A secret with another destination needs no mask.
     expect((await create(at, under, "--secret-file", "s")).code).toBe(0);
   });
 });

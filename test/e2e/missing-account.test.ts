@@ -1,5 +1,5 @@
-// What an unfinished entry needs is said where it is shown, and by the command that would finish it: a variable, a profile or a
-// credential that is missing on this machine. No next step that is shown without it ends as it did.
+// An unfinished entry that needs a variable, profile or credential missing on this machine: lists, and the command that
+// would finish it, name what is missing. No printed next step ends in the same error.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -21,7 +21,7 @@ interface Row {
   readonly needs?: string;
 }
 
-/** Of each operation one entry that is not finished, and two in other states. */
+/** One unfinished entry of each operation, and two in other states. */
 const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Promise<void>>> = {
   "oauth_client.create unknown": async (at, as) => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -95,7 +95,7 @@ async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promi
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** A home with one entry of each kind, of the environment's profile or of a stored one. */
+/** A home with one entry of each kind, of the environment's profile or a stored one. */
 async function left(
   env: Readonly<Record<string, string>>,
   as: readonly string[],
@@ -117,7 +117,7 @@ async function left(
   return { at, all };
 }
 
-/** What every place says of an entry that cannot be finished here. */
+/** The messages everywhere about an entry that cannot be finished here. */
 async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();
@@ -127,7 +127,7 @@ async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs
     expect(row.needs).toMatch(needs());
     const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
     expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
-    // One that is shown is another than the recovery that fails.
+    // Show one other than the entry whose recovery fails.
     expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
     if (row.state === "waiting" && code === 0) continue;
@@ -143,7 +143,7 @@ async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs
 }
 
 describe("entries of the environment's profile", () => {
-  it("say which variables they need", async () => {
+  it("name the variables that they need", async () => {
     const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
     const none = Object.fromEntries([...Object.keys(service.env), "INTEG_ACCESS_TOKEN"].map((name) => [name, ""]));
     const of = (): RegExp =>
@@ -157,14 +157,14 @@ describe("entries of the environment's profile", () => {
     at.remove();
   });
 
-  it("say which credential they need, and others go on", async () => {
+  it("name the credential that they need, and others continue", async () => {
     const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
     const shown = await rows(at, { INTEG_ACCESS_TOKEN: "" });
     expect(shown.filter(({ needs }) => needs !== undefined).map(({ needs }) => needs)).toEqual(
       Array.from({ length: 3 }, () => expect.stringMatching(/ and INTEG_ACCESS_TOKEN\.$/)),
     );
     expect(shown.filter(({ needs }) => needs === undefined)).toHaveLength(4);
-    // An overlap that runs needs none yet.
+    // A running overlap needs none yet.
     for (const { id, state } of shown.filter((row) => row.state !== "waiting")) {
       const env = { INTEG_ACCESS_TOKEN: "", INTEG_API_KEY: "" };
       const { code, stderr } = await integHere(at, ["journal", "recover", id, "--no-input"], { env });
@@ -199,7 +199,7 @@ describe("items of a policy", () => {
     "",
   ].join("\n");
 
-  it("say which credential they need, count no failure, and stop no other", async () => {
+  it("name the credential that they need, count as no failure, and stop no other item", async () => {
     const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
     writeFileSync(at.path("integ.yaml"), policy);
     const env = { INTEG_API_KEY: "" };
@@ -249,7 +249,7 @@ describe("entries of a stored profile", () => {
     return at.integ(["profiles", "add", name, ...where, ...way], { input: access_key_secret });
   };
 
-  it("say what became of it", async () => {
+  it("explain what happened to the profile", async () => {
     const { at } = await left({}, ["-p", "k"], (home) => add(home, "k"));
     const kept = at.path("kept");
     cpSync(at.path("config"), kept, { recursive: true });

@@ -1,5 +1,5 @@
-// Proxies and private certificate authorities, through the variables that every tool knows, against a real CONNECT proxy
-// and a real TLS server: what is sent where, what never leaks, and what a failure means for a change.
+// Proxies and private certificate authorities through the usual variables, against a real CONNECT proxy and TLS server:
+// which requests go through, what never leaks, and what a failure means for a change.
 import { mkdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";
@@ -71,14 +71,14 @@ async function clients(): Promise<number> {
   return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
 }
 
-/** A change that never left: exit 11, said so, nothing made, its entry refused. @returns what was told */
+/** A change that was never sent: exit 11, reported, nothing created, its entry refused. @returns the message */
 async function nothingSent(env: Record<string, string>): Promise<string> {
   const before = await clients();
   const { code, stdout, stderr } = await at.integ(create(), { env });
   expect([code, stdout], stderr).toEqual([11, ""]);
   expect(stderr).toContain("Nothing was sent.");
   expect(await clients()).toBe(before);
-  // What is in the journal is no question of the network: without Node's own variables it needs no process.
+  // The journal does not depend on the network: without Node's own variables it needs no process.
   const { data } = JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout) as {
     data: { state: string }[];
   };
@@ -89,7 +89,7 @@ async function nothingSent(env: Record<string, string>): Promise<string> {
 const rows = ({ stdout }: Ended): number => (JSON.parse(stdout) as { data: unknown[] }).data.length;
 
 describe.skipIf(isMissing("openssl"))("a proxy", () => {
-  it("carries reads and changes; it learns the host and nothing else", async () => {
+  it("carries reads and changes; it learns only the host", async () => {
     const env = through();
     const read = await at.integ(list, { env });
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
@@ -118,7 +118,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     expect([code, proxy.asked.length], stderr).toEqual([0, tunnels]);
   });
 
-  it("gets its own user and password, and nobody else does", async () => {
+  it("gets its own user and password, and no other server does", async () => {
     const [user, password] = ["proxy-user", "pa:ss/w@rd"];
     const address = `http://${user}:${encodeURIComponent(password)}@127.0.0.1`;
     const basic = Buffer.from(`${user}:${password}`).toString("base64");
@@ -137,14 +137,14 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
       expect(told.join("\n")).not.toContain(secret);
   });
 
-  it("that asks for a password is told apart, and how to give one is said", async () => {
+  it("that needs a password is reported as such, with the way to set one", async () => {
     proxy.behaviour = 407;
     const stderr = await nothingSent(through());
     expect(stderr).toContain("407");
     expect(stderr).toContain("HTTPS_PROXY=http://<user>:<password>@");
   });
 
-  it("spoken to by TLS is trusted like any other server, or not at all", async () => {
+  it("reached over TLS is verified like any other server", async () => {
     const secure = await startConnectProxy(authority.sign(["DNS:localhost"]));
     try {
       const env = through({ HTTPS_PROXY: `https://localhost:${secure.port}` });
@@ -156,7 +156,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     }
   });
 
-  it("carries the exchange of client credentials too", async () => {
+  it("carries the exchange of client credentials", async () => {
     const made = await at.integ([...create(), "--secret-format", "env"], { env: through() });
     expect(made.code, made.stderr).toBe(0);
     const { client_id, client_secret } = await freshClient();
@@ -177,30 +177,30 @@ async function freshClient(): Promise<{ client_id: string; client_secret: string
 }
 
 describe.skipIf(isMissing("openssl"))("a private certificate authority", () => {
-  it("is trusted where NODE_EXTRA_CA_CERTS names it", async () => {
+  it("is trusted through NODE_EXTRA_CA_CERTS", async () => {
     const read = await at.integ(list, { env: trusting });
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
   });
 
-  it("that is not named: nothing was sent, and what to set is said", async () => {
+  it("that is not trusted: nothing is sent, and the variable is named", async () => {
     const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: "" });
     expect(stderr).toMatch(/unable to (verify|get)/);
     expect(stderr).toMatch(/Fix: Set NODE_EXTRA_CA_CERTS to a file/);
   });
 
-  it("another one is not it", async () => {
+  it("does not authenticate a server of another one", async () => {
     mkdirSync(at.path("other"));
     expect(await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: makeAuthority(at.path("other")).path })).toContain(
       "NODE_EXTRA_CA_CERTS",
     );
   });
 
-  it("NODE_TLS_REJECT_UNAUTHORIZED changes nothing", async () => {
+  it("is not replaced by NODE_TLS_REJECT_UNAUTHORIZED", async () => {
     const env = { ...trusting, NODE_EXTRA_CA_CERTS: "", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
     expect(await nothingSent(env)).toContain("NODE_EXTRA_CA_CERTS");
   });
 
-  it("a file that is not there is said", async () => {
+  it("whose file is missing is reported", async () => {
     const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: at.path("nowhere.pem") });
     expect(stderr).toContain("nowhere.pem");
   });

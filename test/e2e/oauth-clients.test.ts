@@ -1,4 +1,4 @@
-// OAuth clients from the command line: the decision table of §4.2 as a person meets it, against a standing sandbox.
+// OAuth clients from the command line: the decision table of §4.2 as a user sees it, against a sandbox.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
@@ -58,7 +58,7 @@ async function journal(at: Home): Promise<Listed["data"]> {
 }
 
 describe("create", () => {
-  it("prints the API's object with its secret on stdout, and nothing else there", async () => {
+  it("prints only the API's object with its secret to stdout", async () => {
     const at = home();
     const { code, stdout, stderr } = await create(at, "--json");
     expect(code).toBe(0);
@@ -99,7 +99,7 @@ describe("create", () => {
     if (existsSync(at.path("taken"))) expect(readFileSync(at.path("taken"), "utf8")).toBe("mine");
   });
 
-  it("never puts a secret over the journal or another file of its own, not with --force either", async () => {
+  it("never overwrites the journal or another file of integ with a secret, not even with --force", async () => {
     const at = home();
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
     // Without its first line, which has the time of the export.
@@ -130,7 +130,7 @@ describe("create", () => {
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
-  it("says what to mend first where recovery has no place for the secret any more", async () => {
+  it("names the necessary repair if recovery no longer has a destination for the secret", async () => {
     const at = home();
     mkdirSync(at.path("place"));
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -152,7 +152,7 @@ describe("create", () => {
     expect(Date.now() - began).toBeGreaterThanOrEqual(2000);
   });
 
-  it("ends with 6 where Retry-After does not fit --retry-for; nothing was made", async () => {
+  it("ends with 6 if Retry-After exceeds --retry-for; nothing was created", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=60");
     const { code, stderr } = await create(at, "--secret-file", "client.secret", "--retry-for", "5s");
@@ -162,7 +162,7 @@ describe("create", () => {
     expect(existsSync(at.path("client.secret"))).toBe(false);
   });
 
-  it("loses a secret with exit 9, replaces it on request, and leaves one live client", async () => {
+  it("reports a lost secret with exit 9, replaces it on request, and leaves one live client", async () => {
     const at = home();
     const before = await liveClients();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -180,7 +180,7 @@ describe("create", () => {
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
   });
 
-  it("pending: exit 8 with --wait 0s, the same key afterwards", async () => {
+  it("pending: exit 8 with --wait 0s, and the same key afterwards", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients pending=5 times=1");
     const { code } = await create(at, "--wait", "0s", "--secret-file", "client.secret");
@@ -196,7 +196,7 @@ describe("create", () => {
     ["a bad credential", 401, 3],
     ["a missing permission", 403, 3],
     ["no OAuth", 404, 4],
-  ])("%s (%i) ends with %i, and is final", async (_what, status, exit) => {
+  ])("%s (%i) is final and ends with %i", async (_what, status, exit) => {
     const at = home();
     await service.fault(`POST /v1/oauth_clients status=${status}`);
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(exit);
@@ -215,7 +215,7 @@ describe("create", () => {
     expect(await clientCount()).toBe(before);
   });
 
-  it("the same command typed again, secret file and all: the receipt, and the file as it was", async () => {
+  it("the same command with the same secret file gives the receipt and leaves the file unchanged", async () => {
     const at = home();
     const words = ["--idempotency-key", "nightly", "--secret-file", "client.secret", "--json"];
     const first = await create(at, ...words);
@@ -227,7 +227,7 @@ describe("create", () => {
     expect(readFileSync(at.path("client.secret"), "utf8")).toBe(secret);
   });
 
-  it("a profile that cannot take a client is refused before anything is sent", async () => {
+  it("a profile that cannot store a client is refused before anything is sent", async () => {
     const at = home();
     const add = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     await at.integ(add, { input: service.us.api_key });
@@ -262,7 +262,7 @@ describe("create", () => {
 });
 
 describe("get and revoke", () => {
-  it("shows a client without its secret, revokes it, and may be repeated", async () => {
+  it("show a client without its secret, revoke it, and can be repeated", async () => {
     const at = home();
     const { id } = JSON.parse((await create(at, "--json")).stdout) as { id: string };
     const got = await at.integ(["oauth-client", "get", id, "--json"]);
@@ -276,7 +276,7 @@ describe("get and revoke", () => {
     }
   });
 
-  it("an id that is nobody's: exit 4 in words, and as one JSON object", async () => {
+  it("report an unknown id: exit 4 in words, and as one JSON object", async () => {
     const at = home();
     const person = await at.integ(["oauth-clients", "get", "oac_nobody"]);
     expect(person.code).toBe(4);
@@ -295,13 +295,13 @@ describe("get and revoke", () => {
   });
 });
 
-describe("a client_id in the place of the resource id", () => {
+describe("a client_id in place of the resource id", () => {
   async function made(at: Home): Promise<{ id: string; client_id: string }> {
     const { stdout } = await create(at, "--json", "--secret-file", "secret");
     return JSON.parse(stdout) as { id: string; client_id: string };
   }
 
-  it.each(["get", "rotate", "revoke"])("is understood by %s where the journal knows the client", async (verb) => {
+  it.each(["get", "rotate", "revoke"])("is accepted by %s if the journal knows the client", async (verb) => {
     const at = home();
     const { id, client_id } = await made(at);
     const more = verb === "rotate" ? ["--secret-file", "new", "--accept-unproven"] : [];
@@ -320,7 +320,7 @@ describe("a client_id in the place of the resource id", () => {
   });
 
   it.each(["get", "rotate", "revoke"])(
-    "that nobody knows: %s says what is missing, and leaves nothing to do",
+    "that is unknown: %s says what is missing, and leaves nothing unfinished",
     async (verb) => {
       const at = home();
       const { code, stderr } = await integHere(
@@ -336,7 +336,7 @@ describe("a client_id in the place of the resource id", () => {
 });
 
 describe("list --offline", () => {
-  it("shows what integ itself revoked as revoked: by revoke, and by a rotation", async () => {
+  it("shows clients that integ revoked, directly or by a rotation, as revoked", async () => {
     const at = home();
     const ids = [];
     for (const name of ["a", "b", "c"])
@@ -367,7 +367,7 @@ async function clientCount(): Promise<number> {
   return (await clients()).length;
 }
 
-/** Gives all slots back, so that no test meets the limit of another. */
+/** Frees all slots, so that no test meets another's limit. */
 async function freeSlots(): Promise<void> {
   for (const { id, status } of await clients())
     if (status !== "revoked")

@@ -1,6 +1,5 @@
-// OAuth client credentials as a profile's credential, against a token server that is not ours (oidc-provider): both
-// client authentication methods, audience and issuer, one fetch at a time, and a bearer token that reaches the API and
-// nothing else.
+// OAuth client credentials as a profile's credential, against an independent token server (oidc-provider): both client
+// authentication methods, audience and issuer, one fetch at a time, and a bearer token that only the API receives.
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,9 +13,9 @@ const knownAudience = "https://api.example.com/v1";
 const homes: Home[] = [];
 let tokens: Server;
 let api: Server;
-/** How each token was asked for. */
+/** How each token was requested. */
 let fetches: string[] = [];
-/** Every request to the token server, and whether a credential came with it in a header. */
+/** Every request to the token server, and whether it had a credential in a header. */
 let asked: string[] = [];
 /** The token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;
@@ -47,7 +46,7 @@ beforeAll(async () => {
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
-      // The audience chooses the resource server, whose tokens are JWTs with that audience (RFC 9068).
+      // The audience selects the resource server, whose tokens are JWTs with that audience (RFC 9068).
       resourceIndicators: {
         enabled: true,
         defaultResource: (context: { oidc: { body: { audience?: string } } }) => context.oidc.body.audience,
@@ -108,7 +107,7 @@ async function profile(method: string, given = secret, further: readonly string[
 }
 
 it.each(["client_secret_basic", "client_secret_post"])(
-  "%s: one token for a whole walk, sent as bearer",
+  "%s: one token for all pages, sent as bearer",
   async (method) => {
     const at = await profile(method);
     const { code, stdout } = await at.integ(["entities", "list", "--all", "--ndjson"]);
@@ -123,7 +122,7 @@ describe("a token endpoint that needs a scope", () => {
   const scoped = ["--audience", knownAudience, "--token-scope", "read write"];
   const scopeOf = (bearer: string): unknown => claimsOf(bearer.replace(/^Bearer /, "")).scope;
 
-  it("gets the profile's, by every command that acts as it; a typed one takes its place", async () => {
+  it("gets the profile's from every command that uses it; a typed scope replaces it", async () => {
     const at = await profile("client_secret_basic", secret, scoped);
     expect((await at.integ(["entities", "list"])).code).toBe(0);
     expect(scopeOf(seen[0]!)).toBe("read write");
@@ -141,7 +140,7 @@ describe("a token endpoint that needs a scope", () => {
     expect(await token()).toBeUndefined();
   });
 
-  it("gets that of INTEG_TOKEN_SCOPE", async () => {
+  it("gets the scope of INTEG_TOKEN_SCOPE", async () => {
     const at = new Home({
       INTEG_BASE_URL: addressOf(api),
       INTEG_REGION: "us",
@@ -183,7 +182,7 @@ describe("a token endpoint that needs a scope", () => {
       const rotated = await at.integ(rotate((JSON.parse(made.stdout) as { id: string }).id));
       expect(rotated.code, rotated.stderr).toBe(0);
       expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');
-      // The sandbox refuses a scope that the client does not have: what is sent decides.
+      // The sandbox refuses a scope that the client does not have, so the sent scope decides.
       expect((await at.integ(["profiles", "edit", "p", "--token-scope", "organization:read"])).code).toBe(0);
       const unproven = await at.integ(rotate((JSON.parse(rotated.stdout) as { id: string }).id));
       expect(unproven.code, unproven.stderr).toBe(8);
@@ -193,7 +192,7 @@ describe("a token endpoint that needs a scope", () => {
   });
 });
 
-it("prints the token response on request, and a wrong secret ends with exit 3", async () => {
+it("auth token prints the token response on request, and a wrong secret ends with exit 3", async () => {
   const at = await profile("client_secret_basic");
   const token = await at.integ(["oauth-clients", "token", "--from-profile", "--json"]);
   expect(JSON.parse(token.stdout)).toMatchObject({
@@ -213,12 +212,12 @@ it("prints the token response on request, and a wrong secret ends with exit 3", 
   expect(refused.stderr).not.toContain("another-secret-that-is-wrong");
 });
 
-/** What a JWT says, unchecked. */
+/** The payload of a JWT, unchecked. */
 function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString() || "{}");
 }
 
-it("the token is asked for with the profile's audience, and is for it; one that the server does not know is told", async () => {
+it("the token is requested with the profile's audience and valid for it; an unknown audience is reported", async () => {
   const at = await profile("client_secret_basic", secret, ["--audience", knownAudience]);
   expect((await at.integ(["entities", "list", "--all", "--ndjson"])).code).toBe(0);
   expect(fetches).toHaveLength(1);
@@ -247,7 +246,7 @@ async function issuerChecks(at: Home): Promise<{ status: string; message: string
   return data.filter(({ check }) => check === "issuer");
 }
 
-it("doctor holds the token endpoint against what its issuer publishes, and shows it no credential", async () => {
+it("doctor compares the token endpoint with the issuer's metadata, and sends it no credential", async () => {
   const issuer = addressOf(tokens);
   const at = await profile("client_secret_post", secret, ["--issuer", issuer]);
   const fine = [{ check: "issuer", status: "ok", message: "confirms the token endpoint", next: null, hint: null }];
@@ -267,15 +266,15 @@ it("doctor holds the token endpoint against what its issuer publishes, and shows
   ]);
 });
 
-it.each(["auth", "https://[", "urn:issuer"])("doctor tells an issuer that is no address: %s", async (issuer) => {
+it.each(["auth", "https://[", "urn:issuer"])("doctor reports an issuer that is not an address: %s", async (issuer) => {
   const at = await profile("client_secret_basic", secret, ["--issuer", issuer]);
   expect(await issuerChecks(at)).toMatchObject([
     { status: "problem", message: "Invalid issuer: it is not an address." },
   ]);
 });
 
-it("doctor tells an issuer that is another's, and one that publishes no metadata", async () => {
-  // Another name of the same server: what it publishes is not this issuer's.
+it("doctor reports an issuer of another server, and one that publishes no metadata", async () => {
+  // Another name of the same server: its metadata is another issuer's.
   const other = await profile("client_secret_basic", secret, [
     "--issuer",
     addressOf(tokens).replace("127.0.0.1", "localhost"),

@@ -1,4 +1,4 @@
-// `integ status -o openmetrics`: the samples are what the account has, and a parser that is not ours reads them.
+// `integ status -o openmetrics`: the samples match the account, and an independent parser reads them.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ oauth_clients:
 `;
 
 describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
-  it("are each credential's times, slots, what is due, and when that was", async () => {
+  it("have each credential's times, the slots, what is due, and the time of the check", async () => {
     const at = home();
     writeFileSync(at.path("integ.yaml"), policy.replaceAll("SA", service.us.service_account_id));
     const hostile = 'a"b\\c\u001b[31m\u202e';
@@ -99,7 +99,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
   });
 
-  it("count what is not finished", async () => {
+  it("count unfinished entries", async () => {
     const at = home();
     const words = [
       "oauth-clients",
@@ -120,7 +120,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
 });
 
 describe("the file", () => {
-  it("takes an earlier one's place whole, and other users may read it", async () => {
+  it("replaces an earlier one atomically, and other users may read it", async () => {
     const at = home();
     at.addToPath();
     writeFileSync(at.path("integ.yaml"), policy.replaceAll("SA", service.us.service_account_id));
@@ -141,7 +141,7 @@ describe("the file", () => {
     [["status", "--out", "integ.prom"], "--out needs -o openmetrics"],
     [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "nowhere"],
     [["keys", "list", "-o", "openmetrics"], "Use openmetrics with integ status."],
-  ])("of %j ends with an error, and nothing is there", async (words, said) => {
+  ])("of %j is an error, and no file is left", async (words, said) => {
     const at = home();
     const { code, stdout, stderr } = await at.integ(words);
     expect([code === 0, stdout]).toEqual([false, ""]);

@@ -1,5 +1,5 @@
-// Anyone can check a package against its sources: the same sources make the same bytes wherever, by whomever and whenever
-// they are packed, and scripts/verify-build.mjs compares.
+// Anyone can check a package against its sources: the same sources give the same bytes in any place, by any user and at
+// any time, and scripts/verify-build.mjs compares them.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,
@@ -34,7 +34,7 @@ const { files, version } = JSON.parse(readFileSync(join(root, "package.json"), "
 };
 const packed = `integ-${version}.tgz`;
 
-/** The sources and the packages that are bundled, in another folder; the tools stay where they are. */
+/** The sources and the bundled packages in another folder; the tools are not copied. */
 function cloneInto(folder: string): void {
   const sources = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"];
   for (const name of [...sources, ...files.filter((file) => file !== "dist")])
@@ -52,7 +52,7 @@ function cloneInto(folder: string): void {
   }
 }
 
-/** Builds and packs as somebody else would. @returns the package's bytes */
+/** Builds and packs as another user. @returns the package's bytes */
 function packedIn({ folder, umask, env, uid }: Surroundings): Buffer {
   const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
   const words = [process.execPath, rolldown, "-c", "scripts/rolldown.config.mts", "--log-level", "warn"];
@@ -68,14 +68,14 @@ function packedIn({ folder, umask, env, uid }: Surroundings): Buffer {
   return readFileSync(join(folder, packed));
 }
 
-/** Another user that can read the tools, or undefined: only root can become somebody else. */
+/** Another user that can read the tools, or undefined: only root can change to another user. */
 function somebodyElse(): number | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const words = ["-e", `require("fs").accessSync(${JSON.stringify(join(root, "node_modules/rolldown/bin/cli.mjs"))})`];
   return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }
 
-/** What `verify-build` says of a package: it builds and packs the sources in this tree. */
+/** What `verify-build` prints about a package: it builds and packs the sources in this tree. */
 function verify(bytes: Buffer): [code: number | null, said: string] {
   const file = home.path("given.tgz");
   writeFileSync(file, bytes);
@@ -89,7 +89,7 @@ describe.skipIf(isElse)("the package's bytes", () => {
   const far = home.path("a rather longer name", "far");
   let elsewhere: Buffer;
 
-  it("are the same from two folders, two users, two times", { timeout: 240_000 }, () => {
+  it("are the same from two folders, users and times", { timeout: 240_000 }, () => {
     mkdirSync(far, { recursive: true });
     cloneInto(far);
     const clock = home.path("clock.cjs");
@@ -119,7 +119,7 @@ describe.skipIf(isElse)("the package's bytes", () => {
     expect(verify(elsewhere)).toEqual([0, expect.stringContaining("The same content")]);
   });
 
-  it("are compared by verify-build, which says what differs", () => {
+  it("are compared by verify-build, which names differences", () => {
     const folder = home.path("doctored");
     mkdirSync(folder);
     writeFileSync(home.path("elsewhere.tgz"), elsewhere);

@@ -1,4 +1,4 @@
-// What a person gets by `npm install`: a package without an install script that works with nothing else fetched.
+// The result of `npm install`: a package without an install script that works without other packages.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -40,7 +40,7 @@ function pack(): Packed {
 
 let packed: Packed | undefined;
 
-it.skipIf(isElse)("packs what a person needs, and nothing else", () => {
+it.skipIf(isElse)("packs only the files that a user needs", () => {
   packed = pack();
   const paths = packed.files.map(({ path }) => path);
   for (const path of [
@@ -57,12 +57,12 @@ it.skipIf(isElse)("packs what a person needs, and nothing else", () => {
   console.log(`package: ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} installed`);
 });
 
-/** The Node that runs the tests, and in a full run the newest of each line that is supported. */
+/** The Node that runs the tests; in a full run also the newest of each supported line. */
 const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26"] : ["running"];
 if (!process.env.INTEG_TEST_FULL && !isElse)
   console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");
 
-/** @returns a Node binary of that line, fetched by npm; undefined where the registry cannot be reached */
+/** @returns a Node binary of that line, fetched by npm; undefined if the registry cannot be reached */
 function nodeOf(line: string): string | undefined {
   if (line === "running") return process.execPath;
   const folder = at.path(`node-${line}`);
@@ -91,11 +91,11 @@ it.skipIf(isElse).each(versions)("installs offline without any other package, an
     execFileSync(join(prefix, "bin", "integ"), command, { env, cwd: at.folder, encoding: "utf8" });
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   expect(integ("--version").trim()).toBe(version);
-  // What only a clone needs would fail here: `prepare` builds from sources that no package has.
+  // Steps that only work in a clone would fail here: `prepare` builds from sources that no package has.
   const installed = JSON.parse(readFileSync(join(prefix, "lib/node_modules/integ/package.json"), "utf8")) as object;
   expect(installed).not.toHaveProperty("scripts");
   expect(installed).not.toHaveProperty("devDependencies");
-  // `man integ` works: npm links each page that package.json names, and does not look into a folder for more.
+  // `man integ` works: npm links only the pages that package.json names, not a whole folder.
   const pages = readdirSync(join(root, "docs/man")).sort();
   expect(readdirSync(join(prefix, "share/man/man1")).sort()).toEqual(pages);
   expect(JSON.parse(integ("entities", "list", "-p", "sandbox", "--json")).data).toHaveLength(25);
@@ -115,7 +115,7 @@ it("has no install script anywhere in its tree, and its lock records no download
   expect(Object.values(lock.packages).filter(({ resolved }) => resolved?.startsWith("http"))).toEqual([]);
 });
 
-it("names every licence of what is bundled", () => {
+it("names the licence of each bundled package", () => {
   const text = readFileSync(join(root, "dist/THIRD-PARTY-LICENSES.txt"), "utf8");
   for (const name of ["commander", "undici", "zod", "chalk"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
 });

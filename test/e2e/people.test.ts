@@ -1,4 +1,4 @@
-// People of the organization: search and membership, whose parameters and answers the document does not show (§4.4).
+// People of the organization: search and membership, whose parameters and responses the document does not show (§4.4).
 import { describe, expect, it } from "vitest";
 import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
 
@@ -13,7 +13,7 @@ async function queries(): Promise<string[]> {
 }
 
 describe("people search", () => {
-  it("finds people, their rows as they came, in every format", async () => {
+  it("finds people and prints their rows unchanged, in every format", async () => {
     const at = desk.withToken();
     const { code, stdout } = await at.integ(["people", "search", "ada", "--json"]);
     expect(code).toBe(0);
@@ -30,7 +30,7 @@ describe("people search", () => {
     );
   });
 
-  it("nobody found is an empty list", async () => {
+  it("prints an empty list if no one is found", async () => {
     const { code, stdout } = await desk.withToken().integ(["people", "search", "nobody-at-all", "--json"]);
     expect([code, JSON.parse(stdout).data]).toEqual([0, []]);
   });
@@ -59,7 +59,7 @@ describe("people search", () => {
 });
 
 describe("people membership", () => {
-  it("shows what there is of one person", async () => {
+  it("shows a person's memberships", async () => {
     const at = desk.withToken();
     const [person] = JSON.parse((await at.integ(["people", "search", "ada", "--json"])).stdout).data;
     const { code, stdout } = await at.integ(["people", "membership", person.id, "--json"]);
@@ -68,7 +68,7 @@ describe("people membership", () => {
     expect((await at.integ(["people", "membership", person.id])).stdout).toContain("joinedAt");
   });
 
-  it("of nobody is exit 4; an id that would be another path goes out encoded or not at all", async () => {
+  it("of an unknown person is exit 4; an id that would change the path is encoded or not sent", async () => {
     const at = desk.withToken();
     expect((await at.integ(["people", "membership", "nobody"])).code).toBe(4);
     expect((await at.integ(["people", "membership", "../access-keys"])).code).toBe(4);

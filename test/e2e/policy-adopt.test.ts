@@ -1,5 +1,5 @@
-// What exists comes under a policy at once: after policy init with adopt --all, in a job with apply --adopt. Nothing is created a
-// second time, no secret changes, and what could be one thing or another is left to a person.
+// Existing credentials come under a policy: after policy init with adopt --all, in a job with apply --adopt. Nothing is created
+// twice, no secret changes, and ambiguous cases are left to a person.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -45,7 +45,7 @@ const rowsOf = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[
 const actionsOf = async (): Promise<string[]> => rowsOf(await integ("plan", "--json")).map(({ action }) => action);
 const resultsOf = (ended: Ended): [string, string, string | null][] =>
   rowsOf(ended).map(({ name, result, resource_id }) => [name, result, resource_id]);
-/** Those that work, without the one that the tests act with. */
+/** Live clients, without the one that the tests act with. */
 const otherKeys = async (): Promise<Key[]> =>
   ((await service.control("GET", "/access_keys")) as Key[]).filter(
     ({ id, status }) => status === "active" && id !== service.us.access_key_id,
@@ -56,7 +56,7 @@ const keyItem = (name: string): string =>
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
-/** By hand, elsewhere: this machine's journal does not know it. */
+/** Created by hand elsewhere: this machine's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
     "keys",
@@ -81,7 +81,7 @@ async function makeKey(name: string): Promise<string> {
 }
 
 describe("integ adopt --all", () => {
-  it("adopts what policy init wrote, and then there is nothing to do", async () => {
+  it("adopts the credentials that policy init wrote; then there is nothing to do", async () => {
     for (const name of ["deploy", "nightly"]) await makeKey(name);
     const scopes = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
     expect((await integ("oauth-clients", "create", ...scopes, "--secret-file", "made.secret")).code).toBe(0);
@@ -114,7 +114,7 @@ describe("integ adopt --all", () => {
     expect(readFileSync(home.path("made.secret"), "utf8")).toBe(secret);
   });
 
-  it("lists each choice with its command and adopts none of them; the rest is adopted: exit 10", async () => {
+  it("lists each ambiguous case with its command and adopts the rest: exit 10", async () => {
     const [first, second, other] = [await makeKey("twice"), await makeKey("twice"), await makeKey("once")];
     write(policy(keyItem("twice"), keyItem("once"), keyItem("new")));
     const adopted = await integ("adopt", "--all", "--yes", "--json");
@@ -145,7 +145,7 @@ describe("integ adopt --all", () => {
 });
 
 describe("integ apply --adopt", () => {
-  it("adopts what exists before it creates what is missing, so that no second key is created", async () => {
+  it("adopts existing credentials before it creates missing ones, so that no second key is created", async () => {
     const existing = await makeKey("deploy");
     write(policy(keyItem("deploy"), keyItem("new")));
     const trial = await integ("apply", "--adopt", "--dry-run", "--json");
@@ -160,7 +160,7 @@ describe("integ apply --adopt", () => {
     expect((await integ("plan")).code).toBe(0);
   });
 
-  it("is not for a plan that was saved without it", async () => {
+  it("is refused for a plan that was saved without it", async () => {
     await makeKey("deploy");
     write(policy(keyItem("deploy")));
     expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);

@@ -1,5 +1,5 @@
-// A policy carried out by the built program against a real service: it converges, unfinished work continues, an item that
-// fails stops no other, and a plan is applied only on what it was made for.
+// A policy applied by the built program to a real service: it converges, unfinished work continues, a failed item stops no
+// other, and a plan is applied only to the state it was made for.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -51,7 +51,7 @@ const key = (rotate: string, life = "expires_in: 30d"): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    accept_unproven: true\n    secret: { file: deploy.secret }\n`;
 
 describe("integ plan", () => {
-  it("shows what is missing and changes nothing: --exit-code is 10, then 0 once it is done", async () => {
+  it("shows missing items and changes nothing: --exit-code is 10, then 0 once it is applied", async () => {
     write(policy(item("a"), item("b")));
     const before = await integ("plan", "--json", "--exit-code");
     expect(before.code).toBe(10);
@@ -69,7 +69,7 @@ describe("integ plan", () => {
     });
   });
 
-  it("of a name that no item has is exit 2, before anything is sent", async () => {
+  it("of a name that no item has is exit 2 before anything is sent", async () => {
     write(policy(item("a")));
     const ended = await integ("plan", "--only", "c");
     expect(ended).toMatchObject({ code: 2, stdout: "" });
@@ -79,7 +79,7 @@ describe("integ plan", () => {
 });
 
 describe("integ apply", () => {
-  it("does nothing the second time", async () => {
+  it("changes nothing the second time", async () => {
     write(policy(item("a"), item("b", "{ every: 60d }", "[ { file: b.secret }, { command: cat > b.copy } ]")));
     expect(await apply()).toMatchObject({ code: 0 });
     expect(secretOf("b")).toBe(readFileSync(home.path("b.copy"), "utf8"));
@@ -93,7 +93,7 @@ describe("integ apply", () => {
       );
   });
 
-  it("rotates what is too old, leaves an overlap running, and revokes the old one in a later run", async () => {
+  it("rotates old credentials, keeps the overlap, and revokes the old one in a later run", async () => {
     write(policy(item("a")));
     await apply();
     const [first] = await account.live();
@@ -112,7 +112,7 @@ describe("integ apply", () => {
     expect(await account.opens(left!.client_id!, secretOf("a"))).toBe(true);
   });
 
-  it("ends an overlap that is named, and refuses a name without one", async () => {
+  it("ends the overlap of a named item, and refuses an item without one", async () => {
     write(policy(item("a")));
     await apply();
     write(
@@ -126,7 +126,7 @@ describe("integ apply", () => {
     expect(await apply("--finish", "a")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("goes on after an item that fails, and the next run finishes it", async () => {
+  it("continues after a failed item, and the next run finishes that item", async () => {
     write(policy(item("a"), item("b"), item("c")));
     await service.fault("POST /v1/oauth_clients times=1 drop=after");
     const { code, stdout } = await integ("apply", "--yes", "--json", "--parallel", "1", "--retry-for", "0");
@@ -145,7 +145,7 @@ describe("integ apply", () => {
       ).toEqual([true]);
   });
 
-  it("leaves a file that integ did not write, and says what to do with it", async () => {
+  it("leaves a file that integ did not write, and prints the options", async () => {
     write(policy(item("a")));
     writeFileSync(home.path("a.secret"), "mine");
     const { code, stderr } = await apply();
@@ -154,7 +154,7 @@ describe("integ apply", () => {
     expect(stderr).not.toContain("--force");
   });
 
-  it("delivers a secret that a broken destination left on this machine", async () => {
+  it("delivers a kept secret whose destination failed", async () => {
     write(policy(item("a", undefined, "{ command: test -e fixed && cat > a.secret }")));
     const broken = await apply();
     expect(broken.code).toBe(12);
@@ -166,7 +166,7 @@ describe("integ apply", () => {
     expect(await account.opens(one!.client_id!, secretOf("a"))).toBe(true);
   });
 
-  it("asks, and off a terminal wants --yes", async () => {
+  it("asks, and needs --yes without a terminal", async () => {
     write(policy(item("a")));
     expect(await integ("apply")).toMatchObject({ code: 2, stdout: "" });
     expect(await account.creations()).toEqual([]);
@@ -187,14 +187,14 @@ describe("integ apply", () => {
   });
 });
 
-describe("a plan in a file", () => {
-  it("is applied as it was made", async () => {
+describe("a saved plan", () => {
+  it("is applied unchanged", async () => {
     write(policy(item("a"), item("b")));
     expect((await integ("plan", "--exit-code", "--only", "a", "--out", "plan.json")).code).toBe(10);
     expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
   });
 
-  it("is refused once something has changed, naming it, and leaves no lock", async () => {
+  it("is refused after a change, which it names, and leaves no lock", async () => {
     write(policy(item("a"), item("b")));
     await integ("plan", "--out", "plan.json");
     await apply("--only", "b");
@@ -206,7 +206,7 @@ describe("a plan in a file", () => {
     expect(resultsOf(await apply())).toEqual({ a: "done", b: "none" });
   });
 
-  it("never takes the place of the policy, nor does the policy the place of a plan", async () => {
+  it("is not accepted as a policy, nor a policy as a plan", async () => {
     const text = policy(item("a"));
     write(text);
     const mistaken = await integ("apply", "integ.yaml", "--yes");
@@ -214,7 +214,7 @@ describe("a plan in a file", () => {
     const refused = await integ("plan", "--out", "integ.yaml");
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("exists and is not a plan")]);
     expect(readFileSync(home.path("integ.yaml"), "utf8")).toBe(text);
-    // An earlier plan is replaced, a part of one too.
+    // An earlier plan is replaced, even an incomplete one.
     for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
       write(before, "plan.json");
       expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
@@ -222,7 +222,7 @@ describe("a plan in a file", () => {
     expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
   });
 
-  it("is refused if the policy, or the plan itself, was edited", async () => {
+  it("is refused if the policy or the plan was edited", async () => {
     write(policy(item("a")));
     await integ("plan", "--out", "plan.json");
     const text = readFileSync(home.path("plan.json"), "utf8");
@@ -248,7 +248,7 @@ describe("a plan in a file", () => {
 });
 
 describe("integ status", () => {
-  it("shows profile, unfinished changes, what is due, slots and keys about to expire", async () => {
+  it("shows profile, unfinished changes, due rotations, slots and keys about to expire", async () => {
     write(policy(item("a"), item("b")));
     await apply("--only", "a");
     await service.fault("POST /v1/oauth_clients times=1 drop=after");
@@ -267,7 +267,7 @@ describe("integ status", () => {
     expect(rows.slice(4).map(({ name }) => name)).toContain("ak_us_ending");
   });
 
-  it("says of what apply leaves to a person what they do, and names the file of the policy", async () => {
+  it("explains what a person must do for items that apply skips, and names the policy's file", async () => {
     const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
     expect((await integ("oauth-clients", "create", ...words, "--secret-file", "b.secret")).code).toBe(0);
     write(policy(item("a", "{ every: 60d }", "unknown"), item("b"), item("c")), "other.yaml");
@@ -292,7 +292,7 @@ describe("integ status", () => {
 });
 
 describe("integ oauth-clients audit", () => {
-  it("has one remedy for each client, and --fix carries out the safe ones after a question", async () => {
+  it("has one remedy for each client, and --fix applies the safe ones after a question", async () => {
     write(policy(item("a")));
     await apply();
     const other = await integ(
@@ -324,7 +324,7 @@ describe("integ oauth-clients audit", () => {
   });
 });
 
-describe("several at once, and by other names", () => {
+describe("several credentials and other names", () => {
   it("revokes several clients, and all of a service account that the journal knows", async () => {
     write(policy(item("a"), item("b"), item("c")));
     await apply();
@@ -359,7 +359,7 @@ describe("several at once, and by other names", () => {
     expect((await integ("oauth-clients", "rotate", "--name", "z", "--secret-file", "z")).code).toBe(4);
   });
 
-  it("shows a key by its id and by its name, and lists by status and name", async () => {
+  it("shows a key by its id or name, and lists by status and name", async () => {
     const byName = await integ("keys", "get", "idle (sandbox)", "--json");
     const { id } = JSON.parse(byName.stdout) as { id: string };
     expect(JSON.parse((await integ("keys", "get", id, "--json")).stdout)).toMatchObject({ id, name: "idle (sandbox)" });

@@ -1,5 +1,5 @@
-// Two policies, a renamed item and what a person made by hand, all with one destination: no run overwrites a secret that works,
-// and each says whose it is and what to do.
+// Two policies, a renamed item and a hand-made credential with one destination: no run overwrites a working secret, and each
+// reports whose secret it is and what to do.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -27,7 +27,7 @@ const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
 const apply = (...words: string[]): Promise<Ended> => integ("apply", "--yes", "--json", "-q", ...words);
 const format = "json";
 
-/** Destinations of one secret, as a policy writes them; each puts it into `a.json`. */
+/** Destinations of one secret, as a policy writes them; each puts the secret into `a.json`. */
 const destinations: Readonly<Record<string, string>> = {
   file: `{ file: a.json, format: ${format} }`,
   "list of two": `[{ file: b.json, format: ${format} }, { file: a.json, format: ${format} }]`,
@@ -62,13 +62,13 @@ async function opens(file = "a.json"): Promise<boolean> {
   return account.opens(held.client_id, held.client_secret);
 }
 
-describe("a file with the secret of a client", () => {
+describe("a file with a client's secret", () => {
   beforeEach(async () => {
     write(destinations["file"]!);
     expect((await apply()).code).toBe(0);
   });
 
-  it("is not replaced by a key's", async () => {
+  it("is not overwritten with a key's", async () => {
     writeKey("{ file: a.json }");
     const ended = await apply();
     expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
@@ -76,7 +76,7 @@ describe("a file with the secret of a client", () => {
     expect(await opens()).toBe(true);
   });
 
-  it("is replaced once that client is revoked, or the file is moved away", async () => {
+  it("is overwritten once the client is revoked, or the file is moved away", async () => {
     write(destinations["file"]!, { name: "b" });
     expect((await apply()).code).toBe(10);
     renameSync(home.path("a.json"), home.path("kept.json"));
@@ -90,7 +90,7 @@ describe("a file with the secret of a client", () => {
     expect(rowOf(await apply())).toMatchObject({ action: "create", result: "done" });
   });
 
-  it("is kept by a plan that was made before it came there", async () => {
+  it("is kept by a plan that was saved before the secret was delivered", async () => {
     renameSync(home.path("a.json"), home.path("away.json"));
     write(destinations["file"]!, { name: "b" });
     expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
@@ -100,7 +100,7 @@ describe("a file with the secret of a client", () => {
   });
 });
 
-it("the credential that a run acts with is not replaced by one that it creates", async () => {
+it("a run never replaces its own credential with one that it creates", async () => {
   const { base_url, token_endpoint, api_key } = service.us;
   const words = ["--base-url", base_url, "--region", "us", "--token-endpoint", token_endpoint, "--api-key-stdin"];
   expect((await integHere(home, ["profiles", "add", "prod", ...words], { input: api_key })).code).toBe(0);
@@ -111,7 +111,7 @@ it("the credential that a run acts with is not replaced by one that it creates",
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
-it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {
+it("two policies applied at the same time deliver only one secret to their common destination", async () => {
   const file = destinations["command"]!;
   write(file, { name: "a", file: "a.yaml" });
   write(file, { name: "b", file: "b.yaml" });

@@ -1,5 +1,5 @@
-// docs/policy.md, the nightly job on hosted runners: each night has an empty disk, the journal is in PostgreSQL, the secret goes
-// to the store that the page names. Installing is left out; every other step is run as it stands.
+// docs/policy.md, the nightly job on hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, the
+// secret goes to the page's store. Every step but the installation runs unchanged.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .replaceAll("sa_reporting", service.us.service_account_id)
       .replaceAll("acme/reporting", "my-org/my-repo");
 
-  /** The step of the workflow, with what the service puts in place of its own variables. */
+  /** A step of the workflow, with the CI service's own variables replaced. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
     const { jobs } = parse(here(text)) as { jobs: { apply: { steps: Step[] } } };
@@ -64,12 +64,12 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
     ]);
     const env = Object.fromEntries(filled) as Record<string, string>;
-    // The test's server is not github.com, and gets the token of an enterprise host.
+    // The test server is not github.com, so it gets the token of an enterprise host.
     const server = { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: env.GH_TOKEN! };
     return { line: step!.run!, env: { ...env, ...server, GITHUB_ACTIONS: "true" } };
   }
 
-  /** The policy of the first chapter, with the store that this one names. */
+  /** The policy of the first chapter, with this chapter's store. */
   function policy(): string {
     const [, text = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(page) ?? [];
     const [, store = ""] = /`secret: ("github:[^`]*")`/.exec(chapter) ?? [];
@@ -89,7 +89,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     return ended(spawn("bash", ["-eo", "pipefail", "-c", line], { cwd: home.folder, env: { ...home.env, ...env } }));
   }
 
-  it("creates what is missing in one of two runs at the same time, and finds all done the next night", async () => {
+  it("creates missing credentials in one of two simultaneous runs, and changes nothing the next night", async () => {
     const { line, env } = nightly();
     const runs = await Promise.all([run(newRunner(), line, env), run(newRunner(), line, env)]);
     expect(runs.map(({ code, stderr }) => ({ code, stderr: code === 0 ? "" : stderr }))).toEqual([
@@ -108,7 +108,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     for (const { stdout, stderr } of [...runs, next]) expect(stdout + stderr).not.toContain(secret);
   });
 
-  it("checks a pull request without a credential, and applies the plan that was looked at and no other", async () => {
+  it("checks a pull request without a credential, and applies only the reviewed plan", async () => {
     const { env } = nightly();
     const [check = "", plan = "", apply = ""] = [...chapter.matchAll(/`(integ[^`]*)`/g)]
       .map(([, line = ""]) => line.replaceAll("\n", " "))
@@ -132,7 +132,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     expect(await account.live()).toHaveLength(1);
     const applied = await run(request, `${apply} --yes`, env);
     expect(applied.code, applied.stderr).toBe(0);
-    // Both work for the overlap of the policy.
+    // Both work during the policy's overlap.
     expect(await account.live()).toHaveLength(2);
     expect(github.changes("CLIENT_SECRET")).toBe(2);
   });

@@ -1,5 +1,5 @@
-// A policy that is edited between two runs: each edit at each state that an item may be in. What worked works on, nothing is
-// made twice, and a secret goes where the file says when it is delivered.
+// A policy that is edited between two runs: each edit in each state of an item. Working credentials stay valid, nothing is
+// created twice, and a secret goes to the destination in the file at the time of its delivery.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -46,7 +46,7 @@ function policyOf(items: readonly Item[]): string {
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
 const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
 
-/** How an item came to be in a state, and how many live clients it then has. */
+/** How an item reaches a state, and its number of live clients then. */
 const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
   absent: { live: 0, reach: async (home) => write(home, first) },
   done: {
@@ -78,7 +78,7 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
     live: 1,
     reach: async (home) => {
       write(home, first);
-      // The folder of the destination goes while the client is made.
+      // The destination's folder is deleted while the client is created.
       const text = policyOf([first]).replace(
         "{ file: a.json, format: json }",
         '{ command: "cat > /dev/null; exit 3" }',
@@ -89,7 +89,7 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
   },
 };
 
-/** What is changed in the file, and how many live clients that adds once all is done. */
+/** The edit, and how many live clients it adds in the end. */
 const edits: Readonly<Record<string, { readonly items: readonly Item[]; readonly adds: number }>> = {
   nothing: { items: [first], adds: 0 },
   "the limit": { items: [{ ...first, every: "30d" }], adds: 0 },
@@ -106,8 +106,8 @@ const opens = async (home: Home, file: string): Promise<boolean> => {
   return account.opens(held.client_id, held.client_secret);
 };
 
-describe.each(Object.entries(states))("an item that is %s", (state, { live, reach }) => {
-  it.each(Object.entries(edits))("and then changed: %s", async (edit, { items, adds }) => {
+describe.each(Object.entries(states))("an item in state %s", (state, { live, reach }) => {
+  it.each(Object.entries(edits))("converges after the edit: %s", async (edit, { items, adds }) => {
     await account.clear();
     const { access_token, token_endpoint } = service.us;
     const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
@@ -121,7 +121,7 @@ describe.each(Object.entries(states))("an item that is %s", (state, { live, reac
       ended = await apply(home);
       const again = await apply(home);
       const results = (JSON.parse(again.stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
-      // A secret that is elsewhere is moved only by --redeliver.
+      // Only --redeliver moves a secret that is elsewhere.
       if (state === "done" && edit === "the destination") {
         expect([again.code, results]).toEqual([10, ["left"]]);
         expect(again.stderr).toContain("integ apply --redeliver a");
@@ -131,7 +131,7 @@ describe.each(Object.entries(states))("an item that is %s", (state, { live, reac
       }
       expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
       expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
-      // One client an item; what no item is about any more stays, for no run revokes it without being asked.
+      // One client per item; clients without an item stay, because no run revokes them unasked.
       const isMissing = live === 0 && items.length > 0 && adds === 0;
       expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
       if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);

@@ -1,5 +1,5 @@
-// Two policies on one account: neither rotates, revokes, overwrites or takes over what the other one made, whatever their items
-// are called and whatever they say of them.
+// Two policies on one account: neither rotates, revokes, overwrites or adopts the other's credentials, whatever their items are
+// called and declare.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -61,7 +61,7 @@ describe("an item of the same name in another policy", () => {
     "that is always due": { every: "1ms" },
   };
 
-  it.each(Object.entries(others))("%s has a client of its own, night after night", async (_what, says) => {
+  it.each(Object.entries(others))("%s has its own client, night after night", async (_what, says) => {
     write("one", {});
     write("two", { ...says, id: "pol_of_two" });
     for (const folder of ["one", "two", "one", "two", "one"]) {
@@ -71,7 +71,7 @@ describe("an item of the same name in another policy", () => {
     expect([await opens("one"), await opens("two"), (await account.live()).length]).toEqual([true, true, 2]);
   });
 
-  it("neither has its secret delivered, nor is adopted", async () => {
+  it("has its own secret and adopts no client of the other", async () => {
     write("one", {});
     expect((await apply("one")).code).toBe(0);
     write("two", { id: "pol_of_two", to: `../one/${secretFile}` });
@@ -85,7 +85,7 @@ describe("an item of the same name in another policy", () => {
     expect([content("one"), await opens("one"), (await account.live()).length]).toEqual([before, true, 1]);
   });
 
-  it("is named by its id where a command takes the name of an item", async () => {
+  it("is selected by its id where a command takes the name of an item", async () => {
     write("one", {});
     write("two", { id: "pol_of_two" });
     for (const folder of ["one", "two"]) expect((await apply(folder)).code).toBe(0);
@@ -96,7 +96,7 @@ describe("an item of the same name in another policy", () => {
 });
 
 describe("a policy without an id", () => {
-  it("is refused by each command, with the line to add", async () => {
+  it("is refused by each command, which prints the line to add", async () => {
     write("one", {});
     const path = home.path("one/integ.yaml");
     writeFileSync(path, readFileSync(path, "utf8").replace(/^id: .*\n/m, ""));

@@ -1,5 +1,5 @@
-// An item that is the credential which the run itself uses: left alone without --include-own, rotated last with it, and the
-// profile goes on with the new one.
+// An item that is the run's own credential: skipped without --include-own, else rotated last, and the profile continues with
+// the new one.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -17,13 +17,13 @@ interface Row {
   readonly result: string;
 }
 
-it("the profile's own OAuth client is rotated with --include-own alone, and the profile works on", async () => {
+it("the profile's own OAuth client is rotated only with --include-own, and the profile then works", async () => {
   const { us } = service;
   const account = new Account(service);
   const home = new Home();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
-  // A client grants no more than it has itself: the policy narrows its own, twice.
+  // A client can grant only its own scopes: the policy narrows them twice.
   const scopes = ["service_account:manage", "organization:read", "entity:read"];
   const policy = (own: readonly string[]): void =>
     writeFileSync(
@@ -75,7 +75,7 @@ it("the profile's own OAuth client is rotated with --include-own alone, and the 
     const secret = readFileSync(home.path("own.secret"), "utf8");
     const [now] = live.filter(({ scopes: held }) => held.length === 2);
     expect(await account.opens(now!.client_id!, secret)).toBe(true);
-    // The profile authenticates with what took its place: it reads, and changes something again.
+    // The profile authenticates with the successor: it reads, and changes something again.
     expect((await integ(["plan"])).code).toBe(0);
     expect((await integ(["oauth-clients", "get", now!.id, "-p", "prod"])).code).toBe(0);
     policy(scopes.slice(0, 1));

@@ -1,4 +1,4 @@
-// Policies as a person uses them: a first file, its check, its schema, and invalid input before anything is sent.
+// First use of policies: init, check, schema, and invalid input, which is refused before anything is sent.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -33,7 +33,7 @@ const policy = (items = "", secret = "{ file: a.secret }"): string =>
   `version: 1\nid: pol_of_this_test\noauth_clients:\n  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: ${secret}\n${items}`;
 
 describe("integ policy check", () => {
-  it("accepts a sound file, and runs no command of it", async () => {
+  it("accepts a valid file, and runs none of its commands", async () => {
     write(
       policy(
         'access_keys:\n  k:\n    type: service_account\n    scopes: ["*"]\n    rotate: { every: 60d }\n    secret: { command: "touch ran" }\n',
@@ -46,7 +46,7 @@ describe("integ policy check", () => {
     expect(() => readFileSync(home.path("ran"))).toThrow();
   });
 
-  it("reports what is allowed and most likely not meant, exit 10", async () => {
+  it("reports valid but probably unintended settings, exit 10", async () => {
     write(
       policy(
         'access_keys:\n  k:\n    type: service_account\n    scopes: ["*"]\n    secret: { file: no/such/folder }\n',
@@ -74,7 +74,7 @@ describe("integ policy check", () => {
   });
 });
 
-it("a pipe in place of a policy or a plan is refused, and not waited for", async () => {
+it("refuses a pipe in place of a policy or plan without waiting for it", async () => {
   execFileSync("mkfifo", [home.path("pipe")]);
   write(policy());
   for (const words of [
@@ -89,7 +89,7 @@ it("a pipe in place of a policy or a plan is refused, and not waited for", async
 });
 
 describe("integ policy init", () => {
-  it("writes what exists as a file that is valid, and never over another", async () => {
+  it("writes existing credentials to a valid file, and never overwrites a file", async () => {
     const made = await integ(
       "oauth-clients",
       "create",
@@ -119,12 +119,12 @@ describe("integ policy init", () => {
     expect(planned.data.length).toBeGreaterThan(1);
     expect(JSON.stringify(planned.data)).not.toContain("does not exist yet");
     expect(text).not.toContain("ak_us_expired");
-    // A secret that integ delivered stays where it is, and the client that has it is not made a second time.
+    // A secret that integ delivered stays in place, and its client is not created again.
     const kept = readFileSync(home.path("made.secret"), "utf8");
     const client = Object.keys(oauth_clients!)[0]!;
     const applied = await integ("apply", "-f", "first.yaml", "--only", client, "--yes");
     expect({ code: applied.code, kept: readFileSync(home.path("made.secret"), "utf8") }).toEqual({ code: 10, kept });
-    // What belongs to the first policy is in no other; a list of destinations is written as it was asked for.
+    // Items of the first policy are in no other; a list of destinations keeps its form.
     const adoption = ["adopt", "oauth-client", id, "--name", client];
     expect((await integ(...adoption, "-f", "first.yaml", "--yes")).code).toBe(0);
     const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
@@ -150,7 +150,7 @@ describe("integ policy init", () => {
 });
 
 describe("integ schema policy", () => {
-  it("is a JSON Schema that takes a sound policy and refuses a defective one", async () => {
+  it("is a JSON Schema that accepts a valid policy and rejects a defective one", async () => {
     const { code, stdout } = await integ("schema", "policy");
     expect(code).toBe(0);
     const validate = new Ajv2020({ strict: false }).compile(JSON.parse(stdout));
@@ -158,7 +158,7 @@ describe("integ schema policy", () => {
     expect(validate(parse(`${policy()}extra: 1\n`))).toBe(false);
   });
 
-  it("of anything else is exit 2", async () => {
+  it("of an unknown name is exit 2", async () => {
     expect(await integ("schema", "__proto__")).toMatchObject({ code: 2 });
   });
 });
@@ -179,7 +179,7 @@ describe("oauth-clients audit --fix", () => {
     return JSON.parse(made.stdout) as { id: string };
   };
 
-  it("rotates what is too old to the destination that the journal knows, and prints no secret", async () => {
+  it("rotates old clients to the destination that the journal knows, and prints no secret", async () => {
     const account = new Account(service);
     const made = [await create("old-1"), await create("old-2")];
     const before = readFileSync(home.path("old-1.secret"), "utf8");
@@ -198,12 +198,12 @@ describe("oauth-clients audit --fix", () => {
     expect(new Set(rows.map(({ client_secret }) => client_secret))).toEqual(new Set([null]));
     const opened = await Promise.all(rows.map(({ client_id }) => account.opens(client_id, after)));
     expect(opened.filter(Boolean)).toHaveLength(1);
-    // An overlap runs: neither is revoked until it is over.
+    // During the overlap, neither is revoked.
     const ids = (await account.live()).map(({ id }) => id);
     for (const { id } of made) expect(ids).toContain(id);
   });
 
-  it("shows no new secret in the log of GitHub Actions", async () => {
+  it("prints no new secret to the log of GitHub Actions", async () => {
     await create("masked");
     await new Promise((done) => setTimeout(done, 2100));
     const words = ["oauth-clients", "audit", "--fix", "--max-age", "1s", "--json", "--yes"];
@@ -215,7 +215,7 @@ describe("oauth-clients audit --fix", () => {
   });
 });
 
-/** A secret that reaches no output needs no mask; with a mask, no other line has it. */
+/** A secret that reaches no output needs no mask; a masked one appears on no other line. */
 function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
   const hidden = secret.trimEnd();
   expect(hidden).not.toBe("");
@@ -243,7 +243,7 @@ describe("keys audit --fix", () => {
     expect(await activeKeys()).toContain("ak_us_idle");
   });
 
-  it("revokes every key that nothing uses if it knows its own, and leaves the others with their remedy", async () => {
+  it("revokes every unused key if it knows its own, and lists the others with their remedy", async () => {
     const { us } = service;
     const own = new Home();
     const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
@@ -265,7 +265,7 @@ describe("keys audit --fix", () => {
     }
   });
 
-  it("replaces what is too old at the destination that the journal knows, with an overlap", async () => {
+  it("replaces old keys at the destination that the journal knows, with an overlap", async () => {
     const { us } = service;
     const own = await homeWithProfile(service, { names: [] });
     try {
@@ -291,7 +291,7 @@ describe("keys audit --fix", () => {
         expect((await fetch(us.access_token_endpoint, { method: "POST", headers, body })).status).toBe(200);
       }
       const keys = (await service.control("GET", "/access_keys")) as { name: string; scopes: string[] }[];
-      // Each has its own mark, and the second none of the first.
+      // Each has its own marker, and the second does not inherit the first one's.
       const alike = keys.filter(({ name }) => /^aged-[0-9a-f]{12}$/.test(name)).map(({ scopes }) => scopes);
       expect(alike).toEqual([["push-ingest:*"], ["push-ingest:*"]]);
     } finally {
@@ -299,7 +299,7 @@ describe("keys audit --fix", () => {
     }
   });
 
-  it("shows no new secret in the log of GitHub Actions", async () => {
+  it("prints no new secret to the log of GitHub Actions", async () => {
     const own = await homeWithProfile(service, { names: [] });
     try {
       const made = ["keys", "create", "--name", "masked", "--type", "service_account", "--scope", "push-ingest:*"];

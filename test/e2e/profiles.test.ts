@@ -1,4 +1,4 @@
-// Who acts, and where a credential may go: profiles, the environment, both regions, both shapes of HTTP Basic.
+// Accounts and their credentials: profiles, the environment, both regions, both forms of HTTP Basic.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -31,7 +31,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A home with no keychain to be found and nothing of ours in the environment. */
+/** A home without a keychain and without integ's variables. */
 function home(env: Readonly<Record<string, string>> = {}): Home {
   const made = new Home(env);
   homes.push(made);
@@ -54,7 +54,7 @@ function add(at: Home, name: string, ...more: string[]): Promise<Ended> {
 }
 
 describe("profiles", () => {
-  it("adds one, uses it as the default, keeps its key 0600 and shows it masked", async () => {
+  it("adds a profile, uses it as the default, keeps its key with mode 0600 and shows it masked", async () => {
     const at = home();
     const added = await add(at, "prod", "--json");
     expect(added.code).toBe(0);
@@ -71,20 +71,20 @@ describe("profiles", () => {
     ["an API key with a token endpoint", { INTEG_API_KEY: "k" }, "api_key"],
     ["client credentials", { INTEG_CLIENT_ID: "c", INTEG_CLIENT_SECRET: "s" }, "client_credentials"],
     ["a legacy token alone", { INTEG_ACCESS_TOKEN: "t" }, undefined],
-  ])("shows what the environment's credential is: %s", async (_what, env, kind) => {
+  ])("shows the kind of the environment's credential: %s", async (_what, env, kind) => {
     const address = { INTEG_REGION: "us", INTEG_BASE_URL: "https://a.example" };
     const at = home({ ...address, INTEG_TOKEN_ENDPOINT: "https://id.example/token", ...env });
     const { stdout } = await at.integ(["profiles", "show", "--json"]);
     expect((JSON.parse(stdout) as { credential: { kind: string } | null }).credential?.kind).toBe(kind);
   });
 
-  it("shows the token endpoint that an API key's profile knows", async () => {
+  it("shows the token endpoint of an API key's profile", async () => {
     const at = home();
     await add(at, "prod", "--token-endpoint", service.us.token_endpoint);
     expect((await at.integ(["profiles", "show", "prod"])).stdout).toContain(service.us.token_endpoint);
   });
 
-  it("changes one thing of a credential, and the rest stays", async () => {
+  it("changes one property of a credential and keeps the others", async () => {
     const home = new Home();
     const integ = async (words: string[], input = ""): Promise<Record<string, unknown>> => {
       const { code, stdout, stderr } = await home.integ([...words, "--json"], { input });
@@ -116,7 +116,7 @@ describe("profiles", () => {
     home.remove();
   });
 
-  it("lists, uses, edits and removes", async () => {
+  it("lists, selects, edits and removes profiles", async () => {
     const at = home();
     await add(at, "one");
     await add(at, "two");
@@ -132,7 +132,7 @@ describe("profiles", () => {
     expect(await names()).toEqual(["two", "sandbox", "sandbox-eu"]);
   });
 
-  it("names what was typed wrong, and a next step that can be typed", async () => {
+  it("names the mistyped word, and a next step that works", async () => {
     const at = home();
     await add(at, "one");
     const again = await add(at, "one");
@@ -151,7 +151,7 @@ describe("profiles", () => {
     expect((await at.integ(["profiles", "list"])).stderr).toContain("it must be one JSON object");
   });
 
-  it("keeps the audience of a token endpoint that stays at its origin, and of no other", async () => {
+  it("keeps the audience of a token endpoint only if its origin stays the same", async () => {
     const at = home();
     const exchange = ["--token-endpoint", "https://id.example.com/token", "--audience", "api"];
     await add(at, "prod", ...exchange);
@@ -163,7 +163,7 @@ describe("profiles", () => {
     expect(await audience("https://id.example.net/token")).toBeUndefined();
   });
 
-  it("takes a key from a command at each use, and never keeps it", async () => {
+  it("runs the key's command at each use, and never stores the key", async () => {
     const at = home();
     writeFileSync(at.path("key"), service.us.api_key);
     const words = ["profiles", "add", "cmd", "--region", "us", "--base-url", service.us.base_url];
@@ -176,7 +176,7 @@ describe("profiles", () => {
   });
 });
 
-describe("what was typed or read, as it was meant", () => {
+describe("normalized input", () => {
   const address = ["--region", "us", "--base-url", "https://a.example"];
   const shown = async (
     at: Home,
@@ -184,14 +184,14 @@ describe("what was typed or read, as it was meant", () => {
     input: string | undefined = "key\n",
   ): Promise<{ organization_id?: string }> => JSON.parse((await at.integ([...words, "--json"], { input })).stdout);
 
-  it("keeps an organization id in lower case", async () => {
+  it("stores an organization id in lower case", async () => {
     const at = home();
     const id = "AAAAAAAA-2222-4333-8444-55555555BBBB";
     const added = await shown(at, ["profiles", "add", "p", ...address, "--organization-id", id, "--api-key-stdin"]);
     expect(added.organization_id).toBe(id.toLowerCase());
   });
 
-  it("takes a key behind a byte order mark without it", async () => {
+  it("accepts a key with a byte order mark, without the mark", async () => {
     const at = home();
     const words = ["profiles", "add", "prod", "--region", "us", "--base-url", service.us.base_url];
     await at.integ([...words, "--api-key-stdin"], { input: `\uFEFF${service.us.api_key}\r\n` });
@@ -207,12 +207,12 @@ describe("what was typed or read, as it was meant", () => {
     ["--service-version", ["entities", "list", "--service-version", "2026-02-30"]],
     ["--contract-version", ["spec", "show", "--contract-version", "2026-02-30"]],
     ["--expires-at", ["keys", "create", "--name", "k", "--expires-at", "2027-02-30T00:00:00Z"]],
-  ])("%s: the 30th of February is no date", async (flag, words) => {
+  ])("%s refuses the 30th of February", async (flag, words) => {
     const { code, stderr } = await home(service.env).integ(words);
     expect([code, stderr.includes("2026-02-30") || stderr.includes("2027-02-30")], flag + stderr).toEqual([2, true]);
   });
 
-  it("a folder where the sandbox keeps its state: what it is and what to do", async () => {
+  it("names a folder in the place of the sandbox's state file, and the fix", async () => {
     const at = home();
     mkdirSync(at.path("state", "sandbox.json"), { recursive: true });
     for (const words of [
@@ -225,19 +225,19 @@ describe("what was typed or read, as it was meant", () => {
   });
 });
 
-describe("the environment instead of a profile", () => {
-  it("is enough by itself, in both regions", async () => {
+describe("the environment in place of a profile", () => {
+  it("is sufficient, in both regions", async () => {
     expect((await home(service.env).integ(["entities", "list", "--json"])).code).toBe(0);
     const eu = { INTEG_REGION: "eu", INTEG_BASE_URL: service.eu.base_url, INTEG_API_KEY: service.eu.api_key };
     expect((await home(eu).integ(["entities", "list", "--json"])).code).toBe(0);
   });
 
-  it("a credential of one region is refused by the other: exit 3", async () => {
+  it("with a credential of another region is refused: exit 3", async () => {
     const crossed = { INTEG_REGION: "eu", INTEG_BASE_URL: service.eu.base_url, INTEG_API_KEY: service.us.api_key };
     expect((await home(crossed).integ(["entities", "list"])).code).toBe(3);
   });
 
-  it("-p wins over it, and a note says so", async () => {
+  it("is overridden by -p, with a note", async () => {
     const { code, stderr } = await home(service.env).integ(["entities", "list", "-p", "sandbox"]);
     expect(code).toBe(0);
     expect(stderr).toContain("INTEG_BASE_URL");
@@ -270,7 +270,7 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     ["Invalid --access-token-endpoint: it must be https://", ["--access-token-endpoint", "http://example.com/token"]],
     ["Invalid --token-endpoint: it must be https://", ["--token-endpoint", "http://example.com/token"]],
     ["--audience needs --token-endpoint", ["--audience", "a"]],
-  ])("%s: told before the secret is read, which is not there", async (told, words) => {
+  ])("%s: reported before the secret is read, which is missing", async (told, words) => {
     const at = home();
     const where = ["--region", "us", "--base-url", "https://a.example"];
     for (const secret of [["--api-key-stdin"], []]) {
@@ -279,7 +279,7 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     }
   });
 
-  it("a taken name is told before anything is asked", async () => {
+  it("an existing name is reported before any question", async () => {
     const at = home();
     const add = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example"];
     await at.integ([...add, "--api-key-command", "echo key"]);
@@ -293,23 +293,29 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     ["a journal that is not an address", profileFile({ journal: 1 })],
     ["a profile without an id", profileFile({ id: undefined })],
     ["a recipient that is not a text", profileFile({ escrow: [1] })],
-  ])("a profile file with %s: no command uses this machine's journal instead of the team's", async (_, text) => {
-    const at = home();
-    mkdirSync(at.path("config"), { mode: 0o700 });
-    writeFileSync(at.path("config", "profiles.json"), text, { mode: 0o600 });
-    for (const words of [["list"], ["list", "-p", "p"], ["verify"], ["recover"], ["export"]]) {
-      const { code, stderr } = await at.integ(["journal", ...words], { env: { INTEG_JOURNAL: "" } });
-      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("profiles.json is broken at line")]);
-    }
-    expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
-  });
+  ])(
+    "a profile file with %s: no command falls back to this machine's journal instead of the team's",
+    async (_, text) => {
+      const at = home();
+      mkdirSync(at.path("config"), { mode: 0o700 });
+      writeFileSync(at.path("config", "profiles.json"), text, { mode: 0o600 });
+      for (const words of [["list"], ["list", "-p", "p"], ["verify"], ["recover"], ["export"]]) {
+        const { code, stderr } = await at.integ(["journal", ...words], { env: { INTEG_JOURNAL: "" } });
+        expect([code, stderr], words.join(" ")).toEqual([
+          2,
+          expect.stringContaining("profiles.json is broken at line"),
+        ]);
+      }
+      expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
+    },
+  );
 });
 
 describe("the host of another region", () => {
   const us = "https://api.us.example.com";
   const key = { input: "canary-key\n" };
 
-  it("is refused before a secret is read, by add and by edit; --no-verify accepts it", async () => {
+  it("is refused by add and edit before a secret is read; --no-verify accepts it", async () => {
     const at = home();
     const add = ["profiles", "add", "p", "--region", "eu", "--base-url", us, "--api-key-stdin"];
     const refused = await integHere(at, add, key);
@@ -328,12 +334,12 @@ describe("the host of another region", () => {
   });
 });
 
-describe("a test request", () => {
+describe("the test request of profiles add", () => {
   async function met(): Promise<number> {
     return ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   }
 
-  it("is sent before a profile counts as added, unless --no-verify is typed", async () => {
+  it("is sent before a profile is stored, unless --no-verify is typed", async () => {
     const at = home();
     const before = await met();
     expect((await add(at, "two", "--no-verify")).code).toBe(0);
@@ -358,7 +364,7 @@ describe("a test request", () => {
     expect((await integHere(at, ["profiles", "show", "p"])).code === 0).toBe(isStored);
   });
 
-  it("is one attempt: a port that nobody listens on is told at once", async () => {
+  it("is sent once: a closed port is reported without delay", async () => {
     const at = home();
     const words = "profiles add p --region us --base-url http://127.0.0.1:9 --api-key-stdin --verify".split(" ");
     const began = performance.now();
@@ -381,10 +387,10 @@ function profileFile(changes: object): string {
 }
 
 describe("a profiles.json that another user could have written", () => {
-  /** What runs as another user can read the tree, or undefined: only root can become one. */
+  /** Another user that can read the tree, or undefined: only root can change to another user. */
   const uid = somebodyElse();
 
-  it.skipIf(uid === undefined)("is refused if it belongs to another user: nothing in it is run", async () => {
+  it.skipIf(uid === undefined)("is refused if another user owns it: none of its commands runs", async () => {
     const at = home();
     const config = at.path("config");
     mkdirSync(config, { mode: 0o700 });
@@ -406,7 +412,7 @@ describe("a profiles.json that another user could have written", () => {
     expect(existsSync(at.path("ran"))).toBe(false);
   });
 
-  it("is refused, not waited for, if it is a pipe", async () => {
+  it("is refused if it is a pipe, without waiting for it", async () => {
     const at = home();
     mkdirSync(at.path("config"), { mode: 0o700 });
     execFileSync("mkfifo", ["-m", "600", at.path("config", "profiles.json")]);

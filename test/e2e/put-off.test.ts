@@ -1,5 +1,5 @@
-// A creation that the service refused as too early (429), recovered before it may be sent again: the next step that the
-// program shows waits for as long as the service asked, whatever work the creation belongs to.
+// A creation refused as too early (429) and recovered before it may be sent again: the printed next step waits as long as the
+// service asked, for any work that the creation belongs to.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -57,15 +57,15 @@ const works = [
   },
 ] as const;
 
-/** Recovered by its id; what is larger than one creation also with all the rest. */
+/** Recovered by its id; work larger than one creation is also recovered with all other entries. */
 const cases = works.flatMap((row) => [
   { ...row, named: true },
   ...(/rotate/.test(row.work) ? [{ ...row, named: false }] : []),
 ]);
 
-describe("a creation that was too early", () => {
+describe("a creation that was refused as too early", () => {
   it.each(cases)(
-    "of $work shows a next step that ends it (id typed: $named)",
+    "of $work shows a next step that finishes it (id typed: $named)",
     async ({ path, words: prepared, named }) => {
       const { at, words } = await prepared();
       await desk.service.fault(`POST ${path} status=429 retry-after=4 times=1`);
@@ -84,7 +84,7 @@ describe("a creation that was too early", () => {
       expect(early.code, early.stderr).toBe(6);
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
-      // A bearer token proves no new key, and no printed step agrees to that: a person does.
+      // A bearer token proves no new key, and no printed step consents to that: a person must.
       const agreed = path === "/api/v1/access-keys" && words.includes("rotate") ? ["--accept-unproven"] : [];
       const ended = await at.integ([...next!.split(" "), "--yes", ...agreed]);
       expect(ended.code, ended.stderr).toBe(0);

@@ -1,5 +1,4 @@
-// What the documents show is what happens: the README's session is played again, word for word, and every command that any
-// document tells a reader to type is one that the program knows.
+// The documents are true: the README's session is played word for word, and every command in a document exists in the program.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +7,14 @@ import { readCommandLine } from "../../src/edge/run.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-/** Every page but those that are printed from the program or from tests. */
+/** Every page except those generated from the program or from tests. */
 const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
-describe("errors that a page shows", () => {
+describe("errors in the documents", () => {
   const shown = documents.flatMap((name) =>
     [...read(name).matchAll(/^```[a-z]*\n([\s\S]*?)^```/gm)]
       .flatMap(([, block]) => block!.split("\n"))
@@ -23,7 +22,7 @@ describe("errors that a page shows", () => {
       .map((line) => [name, line] as const),
   );
 
-  it.each(shown)("%s: %s", (_name, line) => {
+  it.each(shown)("%s shows the program's error: %s", (_name, line) => {
     const golden = settled(read("test/e2e/errors.golden.txt")).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
     expect(golden).toContain(settled(line).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY"));
   });
@@ -47,7 +46,7 @@ describe("the README's session", () => {
     await service.stop();
   });
 
-  it("is what happens", async () => {
+  it("runs exactly as shown", async () => {
     const session = /```\n(\$ integ [\s\S]*?)```/.exec(read("README.md"))![1]!;
     const steps = session.split(/^\$ integ /m).slice(1);
     expect(steps.length).toBeGreaterThanOrEqual(2);
@@ -65,7 +64,7 @@ describe("the README's session", () => {
   });
 });
 
-/** What differs from run to run becomes a word; columns are as wide as that. */
+/** Replaces values that differ between runs with a word; columns have its width. */
 function settled(text: string): string {
   return text
     .trimEnd()
@@ -75,7 +74,7 @@ function settled(text: string): string {
     .replace(/ +/g, " ");
 }
 
-/** The commands in the blocks of code of a document, without their comments, pipes and redirections. */
+/** The commands in a document's code blocks, without comments, pipes and redirections. */
 function commandsOf(name: string): string[][] {
   const blocks = [...read(name).matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
     .filter(([, language]) => language !== "sql")
@@ -85,13 +84,13 @@ function commandsOf(name: string): string[][] {
     const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
       line.replace(/^(?:Error:|hostssl) .*/, ""),
     );
-    // A line of a crontab names a person there, and xargs adds the last word by itself.
+    // A line of a system crontab has a user there, and xargs appends the last argument.
     if (!found || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });
 }
 
-/** The commands that stand in a sentence. */
+/** The commands in sentences. */
 function commandsInProse(name: string): string[][] {
   const prose = read(name).replaceAll(/^[ \t]*```[\s\S]*?^[ \t]*```/gm, "");
   return [...prose.matchAll(/`integ ([^`]+)`/g)]
@@ -101,7 +100,7 @@ function commandsInProse(name: string): string[][] {
     .map(wordsOf);
 }
 
-/** The words of a simple command, as a shell reads them; it ends at a pipe, a redirection or a comment. */
+/** The words of a simple command, as a shell splits them; it ends at a pipe, a redirection or a comment. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   for (const [token] of line.matchAll(/'[^']*'|"[^"]*"|[^\s'"|>&;)]+|[|>&;)]/g)) {
@@ -113,7 +112,7 @@ function wordsOf(line: string): string[] {
 
 const pages = documents.map((name) => ({ name, commands: [...commandsOf(name), ...commandsInProse(name)] }));
 
-it("shows commands on most pages", () => {
+it("most pages have commands", () => {
   const count = pages.reduce((sum, { commands }) => sum + commands.length, 0);
   console.log(`commands of the documents that are parsed: ${count} on ${documents.length} pages`);
   expect(count).toBeGreaterThan(150);
@@ -121,7 +120,7 @@ it("shows commands on most pages", () => {
 
 describe.each(pages.filter(({ commands }) => commands.length > 0))("$name", ({ commands }) => {
   it.each(commands.map((words) => [words.join(" "), words] as const))("integ %s", async (_line, words) => {
-    // A sentence names a command without what it needs.
+    // A sentence may name a command without its arguments.
     const isName = words.length <= 2 && words[0] !== "help" && words.every((word) => /^[a-z-]+$/.test(word));
     const typed = await readCommandLine(isName ? ["help", ...words] : words, { width: 80, version: "0.0.0" });
     expect("help" in typed && typed.toStderr).toBe(false);

@@ -1,6 +1,6 @@
-// The recipes of docs/secret-stores.md, typed as they stand there: each stores exactly the secret, at a creation and at a
-// rotation, and no argument of any process has it. Where a tool is no part of this system, a stand-in does what its public
-// manual says, and writes down its arguments and input.
+// The recipes of docs/secret-stores.md, typed unchanged: each stores exactly the secret, at a creation and a rotation, and no
+// process has it as an argument. A missing tool is replaced by a stand-in that follows its public manual and records its
+// arguments and input.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 afterAll(() => service.stop());
 
-/** Fenced texts below the heading of each recipe. */
+/** The code blocks below the heading of each recipe. */
 const recipes: ReadonlyMap<string, string> = new Map(
   readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
     .split("\n## Others, through their own commands\n")[1]!
@@ -40,14 +40,14 @@ const recipes: ReadonlyMap<string, string> = new Map(
 );
 
 interface Tool {
-  /** Shell text after the arguments were written down; `$dir` is its own folder. A tool of this system has none. */
+  /** Shell text of a stand-in, run after its arguments are recorded; `$dir` is its own folder. A real tool has none. */
   readonly script?: string;
   readonly arrange?: (home: Home) => void;
-  /** What is stored, as the tool's user gets it. */
+  /** The stored secret, as the tool's user reads it. */
   readonly stored: (home: Home) => string;
 }
 
-/** What a stand-in keeps in a file of its folder. */
+/** A file in the stand-in's folder. */
 const kept =
   (name = "value") =>
   (home: Home): string =>
@@ -209,7 +209,7 @@ function isWithoutTool(name: string): boolean {
   return isMissing(...real.map(([tool]) => tool));
 }
 
-/** A home whose tools write down what they are given. */
+/** A home whose tools record their input. */
 function stage(name: string): Home {
   const home = new Home(service.env);
   home.addToPath();
@@ -227,12 +227,12 @@ function stage(name: string): Home {
   return home;
 }
 
-/** Types the recipe into a shell. */
+/** Runs the recipe in a shell. */
 function type(home: Home, line: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return home.integ([], { under: ["sh", "-c", line] });
 }
 
-/** Deliveries whose bytes were compared, by recipe. */
+/** Deliveries whose bytes were compared, for each recipe. */
 const compared = new Map<string, number>();
 const isReal = (name: string): boolean => Object.values(tools[name]!).every(({ script }) => script === undefined);
 
@@ -243,7 +243,7 @@ afterAll(() => {
 });
 
 describe("the recipes", () => {
-  it("are all tried here", () => {
+  it("are all tested here", () => {
     expect([...recipes.keys()].sort()).toEqual(Object.keys(tools).sort());
   });
 

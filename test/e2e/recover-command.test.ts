@@ -1,5 +1,5 @@
-// Recovery of work whose secret was to go to a command. A command is not remembered, since it may hold a credential; what is
-// recovered without being told it again must not print the new secret into a log and revoke what still works.
+// Recovery of a secret meant for a command. Commands are not recorded, because they may contain a credential; a recovery
+// without the command must not print the new secret to a log and revoke the working one.
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -33,7 +33,7 @@ function oauthHome(): Home {
   return home;
 }
 
-/** What a failure says to do: the recovery of the entry that it names, with the options that it names. */
+/** The recovery that a failure prints, with its entry and options. */
 function nextIn(stderr: string): string[] {
   const fix = /Fix: Recover the entry (\w+) and pass --secret-command again(.*): commands are not stored\.$/m.exec(
     stderr,
@@ -43,8 +43,8 @@ function nextIn(stderr: string): string[] {
   return ["journal", "recover", id, "--secret-command", store, ...(more.match(/--[\w-]+/g) ?? [])];
 }
 
-describe("a rotation whose answer was lost, its secret meant for a command", () => {
-  it("of an OAuth client leaves the old one alone until the command is named again", async () => {
+describe("a rotation with a lost response whose secret goes to a command", () => {
+  it("keeps the old OAuth client until the command is typed again", async () => {
     const at = oauthHome();
     const old = await account.make(["entity:read"]);
     await desk.service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -66,8 +66,8 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
   });
 });
 
-describe("a rotation that was killed in its overlap, its secret given to a command", () => {
-  it("needs no command any more: the old client goes when its time has come", async () => {
+describe("a rotation that was killed in its overlap after its command got the secret", () => {
+  it("needs no command: the old client is revoked at the end of the overlap", async () => {
     const at = oauthHome();
     const old = await account.make(["entity:read"]);
     const child = at.start(["oauth-clients", "rotate", old.id, "--secret-command", store, "--overlap", "6s"]);
@@ -88,8 +88,8 @@ describe("a rotation that was killed in its overlap, its secret given to a comma
   });
 });
 
-describe("a creation that is pending, its secret meant for a command", () => {
-  it("says that the command has to be named, each time, and is finished with it", async () => {
+describe("a pending creation whose secret goes to a command", () => {
+  it("reports each time that the command is needed, and finishes with it", async () => {
     const at = oauthHome();
     await desk.service.fault("POST /v1/oauth_clients pending=1 secret=replay times=1");
     const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
@@ -109,8 +109,8 @@ describe("a creation that is pending, its secret meant for a command", () => {
   });
 });
 
-describe("a creation that was killed while its command was at work", () => {
-  it("has lost nothing: the secret is kept, and no client that somebody may have is revoked", async () => {
+describe("a creation that was killed while its command ran", () => {
+  it("has lost nothing: the secret is kept, and no client that may be in use is revoked", async () => {
     const at = oauthHome();
     const slow = "cat > store; echo > taken; sleep 30";
     const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
@@ -151,7 +151,7 @@ describe("several entries, recovered with one command", () => {
     return (await unsettled(at)).map(({ id }) => id).toReversed();
   }
 
-  it("each go to their own place, and none to another's command", async () => {
+  it("keep their own destinations, and none goes to another's command", async () => {
     const at = oauthHome();
     const [, other] = await loseThree(at);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", "--secret-command", store, "--json"]);
@@ -161,12 +161,12 @@ describe("several entries, recovered with one command", () => {
     expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect((await unsettled(at)).map(({ id }) => id)).toEqual([other]);
-    // Named, it goes where it is told.
+    // With its id, the secret goes to the typed destination.
     expect((await at.integ(["journal", "recover", other!, "--secret-command", "cat > third"])).code).toBe(0);
     expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
   });
 
-  it("keep no text of a command in the journal", async () => {
+  it("keep no command's text in the journal", async () => {
     const at = oauthHome();
     await loseThree(at);
     const { stdout } = await at.integ(["journal", "export"]);

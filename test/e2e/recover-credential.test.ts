@@ -1,4 +1,4 @@
-// As whom a recovery finishes many entries: the credential is asked for once, until the recovery itself has changed it.
+// The credential of a recovery of many entries: requested once, and again when the recovery itself changes it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { Account, type MadeClient } from "../support/account.ts";
@@ -27,14 +27,14 @@ async function ends(code: number, words: readonly string[], input = ""): Promise
   expect(ended.code, ended.stderr).toBe(code);
 }
 
-/** A profile that is one of the client, whose secret is given with `words` or `input`. */
+/** A profile of a client, whose secret is given by `words` or `input`. */
 async function addProfile(words: readonly string[], input?: string): Promise<void> {
   const { base_url, token_endpoint } = service.us;
   const place = ["--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint];
   await ends(0, ["profiles", "add", "nightly", ...place, "--client-id", client.client_id, ...words], input);
 }
 
-/** A change whose request the service never gets. */
+/** A change whose request never reaches the service. */
 async function interrupt(words: readonly string[]): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   await ends(7, [...words, "-p", "nightly", "--retry-for", "0"]);
@@ -57,7 +57,7 @@ async function tokens(): Promise<number> {
   return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
 }
 
-/** The entries as a recovery leaves them, and what it said besides. */
+/** The entries after a recovery, and its messages. */
 async function recovered(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
   const ended = await home.integ(["journal", "recover", "--json"]);
   expect(ended.code, ended.stderr).toBe(code);
@@ -65,7 +65,7 @@ async function recovered(code: number): Promise<{ readonly states: readonly stri
   return { states: data.map(({ operation, state }) => `${operation} ${state}`), notes: ended.stderr };
 }
 
-it("asks for the credential of five creations once, and fetches one token", async () => {
+it("requests the credential of five creations once, and fetches one token", async () => {
   const asked = home.path("asked");
   await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
   for (const name of ["a", "b", "c", "d", "e"]) await interrupt([...creation(name), "--new"]);
@@ -75,7 +75,7 @@ it("asks for the credential of five creations once, and fetches one token", asyn
   expect([runs() - runsBefore, (await tokens()) - tokensBefore]).toEqual([1, 1]);
 });
 
-it("goes on with the new credential once it has rotated the profile's own", async () => {
+it("continues with the new credential after it rotated the profile's own", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   await interrupt(creation("before"));
   await interrupt(["oauth-clients", "rotate", client.id, "--secret-profile", "nightly", "--yes"]);
@@ -86,11 +86,11 @@ it("goes on with the new credential once it has rotated the profile's own", asyn
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
-  // For the first creation, for the rotation, for its proof of the new client, and for the last creation as that one.
+  // For the first creation, the rotation, its proof of the new client, and the last creation with that client.
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 
-it("does not go on with the credential that a profile had before a creation gave it another", async () => {
+it("does not reuse a profile's old credential after a creation replaced it", async () => {
   const second = await account.make(["service_account:manage", "entity:read", "organization:read"]);
   await addProfile(["--client-secret-stdin"], client.client_secret);
   const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new", "--yes"];
@@ -98,13 +98,13 @@ it("does not go on with the credential that a profile had before a creation gave
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
   await ends(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
   const tokensBefore = await tokens();
-  // The new client may not revoke: had the old one's token been used, it would have been revoked.
+  // The new client may not revoke: with the old one's token, the revocation would have succeeded.
   await recovered(7);
   expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
   expect((await tokens()) - tokensBefore).toBe(2);
 });
 
-it("replaces a lost secret with a credential of its own, whatever became of others'", async () => {
+it("replaces a lost secret with its own credential, whatever happened to other credentials", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   for (const name of ["a", "b"]) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -118,7 +118,7 @@ it("replaces a lost secret with a credential of its own, whatever became of othe
   expect((await account.live()).filter(({ id }) => id !== client.id)).toHaveLength(2);
 });
 
-it("asks again for a credential that could not be had", async () => {
+it("requests a credential again after a failure", async () => {
   const [asked, broken] = [home.path("asked"), home.path("broken")];
   const command = `echo run >> '${asked}'; if rm '${broken}' 2>/dev/null; then exit 1; fi; echo '${client.client_secret}'`;
   await addProfile(["--client-secret-command", command]);
@@ -126,13 +126,13 @@ it("asks again for a credential that could not be had", async () => {
   writeFileSync(asked, "");
   writeFileSync(broken, "");
   const { states } = await recovered(7);
-  // Four at the same time had to do without; the next asked again.
+  // Four concurrent entries failed without it; the next requested it again.
   expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
   expect(readFileSync(asked, "utf8")).toBe("run\nrun\n");
   expect((await recovered(0)).states).toHaveLength(4);
 });
 
-it("goes on with another token where the service ends one before its time", async () => {
+it("continues with another token if the service revokes one early", async () => {
   const asked = home.path("asked");
   await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
   for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
@@ -141,11 +141,11 @@ it("goes on with another token where the service ends one before its time", asyn
   await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
   const { states } = await recovered(0);
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
-  // For the first four, for the one that was refused, and for the others.
+  // For the first four, for the refused one, and for the others.
   expect([readFileSync(asked, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
 });
 
-it("asks again only once for a credential that the service does not accept", async () => {
+it("requests only once more a credential that the service does not accept", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
   for (const name of names) await interrupt([...creation(name), "--new"]);
@@ -153,7 +153,7 @@ it("asks again only once for a credential that the service does not accept", asy
   await service.fault("POST /v1/oauth_clients status=401");
   const { states } = await recovered(7);
   expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
-  // Each is sent once, and those again that were under way when it was not known.
+  // Each is sent once, and those in flight at the refusal twice.
   const sent = (await account.creations()).length - sentBefore;
   expect(sent).toBeGreaterThan(names.length);
   expect(sent).toBeLessThanOrEqual(names.length + 4);
@@ -172,7 +172,7 @@ it("says that the credential changed since, and how to finish, if another servic
   expect(other.stderr).toContain("has another credential than at the first attempt");
   expect(other.stderr).toMatch(/Fix: Give profile env the credential of the first attempt again.*changed since/s);
   expect(other.stderr).not.toContain("--idempotency-key");
-  // A second key of the same account is the same principal: said, and finished.
+  // A second key of the same account is the same principal: reported, and finished.
   const same = await home.integ(["journal", "recover"], as(second_api_key));
   expect(same.code, same.stderr).toBe(0);
   expect(readFileSync(home.path("made"), "utf8")).not.toBe("");

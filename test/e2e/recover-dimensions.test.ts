@@ -1,5 +1,5 @@
-// Recovery in another place: whatever the environment, the flags and the profiles say by then, an entry is finished as it
-// was begun, or the command refuses and says why.
+// Recovery elsewhere: whatever the environment, flags and profiles are by then, an entry is finished as it was requested, or
+// the command refuses and explains.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
@@ -57,7 +57,7 @@ function made(): string[] {
   return ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"];
 }
 
-/** Leaves a creation unfinished whose secret is lost. */
+/** Leaves an unfinished creation with a lost secret. */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
   const { stderr } = await at.integ([...made(), "--retry-for", "0", "--json", ...words]);
@@ -66,7 +66,7 @@ async function leaveLost(at: Home, ...words: string[]): Promise<string> {
     .at(-1)!;
 }
 
-describe("one place takes one secret", () => {
+describe("one destination takes one secret", () => {
   it.each([
     ["--secret-file", "one"],
     ["--secret-profile", "t"],
@@ -86,7 +86,7 @@ describe("one place takes one secret", () => {
 });
 
 describe("a --secret-profile", () => {
-  it("is compared with the entry's issuer, not with the active profile", async () => {
+  it("is checked against the entry's issuer, not the active profile's", async () => {
     const at = await withProfile();
     await at.integ([...added("mine", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
       input: service.us.api_key,
@@ -101,8 +101,8 @@ describe("a --secret-profile", () => {
   });
 });
 
-describe("an organization that one shell names and the other does not", () => {
-  it("makes no second client in silence; in capitals it is the same", async () => {
+describe("an organization id that only one of two shells sets", () => {
+  it("creates no second client unnoticed; in capitals it is the same", async () => {
     const at = new Home({ ...service.env, INTEG_ORGANIZATION_ID: "" });
     homes.push(at);
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -119,7 +119,7 @@ describe("an organization that one shell names and the other does not", () => {
 });
 
 describe("a profile with unfinished work", () => {
-  it("is not bound to another address or organization without a word of it", async () => {
+  it("moves to another address or organization only with a warning", async () => {
     const at = await withProfile();
     const id = await leaveLost(at);
     const elsewhere = ["--organization-id", "00000000-0000-4000-8000-000000000000"];
@@ -136,7 +136,7 @@ describe("a profile with unfinished work", () => {
     }
   });
 
-  it("is not removed without a word of it: before the question, and for --yes", async () => {
+  it("is removed only with a warning: before the question, and for --yes", async () => {
     const at = await withProfile();
     const id = await leaveLost(at);
     for (const [words, code] of [
@@ -150,7 +150,7 @@ describe("a profile with unfinished work", () => {
 });
 
 describe("in another state folder", () => {
-  it("a secret that is kept in the first one is claimed there: neither command leads to the other", async () => {
+  it("a kept secret of the first one is claimed there: neither command leads to the other", async () => {
     const at = await withProfile();
     const INTEG_JOURNAL_KEY = "k".repeat(43);
     const first = await at.integ([...made(), "--secret-command", "exit 1", "-p", "p"], { env: { INTEG_JOURNAL_KEY } });
@@ -171,7 +171,7 @@ describe("in another state folder", () => {
     expect(claimed.code).toBe(0);
   });
 
-  it("a file that someone has made meanwhile is a step of its own, not the same command again", async () => {
+  it("a file that someone created meanwhile needs its own next step, not the same command", async () => {
     const at = await withProfile();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await at.integ([...made(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);

@@ -1,5 +1,5 @@
-// What `journal recover` prints where secrets go to standard output: one document in a format that is one, each secret in it
-// once, the entries in `data` as ever.
+// The output of `journal recover` with secrets on standard output: one document per format, each secret in it once, the entries
+// in `data` as usual.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 afterAll(() => service.stop());
 
-/** Creations whose answers were lost, each with its own scope, so that they are different requests. */
+/** Creations with lost responses, each with its own scope, so that the requests differ. */
 async function lose(...scopes: string[]): Promise<void> {
   for (const scope of scopes) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -47,22 +47,22 @@ async function expectWhole({ object, receipts = [], data, has_more }: Printed): 
 
 const recover = ["journal", "recover", "--replace-lost-secret"];
 
-describe("journal recover, secrets on standard output", () => {
-  it("is one JSON document", async () => {
+describe("journal recover with secrets on standard output", () => {
+  it("prints one JSON document", async () => {
     await lose("entity:read", "organization:read");
     const { code, stdout } = await home.integ([...recover, "--json"]);
     expect(code).toBe(0);
     await expectWhole(JSON.parse(stdout));
   });
 
-  it("is one YAML document", async () => {
+  it("prints one YAML document", async () => {
     await lose("entity:read", "organization:read");
     const { code, stdout } = await home.integ([...recover, "-o", "yaml"]);
     expect(code).toBe(0);
     await expectWhole(parse(stdout));
   });
 
-  it("is one object a line as NDJSON", async () => {
+  it("prints one NDJSON object per line", async () => {
     await lose("entity:read");
     const { code, stdout } = await home.integ([...recover, "--ndjson"]);
     expect(code).toBe(0);
@@ -70,7 +70,7 @@ describe("journal recover, secrets on standard output", () => {
     expect(lines.map((line) => JSON.parse(line).object)).toEqual(["oauth_client", "journal_entry", "journal_entry"]);
   });
 
-  it("keeps the secret in it whatever --fields leaves out", async () => {
+  it("keeps the secret whatever --fields omits", async () => {
     await lose("entity:read");
     const { stdout } = await home.integ([...recover, "--json", "--fields", "id"]);
     const { receipts, data } = JSON.parse(stdout);
@@ -78,7 +78,7 @@ describe("journal recover, secrets on standard output", () => {
     expect(data.map((entry: object) => Object.keys(entry))).toEqual([["id"], ["id"]]);
   });
 
-  it("is the plain envelope where no secret goes there", async () => {
+  it("prints the plain envelope if the secrets go elsewhere", async () => {
     await lose("entity:read");
     const { stdout } = await home.integ([...recover, "--json", "--secret-file", "s"]);
     expect(Object.keys(JSON.parse(stdout))).toEqual(["object", "data", "next_page_token", "has_more"]);

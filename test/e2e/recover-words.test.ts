@@ -1,6 +1,6 @@
-// Every variable and every flag, one at a time, at the recovery of a rotation whose request was lost: what reaches the service is what
-// a plain recovery sends, as whom and under which version, or nothing is sent and a plain one ends it afterwards. A new variable or
-// flag is tried by itself.
+// Each variable and flag alone, at the recovery of a rotation with a lost request: the service receives what a plain recovery
+// sends, under the same account and version, or nothing is sent and a plain recovery finishes it. New variables and flags are
+// included automatically.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ interface Described extends Command {
   readonly global_flags: readonly Flag[];
 }
 
-/** Values that could change something, of variables and of flags; of the others any text does. */
+/** Values of variables and flags that could change something; for others, any text does. */
 const values: Readonly<Record<string, string>> = {
   INTEG_PROFILE: "other",
   INTEG_SERVICE_VERSION: "2020-01-01",
@@ -50,14 +50,14 @@ const kept = mkdtempSync(join(tmpdir(), "integ-kept-"));
 let begun: Moment;
 let old: string;
 
-/** The home and the service as the rotation left them. */
+/** The home and the service after the rotation. */
 async function putBack(): Promise<void> {
   for (const name of readdirSync(at.folder)) rmSync(join(at.folder, name), { recursive: true });
   cpSync(kept, at.folder, { recursive: true });
   await service.rewind(begun);
 }
 
-/** What the service met, without what is another each time. */
+/** The requests that the service received, without the parts that always differ. */
 async function met(): Promise<string[]> {
   return (await account.requests()).map(({ method, path, body, headers }) =>
     [method, path, body, headers.authorization, headers["service-version"]]
@@ -74,7 +74,7 @@ async function recovered(words: readonly string[], env: Readonly<Record<string, 
   return (await met()).slice(before);
 }
 
-/** The old client is gone, and the secret of the new one is in a file. */
+/** The old client is revoked, and the new one's secret is in a file. */
 async function isDone(): Promise<boolean> {
   const [live, ...more]: readonly HeldClient[] = await account.live();
   const file = ["s", "another", "2s"].map((name) => at.path(name)).find((path) => existsSync(path));
@@ -110,7 +110,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-it("changes nothing of what is sent, or nothing is sent", { timeout: 600_000 }, async () => {
+it("no variable or flag changes the request that is sent", { timeout: 600_000 }, async () => {
   const described = JSON.parse((await at.integ(["commands", "--json"])).stdout) as Described;
   const recover = described.commands.find(({ command }) => command === "integ journal")!.commands;
   const { flags } = recover.find(({ command }) => command === "integ journal recover")!;

@@ -1,4 +1,4 @@
-// The access review: every credential with its facts, in four formats, and a page that a browser shows to an auditor.
+// The access review: every credential with its facts, in four formats, and an HTML page for an auditor.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -43,7 +43,7 @@ async function withClient(at: Home): Promise<string> {
 }
 
 describe("integ report", () => {
-  it("shows every credential with where its secret went, and says what it cannot know", async () => {
+  it("shows every credential with its secret's destination, and names what it cannot know", async () => {
     const at = home();
     const id = await withClient(at);
     const { stdout, stderr } = await at.integ(["report", "--json"]);
@@ -74,7 +74,7 @@ describe("integ report", () => {
     expect((await at.integ(["report", "--since", "yesterday"])).code).toBe(2);
   });
 
-  it("says that the keys could not be listed, and shows the rest", async () => {
+  it("reports that the keys could not be listed, and shows the rest", async () => {
     const at = new Home(service.env);
     onTestFinished(() => at.remove());
     const ended = await at.integ(["report", "--json"]);
@@ -82,7 +82,7 @@ describe("integ report", () => {
     expect(rowsIn(ended.stdout).find(({ id }) => id === "access_keys")?.kind).toBe("unknown");
   });
 
-  it("has the same rows in each format, and writes a file whole or not at all", async () => {
+  it("has the same rows in each format, and writes a file completely or not at all", async () => {
     const at = home();
     await withClient(at);
     const ids = rowsIn((await at.integ(["report", "--json"])).stdout)
@@ -103,7 +103,7 @@ describe("integ report", () => {
   });
 });
 
-it("leaves nothing of a report on a full disk", async (context) => {
+it("leaves no partial report on a full disk", async (context) => {
   const disk = mountSmallDisk(512, context);
   fillDisk(disk, 0);
   for (const name of ["r.html", "r.csv"]) {
@@ -131,7 +131,7 @@ it("3,000 credentials take 150 MB at most", async () => {
 
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 
-/** A page of so many credentials, the first with a hostile name. */
+/** A page of this many credentials, the first with a hostile name. */
 async function page(count: number): Promise<string> {
   let text = "";
   const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
@@ -153,8 +153,8 @@ async function page(count: number): Promise<string> {
 
 const chromium = "/usr/bin/chromium";
 
-describe("the page", () => {
-  it("loads nothing from elsewhere and takes no name for markup", async () => {
+describe("the HTML page", () => {
+  it("loads nothing external and escapes names", async () => {
     const text = await page(10);
     expect(text).toContain("default-src 'none'");
     expect(text).not.toMatch(/<img|<link|src=["']?http|url\(/);
@@ -163,7 +163,7 @@ describe("the page", () => {
   });
 
   it.skipIf(!existsSync(chromium))(
-    "is as wide as a phone or a screen in a browser, prints on few pages, and runs no name",
+    "fits a phone and a desktop browser, prints on few pages, and runs no script in a name",
     async () => {
       const at = home();
       const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${at.path("chromium")}`];
@@ -171,7 +171,7 @@ describe("the page", () => {
       writeFileSync(paper, await page(60));
       execFileSync(chromium, [...flags, `--print-to-pdf=${printed}`, `file://${paper}`], { stdio: "ignore" });
       const pdf = readFileSync(printed, "latin1");
-      // Two pictures and three pages of rows: none is empty, or cut.
+      // Two pictures and three pages of rows: none is empty or clipped.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([5, true]);
       const probe = "<script>document.title+=document.documentElement.scrollWidth-innerWidth</script>";
       const dump = async (text: string, width: number): Promise<string> => {
@@ -182,7 +182,7 @@ describe("the page", () => {
           stdio: ["ignore", "pipe", "ignore"],
         });
       };
-      // Without the page's policy, so that a probe can run; a name that is markup would too.
+      // Without the page's policy, so that a probe can run; markup in a name would run too.
       const text = (await page(10)).replace(/<meta http-equiv[^>]*>/, "").replace("</body>", `${probe}</body>`);
       for (const width of [400, 1400]) {
         const shown = await dump(text, width);

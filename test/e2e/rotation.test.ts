@@ -71,7 +71,7 @@ async function unsettled(at: Home): Promise<Shown[]> {
 }
 
 describe("oauth-clients rotate", () => {
-  it("names the place that a claim brought the secret to, there and at its end", async () => {
+  it("reports the destination that a claim delivered to, after the claim and at the end", async () => {
     const { at, id } = await begun();
     expect((await rotate(at, id, "--secret-command", "exit 1")).code).toBe(12);
     const [kept] = await unsettled(at);
@@ -95,7 +95,7 @@ describe("oauth-clients rotate", () => {
       ["--secret-file", "one.secret", "--secret-command", "exit 1"],
       ["--secret-command", "cat > new.secret"],
     ],
-  ])("a claim of %s leads to recovery, and recovery ends it", async (_what, broken, claim) => {
+  ])("a claim of %s leads to recovery, which finishes the rotation", async (_what, broken, claim) => {
     const { at, id } = await begun();
     expect((await rotate(at, id, ...broken)).code).toBe(12);
     const rotation = (await unsettled(at)).find(({ operation }) => operation === "oauth_client.rotate")!;
@@ -118,7 +118,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(id);
   });
 
-  it("ends with the new client proven and the old one revoked", async () => {
+  it("proves the new client and revokes the old one", async () => {
     const { at, id } = await begun();
     const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");
     expect(code).toBe(0);
@@ -142,14 +142,14 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
   });
 
-  it("a long overlap is success and keeps both; recover leaves it before it is due, and ends it with --now", async () => {
+  it("a long overlap is success and keeps both; recover waits for its end, or ends it with --now", async () => {
     const { at, id } = await begun();
     const waiting = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
     expect(waiting.code, waiting.stderr).toBe(0);
     const [entry] = await unsettled(at);
     const { due_at } = entry!;
     expect(Date.parse(due_at!) - Date.now()).toBeGreaterThan(35.9 * 3_600_000);
-    // The secret is of no use without the id that goes with it.
+    // The secret is useless without its client id.
     const receipt = { client_id: expect.any(String), client_secret: null, status: "active", due_at };
     expect(JSON.parse(waiting.stdout)).toMatchObject(receipt);
     const note = new RegExp(
@@ -176,7 +176,7 @@ describe("oauth-clients rotate", () => {
     expect([await live(), await unsettled(at)]).toEqual([[entry!.resource_id], []]);
   });
 
-  it("gone on with otherwise than it was begun, it is refused with both values", async () => {
+  it("resumed with other options, it is refused with both values", async () => {
     const { at, id } = await begun();
     await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
     for (const other of [["--keep-old"], ["--overlap", "1s"]]) {
@@ -184,7 +184,7 @@ describe("oauth-clients rotate", () => {
       expect(code).toBe(2);
       expect(stderr).toContain("--overlap was 129600s, and is ");
     }
-    // Another place of its secret, which is delivered.
+    // Another destination for the secret, which is delivered.
     const { code, stderr } = await rotate(at, id, "--overlap", "36h", "--secret-file", "other.secret");
     expect([code, stderr]).toEqual([2, expect.stringContaining("new.secret")]);
     expect(stderr).toContain("other.secret");
@@ -192,7 +192,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
   });
 
-  it("of a client that was rotated before names its successor, and rotates it", async () => {
+  it("of a client that was already rotated names its successor, and rotates that", async () => {
     const { at, id } = await begun();
     expect((await rotate(at, id, "--secret-file", "new.secret")).code).toBe(0);
     const [successor] = await live();
@@ -204,7 +204,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(successor);
   });
 
-  it("never revokes the old client where the new one cannot be proven", async () => {
+  it("never revokes the old client if the new one cannot be proven", async () => {
     const { at, id } = await begun();
     await service.fault("POST /oauth/token status=401");
     const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
@@ -217,7 +217,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(1);
   });
 
-  it("a lost answer leaves the old one working; recovery with consent ends with one live client", async () => {
+  it("a lost response leaves the old client working; recovery with consent ends with one live client", async () => {
     const { at, id } = await begun();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     const lost = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
@@ -231,10 +231,10 @@ describe("oauth-clients rotate", () => {
     expect(existsSync(at.path("new.secret"))).toBe(true);
   });
 
-  it("a client that cannot be proven any more names the command that goes on without a proof", async () => {
+  it("a client that can no longer be proven: the message has the command that continues without proof", async () => {
     const { at, id } = await begun();
     await service.fault("POST /oauth/token status=500");
-    // What a command got cannot be read again for a proof.
+    // A secret that a command received cannot be read again for a proof.
     await rotate(at, id, "--retry-for", "0", "--secret-command", "cat > new.secret");
     await service.calm();
     const { code, stderr } = await integHere(at, ["journal", "recover"]);
@@ -245,7 +245,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(1);
   });
 
-  it("at 20 of 20 slots nothing is revoked, and exit 5 names what could be", async () => {
+  it("at 20 of 20 slots nothing is revoked, and exit 5 names clients to revoke", async () => {
     const { at, id } = await begun();
     const create = [
       "oauth-clients",
@@ -262,7 +262,7 @@ describe("oauth-clients rotate", () => {
     expect(full.stderr).toContain("The old client was not revoked");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
-    // A creation names them too, and never one that is revoked: that holds its slot until its cleanup is confirmed.
+    // A creation names them too, but never a revoked one: it holds its slot until its cleanup is confirmed.
     await service.fault("DELETE /v1/oauth_clients/* cleanup=open times=1");
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
     const expired = (await live())[3]!;
@@ -278,7 +278,7 @@ describe("oauth-clients rotate", () => {
 });
 
 describe("oauth-clients list", () => {
-  it("shows what the journal knows, refreshed, and says so", async () => {
+  it("shows the journal's clients with their current state, and notes that these may not be all", async () => {
     const { at, id } = await begun();
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     const now = await at.integ(["oauth-clients", "list", "--json"]);
@@ -290,7 +290,7 @@ describe("oauth-clients list", () => {
 });
 
 describe("oauth-clients list without the service", () => {
-  it("names the way to see them all the same", async () => {
+  it("names a way to see all clients", async () => {
     const { at, id } = await begun();
     await service.fault("GET /v1/oauth_clients/* status=503");
     const { code, stderr } = await at.integ(["oauth-clients", "list", "--retry-for", "0"]);
@@ -301,11 +301,11 @@ describe("oauth-clients list without the service", () => {
   });
 });
 
-describe("two rotations of one client at once", () => {
+describe("two simultaneous rotations of one client", () => {
   it.each([
     ["the old one revoked", [], 1],
     ["the old one kept", ["--keep-old"], 2],
-  ])("%s: the first makes the new client, the other is told which entry stands for it", async (_what, words, left) => {
+  ])("%s: the first creates the new client, the second names the first one's entry", async (_what, words, left) => {
     const { at, id } = await begun();
     const relay = await startRecordingRelay(service.us.base_url);
     const moved = await integHere(
@@ -334,7 +334,7 @@ describe("two rotations of one client at once", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("one after the other is no conflict while the old one works", async () => {
+  it("one after the other do not conflict while the old one works", async () => {
     const { at, id } = await begun();
     expect((await rotate(at, id, "--secret-file", "one.secret", "--keep-old")).code).toBe(0);
     expect((await rotate(at, id, "--secret-file", "two.secret", "--keep-old")).code).toBe(0);

@@ -1,4 +1,4 @@
-// docs/sandbox.md is true: every example of a fault does what its row says, and the lines for curl are run as they stand.
+// docs/sandbox.md is true: every example of a fault does what its row says, and the curl commands run unchanged.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const examples = new Map(
 
 interface Scene {
   readonly us: RegionDescription;
-  /** Moves the service's clock on, in seconds. */
+  /** Advances the service's clock by seconds. */
   readonly wait: (seconds: number) => void;
 }
 
@@ -61,7 +61,7 @@ async function slots(us: RegionDescription): Promise<number> {
   return accounts.find(({ id }) => id === us.service_account_id)!.slots;
 }
 
-/** What a person sees who has given the example of a key. */
+/** The visible effect of each fault's example. */
 const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   times: async ({ us }) => expect(await statuses(4, () => create(us, "k"))).toEqual([503, 503, 201, 201]),
   after: async ({ us }) => expect(await statuses(5, () => list(us))).toEqual([200, 200, 200, "lost", 200]),
@@ -94,7 +94,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const began = performance.now();
     const came = await list(us, "?limit=5");
     expect([came.status, came.whole]).toEqual([200, true]);
-    // It goes out in beats of 100 ms, the first at once.
+    // The response is sent every 100 ms, starting immediately.
     expect(performance.now() - began).toBeGreaterThan((came.text.length / 2000) * 1000 - 250);
   },
   body: async ({ us }) => {
@@ -196,7 +196,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
 const startMs = Date.UTC(2026, 10, 21);
 
 describe("the examples of faults", () => {
-  it("are one for each key, and each has its test", () => {
+  it("cover each fault, and each has its test", () => {
     expect([...examples.keys()].toSorted()).toEqual(Object.keys(faultKeys).toSorted());
     expect(Object.keys(seen).toSorted()).toEqual(Object.keys(faultKeys).toSorted());
   });
@@ -208,7 +208,7 @@ describe("the examples of faults", () => {
     await seen[key]!({ us, wait });
   });
 
-  it("are taken by sandbox start, one --fault each; each host counts for itself", async () => {
+  it("are accepted by sandbox start with one --fault each; each host counts for itself", async () => {
     const words = ["times", "redirect"].flatMap((key) => ["--fault", examples.get(key)!]);
     const { us, eu, stop } = await startService(words);
     onTestFinished(async () => void (await stop()));
@@ -218,13 +218,13 @@ describe("the examples of faults", () => {
   });
 });
 
-describe("the lines for a shell", () => {
+describe("the shell commands", () => {
   const blocks = [...document.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1]!);
   const curls = blocks.filter((block) => block.startsWith("curl"));
 
   it("are two blocks of curl", () => expect([blocks.length, curls.length]).toEqual([3, 2]));
 
-  it("do what they say", async () => {
+  it("have the described effect", async () => {
     const { us, stop } = await startService();
     onTestFinished(async () => void (await stop()));
     const { client_id, client_secret } = JSON.parse((await create(us, "k")).text) as Record<string, string>;

@@ -1,12 +1,11 @@
-// What `sandbox start` prints for a person is typed as it stands, and leads somewhere: the exports, the profile, the
-// first commands, in both contracts.
+// The commands that `sandbox start` prints work unchanged: the exports, the profile and the first commands, in both contracts.
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 
 let standing: ReturnType<Home["start"]>;
 const server = new Home();
-/** What was printed. */
+/** The printed text. */
 let told = "";
 let logged = "";
 
@@ -42,7 +41,7 @@ function type(at: Home, text: string): { status: number | null; stdout: string; 
 it.each([
   ["the exports", "Use it from another terminal:", "integ people search wanda --json | jq -e .data"],
   ["the profile", "or as profiles:", "integ keys list --json | jq -r .data[0].id"],
-])("%s, then the commands that follow", (_, heading, more) => {
+])("%s work, and so do the commands after them", (_, heading, more) => {
   const at = new Home();
   const first = linesAfter(heading);
   const commands = linesAfter("and then:");
@@ -55,31 +54,31 @@ it.each([
   expect(stdout).toContain("oac_us_");
 });
 
-it("logs a line for each request, and no warning", async () => {
+it("a line is logged for each request, and no warning", async () => {
   await expect.poll(() => logged.split("\n").length).toBeGreaterThan(4);
   const lines = logged.trim().split("\n");
   expect(lines.filter((line) => !/^(?:us|eu) (?:GET|POST) \/\S* \d{3} req_(?:us|eu)_\w+$/.test(line))).toEqual([]);
 });
 
-it("prints every name and credential that docs/sandbox.md promises of status", async () => {
+it("every name and credential that docs/sandbox.md promises is in status", async () => {
   const at = new Home();
   const { us, eu } = JSON.parse((await at.integ(["sandbox", "status", "--json"])).stdout);
   const { stdout } = await at.integ(["sandbox", "status"]);
   at.remove();
-  // A token is issued anew each time; a server's own account is named by nobody.
+  // Tokens differ each time, and no one names the server's own account.
   const left = ["access_token", "caller_service_account_id"];
   for (const [key, value] of [...Object.entries(us), ...Object.entries(eu)].filter(([name]) => !left.includes(name)))
     if (typeof value === "string") expect(stdout, key).toContain(value);
 });
 
-it("the profile's key speaks both contracts, and is no more than it may be", async () => {
+it("the profile's key works in both contracts, with no more than its permissions", async () => {
   const at = new Home();
   expect(type(at, linesAfter("or as profiles:")).status).toBe(0);
   const keys = await at.integ(["keys", "list", "--json"]);
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
   expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);
 
-  // A key made here becomes the profile's, as which it was made, with a yes; one for ingestion alone may read nothing.
+  // With --yes, a key created here replaces the profile's credential; an ingestion key may then read nothing.
   expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local", "--yes"])).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(0);
   const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local", "--yes"];

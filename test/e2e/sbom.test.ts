@@ -1,5 +1,5 @@
-// The list of components that comes with the package names what is in the bundle, and nothing else. The bundle's own
-// source maps say what is in it: they are written by another part of the bundler than the modules that the list is made of.
+// The package's list of components names exactly the bundled packages. The bundle's source maps are the evidence: another part
+// of the bundler writes them than the module list that the components come from.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
@@ -15,7 +15,7 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** What CycloneDX 1.6 requires of the parts that are used, no key that it does not know. */
+/** The parts of CycloneDX 1.6 that are used, and no unknown key. */
 const licenses = {
   type: "array",
   minItems: 1,
@@ -38,7 +38,7 @@ const licenses = {
 };
 const component = {
   type: "object",
-  // CycloneDX requires type and name; a scanner needs the rest.
+  // CycloneDX requires type and name; scanners need the rest.
   required: ["type", "name", "version", "licenses", "purl", "bom-ref"],
   additionalProperties: false,
   properties: {
@@ -91,7 +91,7 @@ const home = new Home();
 afterAll(() => home.remove());
 const isElse = isOtherBinary("what is in the bundle");
 
-/** @returns name and version of each package whose text the source maps name */
+/** @returns name and version of each package in the source maps */
 function packagesMapped(folder: string): string[] {
   const maps = readdirSync(folder).filter((name) => name.endsWith(".map"));
   const sources = maps.flatMap((name) => {
@@ -131,7 +131,7 @@ describe.skipIf(isElse).each([
     console.log(`components of the ${kind}: ${listed.length}`);
   });
 
-  it("has what CycloneDX requires, and version, licence, checksum and package URL of each", () => {
+  it("has the fields that CycloneDX requires, and version, licence, checksum and package URL of each", () => {
     const check = new Ajv({ allErrors: true }).compile(schema);
     check(sbom);
     expect(check.errors ?? []).toEqual([]);
@@ -143,7 +143,7 @@ describe.skipIf(isElse).each([
     }
   });
 
-  it("says which package needs which: each is reached from this program", () => {
+  it("has the dependencies of each package: all are reachable from this program", () => {
     const needed = new Map(sbom.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
     const reached = new Set<string>();
     const visit = (ref: string): void => {
@@ -158,7 +158,7 @@ describe.skipIf(isElse).each([
     expect(own).toBe(`pkg:npm/integ@${version}`);
   });
 
-  it("has the same packages as the licences beside it", () => {
+  it("has the same packages as the licences file", () => {
     const text = readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8");
     const licensed = [...text.matchAll(/^((?:@[\w.-]+\/)?[\w.-]+) (\d+\.\d+\.\S+) \(.+\)$/gm)];
     expect(licensed.map(([, name, version]) => `${name}@${version}`).sort()).toEqual(

@@ -16,20 +16,20 @@ function home(): Home {
   return made;
 }
 
-it("lists what has a schema, and the commands that print it", async () => {
+it("lists each schema with the commands that print it", async () => {
   const { stdout } = await home().integ(["schema", "--json"]);
   const { data } = JSON.parse(stdout) as { data: { name: string; printed_by: string[] }[] };
   expect(data.map(({ name }) => name)).toEqual(["policy", ...Object.keys(outputs)]);
   expect(data.find(({ name }) => name === "plan")?.printed_by).toEqual(["plan"]);
 });
 
-it("refuses a schema that does not exist with those that do", async () => {
+it("refuses an unknown schema and lists the known ones", async () => {
   const ended = await home().integ(["schema", "nothing"]);
   expect([ended.code, ended.stdout]).toEqual([2, ""]);
   for (const name of ["policy", "journal_entry", "error"]) expect(ended.stderr).toContain(name);
 });
 
-it("describes what the service of the API document sends", async () => {
+it("describes the documented objects of the service", async () => {
   const at = home();
   const client = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   for (const words of [

@@ -48,7 +48,7 @@ describe("integ api on GitHub Actions", () => {
     expect(made.stderr).toContain(`::add-mask::${token}\n`);
   });
 
-  it("sends no change if nothing can be masked", async () => {
+  it("refuses to send a change if nothing can be masked", async () => {
     const at = home({ ...service.env, GITHUB_ACTIONS: "true" });
     const ended = await at.spawned(words("unmasked"), { under: ["sh", "-c", 'exec "$@" 2>&-', "sh"] });
     expect(ended.code).toBe(2);
@@ -88,7 +88,7 @@ describe("a secret that the response repeats in other fields", () => {
     });
   });
 
-  it.each(["json", "yaml", "csv", "table"])("goes to its file and is not printed (%s)", async (format) => {
+  it.each(["json", "yaml", "csv", "table"])("is written to its file and not printed (%s)", async (format) => {
     const at = home({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "key-of-a-test" });
     const create = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read"];
     const made = await at.integ([...create, "--secret-file", "client.secret", "-o", format]);

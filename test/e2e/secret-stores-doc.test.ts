@@ -1,5 +1,5 @@
-// The stores that docs/secret-stores.md says integ writes to itself: its commands are typed as they stand there, and the store
-// has the secret afterwards. Those of other tools are run by recipes.test.ts.
+// The stores of docs/secret-stores.md that integ itself writes to: its commands are typed unchanged, and the store has the
+// secret afterwards. recipes.test.ts runs the commands of other tools.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const world = new StoreWorld();
 beforeAll(() => void world.at.addToPath());
 afterEach(() => world.account.clear());
 
-/** Types the line while the stores, which are in this process, answer. */
+/** Types the line while the stores of this process reply. */
 async function type(line: string): Promise<void> {
   const child = spawn("bash", ["-euc", `${line} --new`], {
     cwd: world.at.folder,
@@ -31,9 +31,9 @@ async function type(line: string): Promise<void> {
   expect(code, stderr).toBe(0);
 }
 
-it("shows commands", () => expect(lines.length).toBe(5));
+it("there are commands", () => expect(lines.length).toBe(5));
 
-it.for(lines)("%s", async (shown, { skip }) => {
+it.for(lines)("stores the secret: %s", async (shown, { skip }) => {
   const line = shown.replaceAll("<id>", world.service.us.service_account_id).replace("my-namespace", "apps");
   const [, scheme = "", address = ""] = / --secret-to '?(\w+):([^\s']+)/.exec(line) ?? [];
   skip(absent[scheme as StoreScheme], "the store is missing");

@@ -1,4 +1,4 @@
-// Everything else of the service from the command line: any endpoint, the published contract, the doctor, tokens.
+// The rest of the service from the command line: any endpoint, the published contract, the doctor, tokens.
 import { createServer, type Server } from "node:http";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ describe("api", () => {
     expect(legacy.code).toBe(0);
   });
 
-  it("makes a body of -f or --input, and says that a change is not journalled", async () => {
+  it("builds a body from -f or --input, and says that the change is not in the journal", async () => {
     const words = ["api", "/v1/oauth_clients", "-X", "POST", "-H", "Idempotency-Key: by-hand-1"];
     writeFileSync(
       at.path("body.json"),
@@ -48,7 +48,7 @@ describe("api", () => {
     expect(JSON.parse(again.stdout).id).toBe(JSON.parse(made.stdout).id);
   });
 
-  it("--debug tells which try of the same request each exchange is, and each creation's under its key", async () => {
+  it("--debug shows the attempt number of each exchange, and of each creation under its key", async () => {
     const tries = async (words: string[]): Promise<unknown[][]> => {
       const { code, stderr } = await at.integ([...words, "--debug", "--json"]);
       expect(code, stderr).toBe(0);
@@ -75,7 +75,7 @@ describe("api", () => {
     ]);
   });
 
-  it("--paginate walks, --include shows the head", async () => {
+  it("--paginate gets all pages, --include shows the response headers", async () => {
     const rows = await at.integ(["api", "/v1/entities", "--paginate", "--ndjson"]);
     expect(rows.stdout.trim().split("\n")).toHaveLength(120);
     for (const [format, heading] of [
@@ -93,7 +93,7 @@ describe("api", () => {
     expect(stdout).toMatch(/^request-id: /m);
   });
 
-  it("a change that is refused for its rate is sent again within --retry-for, and only then", async () => {
+  it("a change refused by the rate limit is repeated only within --retry-for", async () => {
     await service.fault("DELETE /v1/oauth_clients/* status=429 retry-after=1 times=1");
     const words = ["api", "/v1/oauth_clients/oac_1", "-X", "DELETE"];
     expect((await at.integ(words)).code).toBe(4);
@@ -102,7 +102,7 @@ describe("api", () => {
     expect((await at.integ([...words, "--retry-for", "0"])).code).toBe(6);
   });
 
-  it("sends a change once, whatever comes of it", async () => {
+  it("sends a change once, whatever its outcome", async () => {
     await service.fault("DELETE /v1/oauth_clients/* status=503");
     const { code } = await at.integ(["api", "/v1/oauth_clients/oac_1", "-X", "DELETE"]);
     expect(code).toBe(7);
@@ -111,7 +111,7 @@ describe("api", () => {
 });
 
 describe("spec", () => {
-  it("shows what is published, and finds no drift in it", async () => {
+  it("shows the published document, and finds no drift in it", async () => {
     const shown = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
     expect(shown).toMatchObject({
       openapi: expect.stringMatching(/^3\.1/),
@@ -122,10 +122,10 @@ describe("spec", () => {
     expect((await at.integ(["spec", "show", "--contract-version", "1999-01-01"])).code).toBe(4);
   });
 
-  it("is about the document of the version that requests are pinned to", async () => {
+  it("compares the document of the requests' version", async () => {
     for (const verb of ["show", "check"]) {
       expect((await at.integ(["spec", verb, "--service-version", "2026-07-01"])).code).toBe(0);
-      // There is no document of that version: nothing was compared, and nothing is called what integ speaks.
+      // There is no document of that version: nothing was compared, and nothing is called the version that integ uses.
       expect((await at.integ(["spec", verb, "--service-version", "2026-10-01"])).code).toBe(4);
       expect((await at.integ(["spec", verb], { env: { INTEG_SERVICE_VERSION: "2026-10-01" } })).code).toBe(4);
       const both = ["--service-version", "2026-10-01", "--contract-version", "2026-07-01"];
@@ -134,7 +134,7 @@ describe("spec", () => {
     }
   });
 
-  it("ends with 10 where an operation, a parameter or the version is gone, and names it; an addition is none", async () => {
+  it("ends with 10 and the name if an operation, a parameter or the version is missing; an addition is none", async () => {
     // oxlint-disable-next-line no-explicit-any
     const published: any = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
     const drifted = structuredClone(published);
@@ -180,7 +180,7 @@ async function checkAgainst(document: unknown): Promise<Ended> {
 }
 
 describe("doctor", () => {
-  it("tells a state folder that is a file, and goes on", async () => {
+  it("reports a file in place of the state folder, and continues", async () => {
     const home = new Home();
     writeFileSync(home.path("state-file"), "mine");
     const env = { INTEG_STATE_DIR: home.path("state-file") };
@@ -199,7 +199,7 @@ describe("doctor", () => {
     });
   });
 
-  it("one thing that stands in the way of many checks is one problem", async () => {
+  it("counts a common cause of many failed checks as one problem", async () => {
     const { code, stdout, stderr } = await at.integ(["doctor", "-p", "nobody", "--json"]);
     expect([code, stderr.includes("1 problem was found")]).toEqual([10, true]);
     const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] }).data;
@@ -219,7 +219,7 @@ describe("doctor", () => {
   it.each([
     ["no profile", []],
     ["a profile that is not found", ["-p", "nobody"]],
-  ])("%s: one row says what to do", async (_what, words) => {
+  ])("%s: one row has the next step", async (_what, words) => {
     const bare = { INTEG_CONFIG_DIR: at.path("bare-config"), INTEG_STATE_DIR: at.path("bare-state") };
     const none = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_PROFILE: "" };
     const { code, stdout } = await at.integ(["doctor", ...words, "--json"], { env: { ...bare, ...none } });
@@ -228,7 +228,7 @@ describe("doctor", () => {
     expect(rows.filter(({ message }) => message === "not checked: profile has a problem")).toHaveLength(7);
   });
 
-  it("finds everything in order, and is safe to paste", async () => {
+  it("finds no problem, and its output is safe to paste", async () => {
     const { code, stdout } = await at.integ(["doctor", "--json"]);
     expect(code).toBe(0);
     const rows = JSON.parse(stdout).data as { check: string; status: string }[];
@@ -317,7 +317,7 @@ describe("doctor", () => {
       10,
       { service: "problem", "token endpoint": "problem", contract: "ok" },
     ],
-  ])("%s: what is asked for, each by itself", async (_what, faults, env, exit, expected) => {
+  ])("%s: each permission is checked separately", async (_what, faults, env, exit, expected) => {
     for (const fault of faults) await service.fault(fault);
     const filled = Object.entries(env).map(([name, value]) => [
       name,
@@ -330,7 +330,7 @@ describe("doctor", () => {
     expect([seen, code], JSON.stringify(rows)).toEqual([expected, exit]);
   });
 
-  it("a missing permission is a problem where the journal has work that needs it", async () => {
+  it("a missing permission is a problem if unfinished work needs it", async () => {
     const own = new Home(service.env);
     const account = service.us.service_account_id;
     await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
@@ -341,7 +341,7 @@ describe("doctor", () => {
     expect([code, data.find(({ check }) => check === manage)?.status]).toEqual([10, "problem"]);
   });
 
-  it("says what 404 leaves open, and asks about a client that integ created where there is one", async () => {
+  it("explains what 404 leaves open, and checks a client that integ created if there is one", async () => {
     const own = new Home(service.env);
     const managing = async (): Promise<Row | undefined> => {
       const { data }: { data: Row[] } = JSON.parse((await own.integ(["doctor", "--json"])).stdout);
@@ -361,7 +361,7 @@ describe("doctor", () => {
     own.remove();
   });
 
-  it("asks once and waits 5 s at most: a port where nobody is, a server that says nothing", async () => {
+  it("sends one request and waits 5 s at most: for a closed port and a silent server", async () => {
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(0, "127.0.0.1", done));
     const { port } = silent.address() as AddressInfo;
@@ -381,7 +381,7 @@ describe("doctor", () => {
     silent.close();
   });
 
-  it("--all-profiles: each stored profile by itself, the machine once", async () => {
+  it("--all-profiles: checks each stored profile, and the machine once", async () => {
     const own = new Home();
     for (const [name, region] of [
       ["one", service.us],
@@ -413,7 +413,7 @@ describe("doctor", () => {
     expect(data.filter(({ check }) => check === "journal").map(({ profile }) => profile)).toEqual([null]);
   });
 
-  it("tells no path of a person's home, and what it says to type works as it stands", async () => {
+  it("shows no path of the user's home, and its commands work unchanged", async () => {
     const own = new Home(service.env);
     mkdirSync(own.path("state"));
     chmodSync(own.path("state"), 0o755);
@@ -429,7 +429,7 @@ describe("doctor", () => {
     own.remove();
   });
 
-  it("tells a secret that a crash left without a profile, and how it goes; one that is being saved is left alone", async () => {
+  it("reports a secret without a profile, left by a crash, and its removal; one that is being saved is ignored", async () => {
     const own = new Home();
     const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     expect((await own.integ(words, { input: service.us.api_key })).code).toBe(0);
@@ -451,7 +451,7 @@ describe("doctor", () => {
     own.remove();
   });
 
-  it("names a dead credential, unsettled work and open folders, each with what to do", async () => {
+  it("names a revoked credential, unfinished work and open folders, each with a next step", async () => {
     const own = new Home(service.env);
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     const { service_account_id: holder } = service.us;

@@ -1,4 +1,5 @@
-// A start loads only what its command needs, works without a home that it can write to, and outlives the program's files.
+// A start loads only the modules that its command needs, works without a writable home, and survives the removal of the
+// program's files.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -14,7 +15,7 @@ import { pagesOf, startListServer } from "./list-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "integ-start-"));
 const home = new Home();
-/** The files of the bundle with the modules that are in them. */
+/** The files of the bundle with their modules. */
 const modulesIn = new Map<string, readonly string[]>();
 
 beforeAll(async () => {
@@ -32,7 +33,7 @@ afterAll(() => {
   home.remove();
 });
 
-/** Runs the built copy as a person's own process. */
+/** Runs the built copy in its own process. */
 function run(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -49,7 +50,7 @@ function run(
 const isElse = isOtherBinary("which of the package's files a command loads");
 
 describe.skipIf(isElse)("a start", () => {
-  it("says what to do in a clone that has not been built", async () => {
+  it("explains how to build a clone that has not been built", async () => {
     renameSync(join(folder, "dist"), join(folder, "dist.old"));
     const { code, stdout, stderr } = await run(["--help"]);
     renameSync(join(folder, "dist.old"), join(folder, "dist"));
@@ -57,7 +58,7 @@ describe.skipIf(isElse)("a start", () => {
     expect(stderr).toBe(`integ: this copy is not built. Run npm ci in ${folder}.\n`);
   });
 
-  it("changes no end of a change whose program is removed while its request is on its way", async () => {
+  it("completes a change as usual if the program is removed during its request", async () => {
     const dist = join(folder, "dist");
     const client = { object: "oauth_client", id: "oc_1", service_account_id: "sa_1", client_id: "cid_1" };
     const receipt = { ...client, status: "active", scopes: ["entity:read"], created_at: new Date().toISOString() };

@@ -57,8 +57,8 @@ async function expectOpens(found: unknown): Promise<void> {
   expect(await account.opens(newest!.client_id!, String(found))).toBe(true);
 }
 
-describe.skipIf(isMissing("openssl"))("over TLS with an authority of one's own", () => {
-  it("Vault: VAULT_CACERT, a namespace, a token in a file, and a policy that may patch alone", async () => {
+describe.skipIf(isMissing("openssl"))("over TLS with a private authority", () => {
+  it("Vault: VAULT_CACERT, a namespace, a token in a file, and a policy that may only patch", async () => {
     const front = await startTlsFront(vault.origin);
     try {
       vault.put(path, { client_secret: "old", other: "kept" });
@@ -101,7 +101,7 @@ describe.skipIf(isMissing("openssl"))("over TLS with an authority of one's own",
   });
 });
 
-it("apply: items that are made at once share one secret in Vault, a field each", async () => {
+it("apply: two items share one Vault secret, each with its field", async () => {
   const at = home();
   const names = ["a", "b", "c", "d"];
   const item = (name: string): string =>
@@ -155,7 +155,7 @@ describe.skipIf(isMissing("libsodium"))("every command that yields a secret, to 
     const at = home();
     await withProfile(at);
     const ended = await yields(at);
-    // A key by replacement that cannot be proven here revokes nothing.
+    // A replacement key that cannot be proven here revokes nothing.
     expect([0, 8], ended.stderr).toContain(ended.code);
     const inVault = String(vault.current(path)?.client_secret);
     expect(inVault).toMatch(/^sbx_us_/);

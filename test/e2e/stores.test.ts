@@ -1,5 +1,5 @@
-// Secret stores as a person uses them: the built program, a sandbox, and a server of the store's own. A rotation revokes the
-// old client only after the store has shown the new secret; no token and no secret is seen anywhere else.
+// Secret stores: the built program, a sandbox, and a store's server. A rotation revokes the old client only after the store
+// returned the new secret; no token and no secret appears anywhere else.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ let account: Account;
 let vault: VaultServer;
 let github: GitHubServer;
 const homes: Home[] = [];
-/** All that any command printed. */
+/** The output of all commands. */
 let printed = "";
 
 beforeAll(async () => {
@@ -81,7 +81,7 @@ async function run(at: Home, words: readonly string[], env: Readonly<Record<stri
 const creation = (): string[] =>
   `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`.split(" ");
 
-/** A client that is to be rotated. */
+/** A client to rotate. */
 async function old(): Promise<string> {
   return (await account.make(["entity:read"])).id;
 }
@@ -91,7 +91,7 @@ const live = async (): Promise<string[]> => (await account.live()).map(({ id }) 
 const creationIn = (at: Home): ReadEntry =>
   readJournal(at.path("state", "journal.ndjson")).findLast(({ operation }) => operation === "oauth_client.create")!;
 
-/** The secret of the newest client, as the service takes it. */
+/** The secret of the newest client, as the service accepts it. */
 async function expectOpens(secret: unknown): Promise<void> {
   const [newest] = await account.live();
   expect(await account.opens(newest!.client_id!, String(secret))).toBe(true);
@@ -101,12 +101,12 @@ const path = "secret/apps/ci";
 const to = ["--secret-to", `vault:${path}#client_secret`];
 
 describe("Vault", () => {
-  it("a creation and a rotation: each one version more, the old client revoked", async () => {
+  it("a creation and a rotation add one version each; the old client is revoked", async () => {
     const at = home();
     vault.put(path, { client_secret: "none", other: "kept" });
     expect((await run(at, [...creation(), ...to])).code).toBe(2);
     const created = await run(at, [...creation(), ...to, "--force"]);
-    // What is not shown below has been looked for in the log of every request.
+    // Values that are not printed here must be in no request's log either.
     expect(printed).toContain(`"url":"${vault.origin}/v1/secret/data/apps/ci"`);
     expect([created.code, JSON.parse(created.stdout).client_secret]).toEqual([0, null]);
     expect(created.stderr).toContain(`vault:${path}#client_secret`);
@@ -119,7 +119,7 @@ describe("Vault", () => {
     await expectOpens(vault.current(path)?.client_secret);
   });
 
-  it("another version meanwhile: exit 5, nothing overwritten, the old client stays; a claim writes over it if told to", async () => {
+  it("a concurrent version: exit 5, nothing overwritten, the old client stays; a claim overwrites it on request", async () => {
     const at = home();
     const id = await old();
     vault.put(path, { client_secret: "old", other: "kept" });
@@ -148,9 +148,9 @@ describe("Vault", () => {
 describe.skipIf(isMissing("libsodium"))("GitHub", () => {
   const secretOf = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
-  it("a creation and a rotation, with Vault beside it: both have the new secret, the old client is revoked", async () => {
+  it("a creation and a rotation, also to Vault: both have the new secret, the old client is revoked", async () => {
     const at = home();
-    // What another test left there is not this client's.
+    // The value that another test left there is not this client's.
     vault.secrets.delete(path);
     const created = await run(at, [...creation(), ...secretOf]);
     expect(created.code, created.stderr).toBe(0);
@@ -166,7 +166,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
     expect(JSON.stringify(github.requests)).not.toMatch(/sbx_us_cs_/);
   });
 
-  it("a permission that is taken away: exit 12, the other has it, and a claim delivers to the one that is missing", async () => {
+  it("a lost permission: exit 12, the other store has the secret, and a claim delivers to the missing one", async () => {
     const at = home();
     const id = await old();
     github.plan(/^PUT /, { status: 403, body: { message: "no" } });
@@ -185,7 +185,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
 });
 
 describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
-  it("a creation and a rotation; then a key that another took over meanwhile: exit 5, theirs stays", async () => {
+  it("a creation and a rotation; then a key that another manager took over: exit 5, its value stays", async () => {
     const cluster = await startKubernetes();
     try {
       const at = home();
@@ -216,7 +216,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
 });
 
 describe.skipIf(withoutKeyring)("the keychain", () => {
-  it("a creation and a rotation, in a real keyring; locked: exit 2 before anything is sent", async () => {
+  it("a creation and a rotation in a real keyring; locked: exit 2 before anything is sent", async () => {
     const at = home();
     const keyring = await startKeyring(at.folder);
     try {

@@ -1,4 +1,4 @@
-// In a team's journal a profile is an account, whatever each machine calls it: `--profile` means the entries of that account.
+// In a team's journal a profile is an account, whatever each machine calls it: `--profile` selects the entries of that account.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer } from "../support/postgres.ts";
@@ -44,7 +44,7 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     await server?.remove();
   });
 
-  it("--profile lists and recovers the entries of its account, under whatever name they were begun", async () => {
+  it("--profile lists and recovers its account's entries, whatever the profile was called when they were requested", async () => {
     const team = await Team.of(server, service);
     const ada = await team.administrator({ name: "prod", region: "us" });
     const bob = await team.administrator({ name: "prod", region: "eu" });
@@ -72,7 +72,7 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     expect((await eve.integ(["journal", "recover", "-p", "prod"])).code).toBe(0);
   });
 
-  it("a name that no profile here has is that of the entries; one that is nowhere is refused", async () => {
+  it("a name that no local profile has selects the entries of that name; an unknown name is refused", async () => {
     const team = await Team.of(server, service);
     const ada = await team.administrator({ name: "prod" });
     const eve = await team.administrator({ name: "work" });
@@ -84,13 +84,13 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     }
   });
 
-  it("says whose journal does not have a client", async () => {
+  it("a missing client is reported with the journal that was searched", async () => {
     const eve = await (await Team.of(server, service)).administrator();
     const listed = await eve.integ(["oauth-clients", "list", "--offline"]);
     expect([listed.code, listed.stderr + listed.stdout]).toEqual([0, expect.stringContaining("the team's journal")]);
   });
 
-  it("what a runner began without an organization is finished with its variables, and the message has them", async () => {
+  it("a runner's work without an organization is finished with its variables, which the message names", async () => {
     const team = await Team.of(server, service);
     const { base_url, api_key } = service.us;
     const runner = team.home({ INTEG_REGION: "us", INTEG_BASE_URL: base_url, INTEG_API_KEY: api_key });
@@ -109,7 +109,7 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     expect(recovered.code, recovered.stderr).toBe(0);
   });
 
-  it("says what this machine lacks to finish an entry, in place of a step that would fail", async () => {
+  it("a message names what this machine lacks to finish an entry, instead of a step that would fail", async () => {
     const team = await Team.of(server, service);
     const key = service.us.access_key_secret;
     const ada = await team.administrator({ key });
@@ -128,7 +128,7 @@ describe.skipIf(isMissing("PostgreSQL"))("profiles of a team", () => {
     expect(JSON.stringify(await rows(ada))).toContain("integ journal recover");
   });
 
-  it("a profile that is removed leaves its work to others of its account", async () => {
+  it("a removed profile leaves its unfinished work to other profiles of the account", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     await begin(ada, "us");
     const removed = await ada.integ(["profiles", "remove", "prod", "--yes"]);

@@ -1,4 +1,4 @@
-// A team's journal that cannot be used: what is wrong and what to do, soon, and nothing sent.
+// An unusable team journal: the fault and its fix are reported soon, and nothing is sent.
 import { readdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ let server: PostgresServer;
 let service: Server;
 let connections = 0;
 
-/** Says to every change: it must not come. */
+/** Fails if a change is received. */
 async function counting(): Promise<string> {
   service = createServer((socket) => {
     connections += 1;
@@ -101,7 +101,7 @@ describe("without a server", () => {
     },
   ])("$what", check);
 
-  it("libpq's other notation is no file's name wherever it is typed, and is not said back", async () => {
+  it("libpq's key-value notation is never taken for a file name, and is not repeated", async () => {
     const home = new Home(env);
     onTestFinished(() => home.remove());
     const made = ["profiles", "add", "p", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
@@ -119,7 +119,7 @@ describe("without a server", () => {
   it.each([
     ["", "the connection was closed"],
     ["?sslmode=verify-full", "what answers there is not PostgreSQL"],
-  ])("a server of another kind%s", async (query, says) => {
+  ])("a server of another kind%s is reported", async (query, says) => {
     const web = createServer(
       (socket) => void socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")),
     );
@@ -135,7 +135,7 @@ describe("without a server", () => {
     });
   });
 
-  it("a host that never answers: 5 s for all hosts together", async () => {
+  it("a host that never replies: 5 s for all hosts together", async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void silent.close());
@@ -199,7 +199,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
     },
   ])("$what", check);
 
-  it("a server that can only be read: lists are shown, nothing is changed", async () => {
+  it("a read-only server: lists work, nothing changes", async () => {
     const home = new Home({ ...env, INTEG_JOURNAL: server.address("readonly") });
     onTestFinished(() => home.remove());
     await home.integ(["journal", "init"]);
@@ -214,8 +214,8 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
     expect(connections).toBe(before);
   });
 
-  describe.skipIf(isMissing("openssl"))("that speaks TLS", () => {
-    /** The server with another certificate from now on. */
+  describe.skipIf(isMissing("openssl"))("that uses TLS", () => {
+    /** Restarts the server with another certificate. */
     async function serve({ key, cert }: Certificate): Promise<void> {
       for (const [name, text] of [
         ["server.key", key],
@@ -230,7 +230,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
-    /** A certificate that a client shows, in files. */
+    /** A client certificate, in files. */
     function clientFiles({ key, cert }: Certificate): { readonly key: string; readonly cert: string } {
       const folder = temporaryFolder();
       const files = { key: join(folder, "own.key"), cert: join(folder, "own.crt") };
@@ -242,7 +242,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
     const full = (rest: string): string =>
       `postgresql://${role.name}@localhost:${server.port}/${role.name}?sslmode=verify-full${rest}`;
 
-    it("a certificate of an authority that is not trusted, of another name, past its time; one that fits works", async () => {
+    it("an untrusted, misnamed or expired certificate is refused; a matching one works", async () => {
       const authority = makeAuthority(temporaryFolder());
       const other = makeAuthority(temporaryFolder());
       const trusting = `&sslrootcert=${authority.path}`;

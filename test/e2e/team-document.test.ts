@@ -1,4 +1,4 @@
-// docs/team.md is true: its SQL and its commands are run as they stand, by the roles that it names and with no more rights.
+// docs/team.md is true: its SQL and its commands run unchanged, by the roles that it names and with no further rights.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
 
   const here = (line: string): string => line.replaceAll("db.example.com", `127.0.0.1:${server.port}`);
 
-  /** Runs the lines of a block that are commands of integ. */
+  /** Runs the lines of a block that are integ commands. */
   async function run(block: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
     for (const line of here(block)
       .split("\n")
@@ -45,10 +45,10 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
     await server.remove();
   });
 
-  it("sets up a journal with two roles, one of which can delete nothing", async () => {
+  it("sets up a journal with two roles, one of which cannot delete", async () => {
     const [superuser = "", owner = ""] = blocks("sql");
     const [init = "", profile = ""] = blocks("sh");
-    // The tests' server begins with a role and a database of that name.
+    // The test server already has a role and a database of that name.
     await server.sql("DROP DATABASE integ");
     await server.sql("DROP ROLE integ");
     for (const statement of superuser.split(";\n").filter((one) => one.trim() !== "")) await server.sql(statement);
@@ -71,7 +71,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
       await expect(server.sql(`SET ROLE integ; ${change}`, "integ")).rejects.toThrow("permission denied");
   });
 
-  it("moves in and out", async () => {
+  it("moves a journal in and out", async () => {
     const [into = "", out = ""] = (blocks("sh").at(-1) ?? "").split("\n");
     const owner = { INTEG_JOURNAL: here("postgresql://integ_owner@db.example.com/integ") };
     const file = { INTEG_JOURNAL: home.path("journal.ndjson") };
@@ -80,7 +80,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
     expect((await home.integ(["journal", "verify"])).code).toBe(0);
   });
 
-  it("backs up and restores", async () => {
+  it("backs a journal up and restores it", async () => {
     for (const [, words = ""] of text.matchAll(/`integ (journal (?:export|import)[^`]*)`/g)) {
       const owner = { INTEG_JOURNAL: here("postgresql://integ_owner@db.example.com/integ") };
       const ended = await home.integ(words.replace("journal.ndjson", "backup.ndjson").split(" "), { env: owner });

@@ -1,5 +1,5 @@
-// A team's journal whose server has no space, or is not there: nothing is begun without its record, what was sent reaches the
-// user, and what needs no journal works.
+// A team's journal whose server has a full disk or is unreachable: no change starts without its record, results of sent
+// requests reach the user, and commands without a journal work.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";
@@ -16,7 +16,7 @@ const create = (): string[] => {
   return ["oauth-clients", "create", ...request, "--secret-file", "s"];
 };
 
-/** The server answers as one whose disk is full to every record of an entry from that one on. */
+/** From that record of an entry on, the server responds as if its disk were full. */
 async function fillDisk({ schema }: Team, position: number): Promise<void> {
   await server.sql(
     `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -37,7 +37,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await server?.remove();
   });
 
-  it("on a full disk: nothing is begun", async () => {
+  it("on a full disk: no change starts", async () => {
     const team = await Team.of(server, service);
     const ada = await team.administrator();
     for (const position of [1, 2]) {
@@ -53,7 +53,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     }
   });
 
-  it("that fills up after the request was sent: the result is shown, with a warning, and recovery finishes it", async () => {
+  it("that fills up after the request was sent: the result is printed with a warning, and recovery finishes it", async () => {
     const team = await Team.of(server, service);
     const ada = await team.administrator();
     await account.clear();
@@ -67,7 +67,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await account.live()).toHaveLength(1);
   });
 
-  it("that cannot be reached: what needs no journal works", async () => {
+  it("that cannot be reached: commands without a journal work", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     const env = { INTEG_JOURNAL: "postgresql://integ@127.0.0.1:9/integ" };
     const list = await ada.integ(["entities", "list", "--json"], { env });

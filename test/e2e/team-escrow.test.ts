@@ -1,4 +1,4 @@
-// To whom a secret is encrypted in a team's journal: several recipients, from the environment, an option or the profile.
+// Recipients of encrypted secrets in a team's journal: several, from the environment, an option or the profile.
 import { writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () =>
     await server?.remove();
   });
 
-  it("each identity of several recipients opens the secret, however they are given", async () => {
+  it("each identity of several recipients decrypts the secret, however the recipients are given", async () => {
     const team = await Team.of(server, service);
     const identities = [await generateIdentity(), await generateIdentity()];
     const recipients = await Promise.all(identities.map((identity) => identityToRecipient(identity)));
@@ -53,7 +53,7 @@ describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () =>
     }
   });
 
-  it("recovery elsewhere says that it is encrypted in the journal, and forget names what it destroys", async () => {
+  it("recovery elsewhere reports that the secret is encrypted in the journal, and forget names what it destroys", async () => {
     const team = await Team.of(server, service);
     const env = { INTEG_ESCROW: await identityToRecipient(await generateIdentity()) };
     const [runner, eve] = [await team.administrator(), await team.administrator()];

@@ -1,5 +1,5 @@
-// Policies on a journal that several administrators share: many runs at once drive each item once, and what one began
-// another finishes, as a profile of another name.
+// Policies on a shared journal: each item is driven once by many simultaneous runs, and one administrator finishes another's
+// work under a profile of another name.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
@@ -43,7 +43,7 @@ function homeOf(env: Record<string, string>): Home {
   return home;
 }
 
-/** An administrator with a profile of a name of their own. */
+/** An administrator with their own profile name. */
 async function administrator(env: Record<string, string>, name: string): Promise<Home> {
   const home = homeOf(env);
   const { base_url, organization_id, access_token_endpoint, api_key } = service.us;
@@ -54,7 +54,7 @@ async function administrator(env: Record<string, string>, name: string): Promise
   return home;
 }
 
-/** What is wrong with the account after all was done: each item has one live client, whose secret is in one of the homes. */
+/** Faults in the final account: each item has one live client, whose secret is in one of the homes. */
 async function wrongs(homes: readonly Home[]): Promise<string[]> {
   const found: string[] = [];
   const live = new Set((await account.live()).map(({ client_id }) => client_id));
@@ -82,7 +82,7 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
   });
   beforeEach(() => account.clear());
 
-  it("eight runs at once create and rotate each item once", { timeout: 300_000 }, async () => {
+  it("eight simultaneous runs create and rotate each item once", { timeout: 300_000 }, async () => {
     const home = homeOf({
       ...service.env,
       INTEG_TOKEN_ENDPOINT: service.us.token_endpoint,
@@ -105,24 +105,27 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
     recordFigure("eight applies", { runs: 16, items: names.length, "driven twice": 0, wrong: 0 }, "a team's journal");
   });
 
-  it.each([[undefined], ["work"]])("what one began another finishes, the policy's profile %s", async (profile) => {
-    const env = await journal();
-    const ada = await administrator(env, "prod");
-    const eve = await administrator(env, "work");
-    writeFileSync(ada.path("integ.yaml"), policyText());
-    writeFileSync(eve.path("integ.yaml"), policyText("entity:read", profile));
-    await service.fault("POST /v1/oauth_clients times=5 drop=after");
-    expect((await ada.integ([...words, "--retry-for", "0"])).code).not.toBe(0);
-    await service.calm();
-    const finished = await eve.integ(words);
-    expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
-    expect(resultsIn(finished)).toEqual(names.map(() => "done"));
-    expect(await wrongs([ada, eve])).toEqual([]);
-    expect(new Set(resultsIn(await eve.integ(words)))).toEqual(new Set(["none"]));
-    // The secrets are in files of the other machine, where someone may rely on them: they do not move without consent.
-    const left = await ada.integ(words);
-    expect(left.code, left.stderr).toBe(10);
-    expect(new Set(resultsIn(left))).toEqual(new Set(["left"]));
-    expect(await wrongs([ada, eve])).toEqual([]);
-  });
+  it.each([[undefined], ["work"]])(
+    "another administrator finishes the work of the first, the policy's profile %s",
+    async (profile) => {
+      const env = await journal();
+      const ada = await administrator(env, "prod");
+      const eve = await administrator(env, "work");
+      writeFileSync(ada.path("integ.yaml"), policyText());
+      writeFileSync(eve.path("integ.yaml"), policyText("entity:read", profile));
+      await service.fault("POST /v1/oauth_clients times=5 drop=after");
+      expect((await ada.integ([...words, "--retry-for", "0"])).code).not.toBe(0);
+      await service.calm();
+      const finished = await eve.integ(words);
+      expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
+      expect(resultsIn(finished)).toEqual(names.map(() => "done"));
+      expect(await wrongs([ada, eve])).toEqual([]);
+      expect(new Set(resultsIn(await eve.integ(words)))).toEqual(new Set(["none"]));
+      // The secrets are in the other machine's files, where someone may use them: they do not move without consent.
+      const left = await ada.integ(words);
+      expect(left.code, left.stderr).toBe(10);
+      expect(new Set(resultsIn(left))).toEqual(new Set(["left"]));
+      expect(await wrongs([ada, eve])).toEqual([]);
+    },
+  );
 });

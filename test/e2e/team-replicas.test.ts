@@ -1,4 +1,4 @@
-// What stands between integ and the journal's tables: replicas that are behind, a standby that can only be read, a pooler.
+// Between integ and the journal's tables: lagging replicas, a read-only standby, a pooler.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";
@@ -43,7 +43,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await server?.remove();
   });
 
-  it("doctor and journal verify warn of an asynchronous replica, and of none that is synchronous", async () => {
+  it("doctor and journal verify warn of an asynchronous replica, but not of a synchronous one", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     const asynchronous = "its replicas are asynchronous: a failover can lose the newest records";
     expect(await journalRow(ada)).toMatchObject({ status: "warning", message: expect.stringContaining(asynchronous) });
@@ -59,7 +59,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await journalRow(ada)).toMatchObject({ status: "ok" });
   });
 
-  it("a standby is read and never changed; of several hosts the primary is found", async () => {
+  it("a standby is read and never changed; among several hosts the primary is found", async () => {
     const team = await Team.of(server, service);
     const ada = await team.administrator();
     expect((await ada.integ(create("--secret-file", "a"))).code).toBe(0);
@@ -91,7 +91,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       expect(made.code, made.stderr).toBe(0);
       const exported = await ada.integ(["journal", "export"], through);
       expect(exported.code, exported.stderr).toBe(0);
-      // The one thing that needs several statements in one transaction.
+      // The only operation with several statements in one transaction.
       const other = {
         ...through.env,
         INTEG_JOURNAL: through.env.INTEG_JOURNAL.replace(team.schema, `${team.schema}_2`),

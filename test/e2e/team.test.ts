@@ -1,4 +1,4 @@
-// A journal in PostgreSQL that several administrators share: each has a home, a profile and an id of it of their own.
+// A journal in PostgreSQL shared by several administrators: each has a home, a profile and their own profile id.
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
@@ -22,7 +22,7 @@ interface Row {
   readonly holder?: { readonly user: string; readonly host: string; readonly pid: number; readonly until: string };
 }
 
-/** An administrator of the same organization, at a machine of their own. */
+/** An administrator of the same organization, at their own machine. */
 async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
   const home = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
   onTestFinished(() => home.remove());
@@ -60,7 +60,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** Requests, not clients: one that another test's fault holds back makes its client in a while. */
+/** Requests, not clients: one that another test's fault delays still creates its client later. */
 const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
@@ -72,10 +72,10 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await service.stop();
     await server.remove();
   });
-  // A service account has no more than 20 clients.
+  // A service account has at most 20 clients.
   beforeEach(() => new Account(service).clear());
 
-  it("is made once, however often and at once it is asked for; its address is shown without a password", async () => {
+  it("is created once by repeated and simultaneous requests; its address is shown without a password", async () => {
     const home = new Home({ INTEG_JOURNAL: server.address("made").replace("@", `:${role.password}@`) });
     onTestFinished(() => home.remove());
     const all = await Promise.all(Array.from({ length: 4 }, () => home.spawned(["journal", "init", "--json"])));
@@ -89,7 +89,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   it.each([
     ["synchronous_commit = off", "warning", "synchronous_commit is off for this role"],
     ["default_transaction_read_only = on", "problem", "the server is read-only"],
-  ])("doctor says what is wrong with a server of %s, as a %s", async (setting, status, words) => {
+  ])("doctor reports a server of %s as a %s", async (setting, status, words) => {
     const ada = await administrator(await team());
     const journalIn = async () => {
       const { stdout } = await ada.integ(["doctor", "--json"]);
@@ -108,7 +108,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     }
   });
 
-  it("what one began another finishes, as a profile of another name with another id", async () => {
+  it("another administrator finishes the first one's work, under a profile with another name and id", async () => {
     const schema = await team();
     const ada = await administrator(schema);
     const eve = await administrator(schema, { name: "work", key: service.us.second_api_key });
@@ -126,7 +126,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "verify"])).code).toBe(0);
   });
 
-  it("names who holds an entry, waits for them, and takes it away when asked to", async () => {
+  it("names the holder of an entry, waits for the holder, and takes the entry over on request", async () => {
     const schema = await team();
     const ada = await administrator(schema);
     const eve = await administrator(schema);
@@ -148,7 +148,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       0,
       expect.stringContaining(`(process ${child.pid}) has been creating the same one since`),
     ]);
-    // What someone is working on needs no one's attention.
+    // An entry in progress needs no attention.
     expect(other.stderr).not.toContain("attention");
     expect((await eve.integ(["journal", "release", id])).code).toBe(2);
     expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);
@@ -176,12 +176,12 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     }
     child.kill("SIGKILL");
     await service.calm();
-    // One that was extended before the request lasts a moment longer.
+    // A lease that was extended before the request lasts a moment longer.
     expect(Math.floor(Number(lasts) + 0.1)).toBeGreaterThanOrEqual(seconds);
     expect(Number(lasts)).toBeLessThan(seconds + 5);
   });
 
-  it("marks the names of keys, unless it is asked not to or the name is too long", async () => {
+  it("adds a marker to key names, unless told not to or the name is too long", async () => {
     const schema = await team();
     const ada = await administrator(schema, { key: service.us.access_key_secret });
     const name = async (...words: string[]): Promise<string> => {
@@ -194,7 +194,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await name("--name", "c".repeat(250))).toBe("c".repeat(250));
   });
 
-  it("asks nothing of a key's lost request before its holder's lease is over, lists included", async () => {
+  it("asks nothing about a key's lost request before its holder's lease ends, in lists either", async () => {
     const schema = await team();
     const ada = await administrator(schema, { key: service.us.access_key_secret });
     const eve = await administrator(schema, { key: service.us.access_key_secret });
@@ -221,7 +221,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await requests()).toBe(before);
   });
 
-  it("an encrypted secret is claimed from anywhere by whoever has an identity, and by nobody else", async () => {
+  it("an encrypted secret can be claimed anywhere, only with an identity", async () => {
     const schema = await team();
     const identity = await generateIdentity();
     const recipient = await identityToRecipient(identity);
@@ -230,7 +230,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await runner.integ(["profiles", "edit", "prod", "--escrow", recipient]);
     const failed = await runner.integ([...create().slice(0, -2), "--secret-command", "exit 1"]);
     expect(failed.code, failed.stderr).toBe(12);
-    runner.remove(); // and its disk with it
+    runner.remove();
     const id = (await rows(eve))[0]?.id ?? "";
     const escrowed = async (): Promise<string> =>
       JSON.stringify(await server.sql(`SELECT entry, ciphertext FROM ${schema}.integ_escrow`, role.name));
@@ -253,7 +253,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(all).not.toContain(secret);
   });
 
-  it("a secret that is delivered is not kept, and one that cannot be lost says so before anything is sent", async () => {
+  it("a delivered secret is not kept, and an unrecoverable one is reported before anything is sent", async () => {
     const schema = await team();
     const ada = await administrator(schema);
     const recipient = await identityToRecipient(await generateIdentity());
@@ -273,7 +273,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await creations()).toBe(before + 1);
   });
 
-  it("without the team's key nothing changes, and what is read is untrusted; a command of the profile prints it", async () => {
+  it("without the team's key nothing changes and entries are untrusted; a command of the profile may print the key", async () => {
     const schema = await team();
     const ada = await administrator(schema);
     expect((await ada.integ(create())).code).toBe(0);
@@ -331,7 +331,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
   });
 
-  it("a profile that gets it says what it does not show of this machine's own, and a move brings it along then too", async () => {
+  it("a profile that gets one names this machine's entries outside of it, and a later move imports them", async () => {
     const address = server.address(await team());
     const ada = await administrator("unused");
     delete ada.env.INTEG_JOURNAL;
@@ -365,7 +365,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       expect((await ada.integ(["profiles", ...words])).stderr).toMatch(/is built in/);
   });
 
-  it("moves out of a file and back, and refuses changes through the old one", async () => {
+  it("moves from a file and back, and refuses changes through the old one", async () => {
     const schema = await team();
     const ada = await administrator(schema);
     const address = server.address(schema);
@@ -408,17 +408,17 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       expect(stdout + stderr).toContain(`The entries of this journal were moved to ${address}.`);
     }
     expect((await ada.integ([...create("--new").slice(0, -2), "s4", "--new"])).code).toBe(0);
-    // Typed again, although the journal there has gone on.
+    // Typed again, although the new journal has more entries by now.
     const [{ id }] = (await rows(ada, "--state", "undelivered")) as [Row];
     expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
-    // From a journal without them it would be in use beside the one that has them.
+    // A journal without the entries would be in use next to the one that has them.
     const other = { INTEG_JOURNAL: server.address(await team()) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);
     expect((await ada.integ(create("--new"), { env: old })).code).toBe(2);
-    // Under another name of its address, which is not that of the mark.
+    // Under another name of its address than the mark has.
     const renamed = { INTEG_JOURNAL: `${address}&application_name=integ` };
     const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: renamed });
     expect(back.code, back.stderr).toBe(0);
@@ -428,7 +428,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "verify"], { env: old })).code).toBe(0);
   });
 
-  it("a move takes encrypted secrets along, and none into a file, which cannot hold them", async () => {
+  it("a move keeps encrypted secrets; it is refused to a file, which cannot hold them", async () => {
     const [one, other] = [await team(), await team()];
     const ada = await administrator(one);
     const identity = await generateIdentity();

@@ -1,4 +1,4 @@
-// The demo tells the main job, and every step of it is true.
+// The demo shows the main task, and every step of it is true.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
 import { Session } from "../terminal/session.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-it("ends well, and leaves nothing in the person's own folders", async () => {
+it("succeeds, and leaves nothing in the user's own folders", async () => {
   expect(tour).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout).data).toEqual([]);
 });
@@ -28,14 +28,14 @@ it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => 
   expect(lines.join("\n")).not.toMatch(/Waiting for the service|recovering/);
 });
 
-it("waits for the reader between its scenes, who may leave", async () => {
+it("waits for the reader between its scenes, and the reader may quit", async () => {
   const left = new Session(["sandbox", "tour"], { home: at });
   await left.answer(/Next scene\?/, "n");
   expect(await left.ended).toBe(0);
   expect(left.written).not.toContain("2. Create");
 });
 
-it("loses a connection, recovers under the same key, replaces the lost secret", () => {
+it("loses a connection, recovers under the same key, and replaces the lost secret", () => {
   const codes = [...tour.stdout.matchAll(/\(exit code (\d+)\)/g)].map((match) => Number(match[1]));
   expect(codes).toEqual([7, 9, 10]);
   expect(tour.stdout).toMatch(/replaced/);

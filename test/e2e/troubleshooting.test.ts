@@ -1,4 +1,4 @@
-// docs/troubleshooting.md quotes the program: each message is one that the golden file of errors shows, or a text in src/.
+// docs/troubleshooting.md quotes the program: each message is in the golden file of errors or in src/.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,17 +16,18 @@ const texts = execFileSync("git", ["ls-files", "src/*.ts"], { cwd: root, encodin
   .filter(({ kind }) => kind === "strings")
   .map(({ text }) => text);
 
-/** Whether the program has each part of a message: `…` stands for what it fills in. */
+/** Whether the program has each part of a message: `…` is filled in. */
 function isShown(message: string): boolean {
   const parts = message.split("…").map((part) => part.replace(/^[.: ]+| +$/g, ""));
   return parts.every((part) => golden.includes(part) || texts.some((text) => text.includes(part)));
 }
 
-it("quotes many messages", () => expect(messages.length).toBeGreaterThan(40));
+it("there are many messages", () => expect(messages.length).toBeGreaterThan(40));
 
-it.each(messages)("%s", (message) => {
+it.each(messages)("the program has the message %s", (message) => {
   expect(message.replaceAll(/[….: ]/g, "").length).toBeGreaterThan(12);
   expect(isShown(message)).toBe(true);
 });
 
-it("finds a message that the program does not have", () => expect(isShown("The … is not what it was: …")).toBe(false));
+it("a message that the program does not have is detected", () =>
+  expect(isShown("The … is not what it was: …")).toBe(false));
