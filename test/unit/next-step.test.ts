@@ -1,4 +1,4 @@
-// The next step after the command that was typed: as the same profile, and for the same policy file.
+// Next steps of the typed command, with its profile and policy file.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { commandAfter, flags, shell, shortFlags } from "../../src/next-step.ts";
@@ -29,7 +29,7 @@ describe("a next step", () => {
     expect(commandAfter(next, typed.split(" "))).toBe(`integ ${expected}`);
   });
 
-  it("of a command that the typed one is not does not stand", () => {
+  it("is left out for a command other than the typed one", () => {
     const another = { add: ["--new"], of: "create" };
     expect(commandAfter(another, ["oauth-clients", "create", "--scope", "a"])).toBe(
       "integ oauth-clients create --scope a --new",
@@ -38,8 +38,8 @@ describe("a next step", () => {
   });
 });
 
-describe("an option that a message names", () => {
-  it("is one that a command has", async () => {
+describe("an option named in a message", () => {
+  it("exists on a command", async () => {
     const { root, verbOf } = await wholeTree();
     const tree = treeOf(root, verbOf);
     const options = [...tree.globals, ...[...nodesBelow(tree.root)].flatMap((node) => node.flags)];

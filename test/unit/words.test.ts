@@ -1,4 +1,4 @@
-// The rules of scripts/words.mjs, and the tree that they hold for.
+// The rules of scripts/words.mjs, and the sources that they apply to.
 import { describe, expect, it } from "vitest";
 import { proseOf, proseOfDocument, replacedWords } from "../../scripts/words.mjs";
 import { wholeTree } from "../../src/program.ts";
@@ -29,7 +29,7 @@ describe("the lint of words", () => {
     ['const a = "The old secret no longer works";', []],
   ])("in %j finds %j", (text, found) => expect(wordsIn("a.ts", text)).toEqual(found));
 
-  it("reads a document without its code", () => {
+  it("ignores code in a document", () => {
     const text = "Mend it.\n\n```\nmend it\n```\n\nType `mend`, then “go”.\n";
     expect(wordsIn("README.md", text)).toEqual(["documents: Mend", "documents: “"]);
     const block = "```sh\ninteg told  # it is told\n# Mend it.\nmend '#' it\n```\n";

@@ -1,4 +1,4 @@
-// The legacy contract, of which the document shows little: a secret is found wherever the answer has it.
+// The legacy contract, which the document barely shows: a secret is found anywhere in the response.
 import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../../../src/api/access-keys.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -15,7 +15,7 @@ describe("checkAccessKey (§2.4, §8)", () => {
     { name: "x", keyType: "service_account" },
     { name: "x", expiresAt: "2026-11-21T00:00:01Z" },
     { name: "x", expiresAt: "2028-02-29T12:00:00.123+05:30" },
-  ])("takes %j", (request) => expect(() => checkAccessKey(request, now)).not.toThrow());
+  ])("accepts %j", (request) => expect(() => checkAccessKey(request, now)).not.toThrow());
   test.each([
     { name: "" },
     { name: "x".repeat(256) },
@@ -38,7 +38,7 @@ describe("checkAccessKey (§2.4, §8)", () => {
   ])("refuses %j", (request) => {
     expect(() => checkAccessKey(request as AccessKeyRequest, now)).toThrow(Failure);
   });
-  test("the body says what was asked for, and nothing else", () => {
+  test("the body has only the requested fields", () => {
     expect(accessKeyBody({ name: "n" })).toBe('{"name":"n"}');
     expect(accessKeyBody({ scopes: ["*", "*"], keyType: "user_bound", name: "n", expiresAt: "e" })).toBe(
       '{"name":"n","expiresAt":"e","keyType":"user_bound","scopes":["*"]}',
@@ -63,7 +63,7 @@ describe("access keys on the wire", () => {
     [201, { secret: "s3" }],
     [200, { id: "ak_1", secret: "s3" }],
     [500, { secret: "s3" }],
-  ])("creation, %d %j: unknown, the secret kept", async (status, body) => {
+  ])("creation, %d %j: outcome unknown, the secret kept", async (status, body) => {
     const { service, urls } = await serviceAnswering(status, body);
     expect(await service.accessKeys.create("{}")).toMatchObject({ kind: "unknown", salvage: { secret: "s3" } });
     expect(urls()).toHaveLength(1);

@@ -1,4 +1,4 @@
-// Drift, told from additions (§9.3): each thing that is relied on, taken away once.
+// Drift and additions (§9.3): each documented part that integ uses is removed once.
 import { describe, expect, test } from "vitest";
 import { compareContract } from "../../../src/api/contract.ts";
 
@@ -96,7 +96,7 @@ const changed = (change: (document: Json) => void): ReturnType<typeof compareCon
 };
 
 describe("compareContract", () => {
-  test("nothing to tell of what is spoken", () => expect(compareContract(published())).toEqual([]));
+  test("reports nothing for the contract that integ uses", () => expect(compareContract(published())).toEqual([]));
 
   test.each<[string, (document: Json) => void, string]>([
     ["version", (d) => (d.info["x-contract-version"] = "2027-01-01"), "contract version"],
@@ -175,15 +175,15 @@ describe("compareContract", () => {
     ["Basic gone from the requirements", (d) => d.security.shift(), "GET /v1/entities"],
     ["Basic with something more", (d) => (d.security = [{ key: [], oauth: [] }]), "POST /v1/oauth_clients"],
     ["Basic become digest", (d) => (d.components.securitySchemes.key.scheme = "digest"), "GET /v1/entities"],
-  ])("of answers and authentication: %s is drift", (_, change, subject) => {
+  ])("in responses and authentication: %s is drift", (_, change, subject) => {
     const findings = changed(change).filter(({ severity }) => severity === "drift");
     expect(findings.map((finding) => finding.subject)).toContain(subject);
   });
 
-  test("a document that names Basic alone is as the API document has it (§4.1)", () =>
+  test("accepts a document that names only Basic, as the API document does (§4.1)", () =>
     expect(changed((d) => d.security.pop())).toEqual([]));
 
-  // §9 rule 2 allows each stage; what follows from a deprecation is not shown (§9 rule 7).
+  // §9 rule 2 allows each stage; the consequences of a deprecation are not shown (§9 rule 7).
   test.each<[string, (operation: Json) => void, string]>([
     ["at the stage compatibility", (one) => (one["x-lifecycle-stage"] = "compatibility"), 'lifecycle stage "compat'],
     ["deprecated", (one) => (one.deprecated = true), "is deprecated"],
@@ -193,7 +193,7 @@ describe("compareContract", () => {
     ]),
   );
 
-  describe("a schema of several parts", () => {
+  describe("a schema with several parts", () => {
     const rows = (d: Json, ...parts: Json[]): Json =>
       (d.components.schemas.Entities = { allOf: [{ $ref: "#/components/schemas/Page" }, ...parts] });
     const entity = { $ref: "#/components/schemas/Entity" };
@@ -219,7 +219,7 @@ describe("compareContract", () => {
         "the body of a request",
         (d) => (schemas(d).Creation = { allOf: [{ ...schemas(d).Creation, required: [] }, { required: ["scopes"] }] }),
       ],
-    ])("is what all of them say: %s", (_, change) => expect(changed(change)).toEqual([]));
+    ])("is the combination of its parts: %s", (_, change) => expect(changed(change)).toEqual([]));
 
     test.each<[string, (document: Json) => void]>([
       ["rows without an id", (d) => rows(d, { properties: { data: { items: { properties: { object: {} } } } } })],
@@ -231,11 +231,11 @@ describe("compareContract", () => {
         "required by a part within a part",
         (d) => (schemas(d).Creation = { allOf: [{ allOf: [{ required: ["name"] }] }, schemas(d).Creation] }),
       ],
-    ])("drifts as one does: %s", (_, change) =>
+    ])("drifts like a single one: %s", (_, change) =>
       expect(changed(change).filter(({ severity }) => severity === "drift")).not.toEqual([]),
     );
 
-    test("whose parts lead back to it, many times over, comes to an end", () => {
+    test("with many recursive references is compared in finite time", () => {
       const circle = Array.from({ length: 50 }, () => ({ $ref: "#/components/schemas/Entity" }));
       changed((d) => Object.assign(schemas(d).Entity, { allOf: circle, oneOf: circle }));
     });
@@ -245,7 +245,7 @@ describe("compareContract", () => {
     ["2026-10-01", "2026-10-01", ["is 2026-10-01, and integ supports 2026-07-01"]],
     ["2026-07-01", "2026-10-01", ["is 2026-07-01, and 2026-10-01 was asked for"]],
     ["2026-07-01", "2026-07-01", []],
-  ])("a document of %s where %s was asked for", (version, askedVersion, details) => {
+  ])("reports a document of %s in place of %s", (version, askedVersion, details) => {
     const document = published();
     document.info["x-contract-version"] = version;
     expect(compareContract(document, { askedVersion }).map(({ detail }) => detail)).toEqual(details);
@@ -266,13 +266,13 @@ describe("compareContract", () => {
       0,
     ],
     ["description", (d) => (d.info.description = "x"), 0],
-  ])("a new %s is no drift", (_, change, count) => {
+  ])("a new %s is not drift", (_, change, count) => {
     const findings = changed(change);
     expect(findings.filter(({ severity }) => severity === "drift")).toEqual([]);
     expect(findings).toHaveLength(count);
   });
 
-  test("paths that are relative to the server's", () => {
+  test("accepts paths relative to the server's", () => {
     const document = published();
     document.servers = [{ url: "https://api.example.com/v1/" }];
     document.paths = Object.fromEntries(
@@ -290,11 +290,11 @@ describe("compareContract", () => {
     { paths: [] },
     { paths: { "/v1/entities": null } },
     { paths: { "/v1/entities": { get: { parameters: [null, { $ref: "#/paths" }, { $ref: "#" }] } } } },
-  ])("%j is drift, and no crash", (document) =>
+  ])("%j is drift, and not a crash", (document) =>
     expect(compareContract(document).some(({ severity }) => severity === "drift")).toBe(true),
   );
 
-  test("references in a circle come to an end", () => {
+  test("accepts circular references", () => {
     const findings = changed((d) => (d.components.schemas.Creation = { $ref: "#/components/schemas/Creation" }));
     expect(findings.some(({ severity }) => severity === "drift")).toBe(true);
   });

@@ -1,4 +1,5 @@
-// Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
+// Which key of a list a lost creation made: which keys match, which do not, and when the absence of one proves that none was
+// made.
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import { findOrphan, settleMs, type Sought } from "../../../src/api/orphan-key.ts";
@@ -26,7 +27,7 @@ const orphan = {
   createdByUserId: "user_1",
   scopes: ["*"],
 };
-/** Some other key: the one that is used to ask. */
+/** The key that sends the request. */
 const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
 
 function sought(change: Partial<Sought> = {}): Sought {
@@ -44,8 +45,8 @@ function sought(change: Partial<Sought> = {}): Sought {
   };
 }
 
-describe("a key that fits", () => {
-  it("is found, and is certain only with the mark", () => {
+describe("a matching key", () => {
+  it("is found, and is certain only with the marker", () => {
     expect(findOrphan(rows(other, orphan), sought(), later)).toMatchObject({
       kind: "one",
       key: { id: "ak_new" },
@@ -57,11 +58,11 @@ describe("a key that fits", () => {
     });
   });
 
-  it("is found by its name alone where the list tells no more", () => {
+  it("is found by its name alone if the list shows no more", () => {
     expect(findOrphan(rows(other, { id: "ak_new", name: "ci" }), sought(), later)).toMatchObject({ kind: "one" });
   });
 
-  it("with the mark is found however wrong the clocks are", () => {
+  it("with the marker is found with any clock error", () => {
     const strange = { ...orphan, createdAt: at(-1e10) };
     expect(findOrphan(rows(other, strange), sought({ marked: true }), later)).toMatchObject({
       kind: "one",
@@ -69,12 +70,12 @@ describe("a key that fits", () => {
     });
   });
 
-  it("that was used is never an orphan: somebody has its secret", () => {
+  it("that was used is never an orphan: someone has its secret", () => {
     for (const marked of [true, false])
       expect(findOrphan(rows({ ...orphan, lastUsedAt: at(500) }), sought({ marked }), later).kind).toBe("used");
   });
 
-  it("two that fit, or one without an id, cannot be told apart", () => {
+  it("cannot be identified among two, or without an id", () => {
     expect(findOrphan(rows(orphan, { ...orphan, id: "ak_2" }), sought(), later)).toMatchObject({
       kind: "several",
       keys: [{}, {}],
@@ -84,7 +85,7 @@ describe("a key that fits", () => {
   });
 });
 
-describe("a key of that name that cannot be it", () => {
+describe("a key of that name that does not match", () => {
   it.each([
     ["made before", { createdAt: at(-5 * 60_000 - 1) }],
     ["made long after", { createdAt: at(1000 + 15 * 60_000 + 1) }],
@@ -93,7 +94,7 @@ describe("a key of that name that cannot be it", () => {
     ["of another type", { keyType: "service_account" }],
     ["with other scopes", { scopes: ["push-ingest:*"] }],
     ["with an expiry that was not asked for", { expiresAt: at(1e9) }],
-  ])("%s: no orphan, and no certainty either", (_name, change) => {
+  ])("%s: not an orphan, and nothing is certain", (_name, change) => {
     const search = findOrphan(rows(other, { ...orphan, ...change }), sought(), later);
     expect(search.kind).toBe("none");
     expect(search).toMatchObject({ doubts: [expect.stringContaining("ak_new")] });
@@ -105,21 +106,21 @@ describe("a key of that name that cannot be it", () => {
     ["of another name", { name: "ci2" }, {}],
     ["made more than a day before", { createdAt: at(-25 * 3_600_000) }, {}],
     ["made more than a day after", { createdAt: at(25 * 3_600_000) }, {}],
-  ])("%s: nothing was made, for certain", (_name, change, known) => {
+  ])("%s: certainly nothing was made", (_name, change, known) => {
     expect(findOrphan(rows(other, { ...orphan, ...change }), sought(known), later)).toEqual({
       kind: "none",
       doubts: [],
     });
   });
 
-  it("within clock skew and to the second it fits", () => {
+  it("matches within clock skew, to the second", () => {
     const request = { name: "ci", expiresAt: "2027-01-01T00:00:00.500Z" };
     const near = { ...orphan, createdAt: at(-4 * 60_000), expiresAt: "2027-01-01T00:00:00Z" };
     expect(findOrphan(rows(near), sought({ request }), later).kind).toBe("one");
   });
 });
 
-describe("an absence that proves nothing", () => {
+describe("an absent key proves nothing if", () => {
   it.each([
     ["the list says more", { ...rows(other), saysMore: true }, later],
     ["the list is empty", rows(), later],
@@ -131,7 +132,7 @@ describe("an absence that proves nothing", () => {
     expect(search).toEqual({ kind: "none", doubts: [expect.any(String)] });
   });
 
-  it("and one that does: a whole list, late enough, with our own key in it", () => {
+  it("proves that nothing was made in a complete list, late enough, with the caller's own key", () => {
     expect(findOrphan(rows(other), sought(), sent + 1000 + settleMs)).toEqual({ kind: "none", doubts: [] });
   });
 });

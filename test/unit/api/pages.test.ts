@@ -1,4 +1,4 @@
-// A walk: the order of asking and giving, what ends it, and what it never does.
+// Pagination: the order of requests and results, the end, and the guarantees.
 import { describe, expect, test } from "vitest";
 import {
   type FetchPage,
@@ -19,7 +19,7 @@ function idsOf({ rows }: Page): string[] {
   return rows.map(({ text }) => (JSON.parse(text) as { id: string }).id);
 }
 
-/** A service of so many rows, its tokens offsets; `shorten` makes pages shorter than asked for. */
+/** A service with this many rows whose tokens are offsets; `shorten` makes pages shorter than requested. */
 function serviceOf(total: number, shorten: (limit: number) => number = (limit) => limit) {
   const asked: PageRequest[] = [];
   const fetchPage: FetchPage = async (request) => {
@@ -44,8 +44,8 @@ async function collect(fetchPage: FetchPage, options: Partial<PagesOptions> = {}
   return { ids, failure };
 }
 
-describe("walk", () => {
-  test.each([0, 1, 9, 10, 11, 100])("all of %d rows, once each and in order, from anywhere", async (total) => {
+describe("a listing", () => {
+  test.each([0, 1, 9, 10, 11, 100])("has all of %d rows, once each and in order, from any start", async (total) => {
     const expected = Array.from({ length: total }, (_, i) => `e${i}`);
     const service = serviceOf(total);
     expect(await collect(service.fetchPage, { limit: 10 })).toEqual({ ids: expected, failure: undefined });
@@ -54,7 +54,7 @@ describe("walk", () => {
       expect((await collect(service.fetchPage, { limit: 10, pageToken: "3" })).ids).toEqual(expected.slice(3));
   });
 
-  test("short and empty pages are not the last", async () => {
+  test("continues after short and empty pages", async () => {
     let turn = 0;
     const { fetchPage } = serviceOf(30, () => [3, 1, 7, 2][turn++ % 4]!);
     expect((await collect(fetchPage, { limit: 10 })).ids).toHaveLength(30);
@@ -65,7 +65,7 @@ describe("walk", () => {
     expect((await collect(empties)).ids).toEqual(["e0", "e1"]);
   });
 
-  test("the next page is asked for before the last is given, and never two ahead", async () => {
+  test("requests the next page before it returns the last, and is never two ahead", async () => {
     const service = serviceOf(50);
     const asked: number[] = [];
     for await (const page of readPages(service.fetchPage, { ...what, limit: 10 }))
@@ -73,7 +73,7 @@ describe("walk", () => {
     expect(asked).toEqual([2, 3, 4, 5, 5]);
   });
 
-  test("the memory of a page is given back once the next is asked for, but not what others use too", async () => {
+  test("frees a page's memory when the next is requested, unless others use it", async () => {
     const bodies = [body(20_000, "next"), Buffer.from("shared memory"), body(20_000, null)];
     const [first, shared, last] = bodies as [Buffer, Buffer, Buffer];
     const small = Buffer.from(body(1, "last"));
@@ -91,7 +91,7 @@ describe("walk", () => {
     expect([last.length === 0, small.length > 0, shared.toString()]).toEqual([canRelease, true, "shared memory"]);
   });
 
-  test("its request leaves before a consumer can keep the processor: promises and two turns of the event loop lie between", async () => {
+  test("sends its request before a consumer can block: only promises and two turns of the event loop lie between", async () => {
     const { fetchPage } = serviceOf(30);
     let left = 0;
     const given: number[] = [];
@@ -119,7 +119,7 @@ describe("walk", () => {
     ["itself", { start: "a", a: "a" }, 2],
     ["the one before", { start: "a", a: "b", b: "a" }, 3],
     ["where the walk began", { start: "b", b: "start" }, 2],
-  ])("a token that leads back to %s ends it, after the rows that were good", async (_, next, good) => {
+  ])("ends at a token that leads back to %s, after the valid rows", async (_, next, good) => {
     const asked: (string | undefined)[] = [];
     const fetchPage: FetchPage = async ({ pageToken = "start" }) => {
       asked.push(pageToken);
@@ -130,7 +130,7 @@ describe("walk", () => {
     expect((failure as Failure).kind).toBe("unreachable");
     expect((failure as Failure).message).toContain("repeated a page token");
     expect((failure as Failure).details).toMatchObject({ endsList: true });
-    // A circle is noticed without asking once more.
+    // A circle is detected without another request.
     expect(asked).toHaveLength(good);
   });
 
@@ -139,7 +139,7 @@ describe("walk", () => {
     "<html></html>",
     '{"object":"list","data":[1],"next_page_token":"x","has_more":true}',
     "",
-  ])("a broken page (%s) ends it after the good ones, and no row of it is given", async (text) => {
+  ])("ends at a broken page (%s) after the valid ones, without any of its rows", async (text) => {
     const fetchPage: FetchPage = async ({ pageToken }) => ({
       value: { body: pageToken === undefined ? body(2, "a") : Buffer.from(text), requestId: "req_7" },
     });
@@ -148,7 +148,7 @@ describe("walk", () => {
     expect(failure).toMatchObject({ kind: "unreachable", details: { problem: { request_id: "req_7" } } });
   });
 
-  test("a page that could not be had ends it with that failure, after the good ones", async () => {
+  test("ends at a page that failed with its error, after the valid ones", async () => {
     const gone = new Failure("rate_limited", "too many");
     const fetchPage: FetchPage = async ({ pageToken }) => {
       if (pageToken !== undefined) throw gone;
@@ -159,7 +159,7 @@ describe("walk", () => {
     expect(failure).toBe(gone);
   });
 
-  test("a page that names its token twice is refused, and no token of it is followed", async () => {
+  test("refuses a page with two tokens, and follows neither", async () => {
     const lying = Buffer.from(
       '{"object":"list","next_page_token":"right","has_more":true,"data":[{"id":"x"}],"next_page_token":"wrong"}',
     );
@@ -174,7 +174,7 @@ describe("walk", () => {
     expect(asked).toEqual([undefined]);
   });
 
-  test("whoever leaves early ends what is under way", async () => {
+  test("cancels the pending request when the consumer stops early", async () => {
     const signals: AbortSignal[] = [];
     const { fetchPage } = serviceOf(100);
     for await (const page of readPages((request) => (signals.push(request.signal), fetchPage(request)), {
@@ -187,7 +187,7 @@ describe("walk", () => {
   });
 
   test.each([1, 9, 10, 11, 19, 20, 21, 35, 49, 50, 51])(
-    "exactly %d rows are asked for, and the last token is exact",
+    "requests exactly %d rows, and the last token is exact",
     async (max) => {
       const service = serviceOf(50);
       let taken = 0;
@@ -205,7 +205,7 @@ describe("walk", () => {
 });
 
 describe("SeenTokens", () => {
-  test("a short circle at once, a long one in bounded memory", () => {
+  test("detects a short circle immediately, a long one in bounded memory", () => {
     for (const length of [1, 2, 9999, 25_000]) {
       const seen = new SeenTokens();
       let steps = 0;
@@ -214,7 +214,7 @@ describe("SeenTokens", () => {
     }
   });
 
-  test("no token is taken for another", () => {
+  test("never confuses two tokens", () => {
     const seen = new SeenTokens();
     for (let i = 0; i < 50_000; i++) if (!seen.add(`t${i}`)) throw new Error(`t${i}`);
   });

@@ -1,4 +1,4 @@
-// Real servers on loopback to talk to: one that speaks HTTP, one whose every byte the test decides.
+// Real servers on loopback: one that speaks HTTP, and one whose every byte the test decides.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { connect, type Service } from "../../../src/api/connect.ts";
@@ -22,7 +22,7 @@ export interface Peer {
 
 const open: Peer[] = [];
 
-/** Call in `afterEach`: no test leaves a server behind. */
+/** Call in `afterEach` to stop all servers of the test. */
 export async function closePeers(): Promise<void> {
   for (const peer of open.splice(0)) await peer.close();
 }
@@ -85,7 +85,7 @@ export async function startRawPeer(onConnection: (socket: Socket) => void): Prom
   return peer;
 }
 
-/** A port of this machine where nothing listens. */
+/** A closed port of this machine. */
 export async function deadPort(): Promise<number> {
   const peer = await startRawPeer(() => {});
   await peer.close();
@@ -112,7 +112,7 @@ export function answerJson(
   response.end(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** A service whose every answer is this one; the legacy contract alone has a credential. */
+/** A service that sends only this response; only the legacy contract has a credential. */
 export async function serviceAnswering(
   status: number,
   body: unknown,

@@ -4,7 +4,7 @@ import { closePeers, serviceAnswering } from "./peer.ts";
 
 afterEach(closePeers);
 
-test("people: the default parameter, and those that replace it", async () => {
+test("people search has a default parameter, which others replace", async () => {
   const { service, urls } = await serviceAnswering(200, { people: [{ id: 1 }] });
   await service.people.search({ text: "a&b" });
   await service.people.search({

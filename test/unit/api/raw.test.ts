@@ -1,4 +1,4 @@
-// `integ api`: where a credential may be carried, and where not, however it is spelled.
+// `integ api`: the addresses that may receive a credential, in any spelling.
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../../src/api/connect.ts";
 import { checkRaw, type RawRequest } from "../../../src/api/raw.ts";
@@ -79,14 +79,14 @@ describe("checkRaw", () => {
     "/v1/%6fauth_clients",
     "/v1/oauth_clients;a=b",
     "/v1/OAuth_Clients",
-  ])("POST %s wants a key given by hand", (path) => {
+  ])("POST %s needs an explicit key", (path) => {
     const request = get(path, { method: "POST", body: "{}" });
     expect(() => checkRaw(request)).toThrow("idempotency key");
     expect(checkRaw({ ...request, headers: { "idempotency-KEY": "k" } })).toBe("v1");
   });
 });
 
-test("each contract gets its own credential, and any success is one", async () => {
+test("each contract gets its own credential, and any 2xx is success", async () => {
   const peer = await startPeer((_, response) => response.writeHead(206, { "content-type": "text/csv" }).end("a,b"));
   const { raw } = connect({
     transport: transportTo(),
@@ -114,7 +114,7 @@ test("each contract gets its own credential, and any success is one", async () =
   expect(peer.received).toHaveLength(2);
 });
 
-test("the published document is asked for as nobody, and as somebody only where it is wanted", async () => {
+test("the published document is requested without a credential unless one is asked for", async () => {
   let open = true;
   const peer = await startPeer(({ headers }, response) =>
     answerJson(response, open || headers.authorization ? 200 : 401, { openapi: "3.1.0" }),

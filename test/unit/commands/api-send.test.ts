@@ -1,4 +1,4 @@
-// What `integ api` makes of what was typed: nothing is read, rounded or spelled anew on the way.
+// The request of `integ api`: typed values are not parsed, rounded or reformatted.
 import { describe, expect, it } from "vitest";
 import { type ApiFlags, requestOf, withParameters } from "../../../src/commands/api/send.ts";
 
@@ -21,7 +21,7 @@ describe("fields of a body", () => {
     expect([bodyOf({ rawField: [typed] }), bodyOf({ field: [typed] })]).toEqual([text, json]);
   });
 
-  it("name[] given again grows its array; any other name stands once", () => {
+  it("repeated name[] extends its array; any other name may occur once", () => {
     expect(bodyOf({ rawField: ["scopes[]=a", "scopes[]=b", "id=x"] })).toBe('{"scopes":["a","b"],"id":"x"}');
     for (const rawField of [
       ["a=1", "a=2"],
@@ -36,7 +36,7 @@ describe("fields of a body", () => {
   });
 });
 
-describe("the path of a walk", () => {
+describe("the path of a paginated request", () => {
   it.each([
     ["/v1/x", "/v1/x?limit=500", "/v1/x?limit=500&page_token=t%2B1"],
     ["/v1/x?a&b", "/v1/x?a&b&limit=500", "/v1/x?a&b&limit=500&page_token=t%2B1"],

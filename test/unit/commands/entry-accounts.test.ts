@@ -1,4 +1,4 @@
-// Who the entries of one recovery are finished as: which of them share an account, and when it is asked for again.
+// The accounts of one recovery's entries: which entries share one, and when it is loaded again.
 import { describe, expect, it } from "vitest";
 import type { Account } from "../../../src/operations/workbench.ts";
 import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
@@ -8,7 +8,7 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/destination.ts";
 import { entry as anEntry } from "../policy/an-entry.ts";
 
-/** Accounts that are told apart by their number, in the order in which they were asked for. */
+/** Accounts distinguished by a number, in the order of their requests. */
 function numbered(
   to: SecretOptions["to"] = [],
   fails: (number: number) => boolean = () => false,
@@ -50,7 +50,7 @@ describe("an account", () => {
     ["another organization", { organization_id: "other" }],
     ["another client", { principal: "other" }],
     ["another version of the service", { service_version: "2000-01-01" }],
-  ])("is not that of an entry of %s", async (_what, difference) => {
+  ])("is not shared with an entry of %s", async (_what, difference) => {
     expect(await numbersOf([creation("a"), creation("b"), creation("c", difference), creation("d")])).toEqual([
       1, 1, 2, 1,
     ]);
@@ -62,7 +62,7 @@ describe("an account", () => {
     ["a revocation", { operation: "oauth_client.revoke" }],
     ["a revocation of a key", { operation: "access_key.revoke" }],
     ["a creation for a profile", { destination: profilePlace }],
-  ])("is not used any more after %s, which has its own", async (_what, more) => {
+  ])("is not reused after %s, which has its own", async (_what, more) => {
     expect(await numbersOf([creation("a"), creation("b", more), creation("c"), creation("d")])).toEqual([1, 2, 3, 3]);
   });
 
@@ -72,7 +72,7 @@ describe("an account", () => {
     ["whose secret is lost", { state: "secret_lost" }],
     ["whose secret is kept", { state: "undelivered" }],
     ["that is pending", { state: "pending" }],
-  ])("is an entry's own %s, and others go on with theirs", async (_what, more) => {
+  ])("of an entry %s is its own, and others keep theirs", async (_what, more) => {
     expect(await numbersOf([creation("a"), creation("b", more), creation("c")])).toEqual([1, 2, 1]);
   });
 
@@ -84,11 +84,11 @@ describe("an account", () => {
     expect(await numbersOf([creation("a"), creation("b", more), creation("c")])).toEqual([1, 1, 1]);
   });
 
-  it("is not shared where a secret that was asked for goes to a profile", async () => {
+  it("is not shared if a requested secret goes to a profile", async () => {
     expect(await numbersOf([creation("a"), creation("b")], [{ kind: "profile", name: "prod" }])).toEqual([1, 2]);
   });
 
-  it("that could not be found is looked for again", async () => {
+  it("that could not be loaded is loaded again", async () => {
     const { accounts, number } = numbered([], (made) => made === 1);
     await expect(accounts.of(creation("a"))).rejects.toThrow("no credential");
     expect(await number(creation("b"))).toBe(2);
@@ -98,7 +98,7 @@ describe("an account", () => {
 describe("a creation that was refused (401)", () => {
   const [a, b, c] = [creation("a"), creation("b"), creation("c")];
 
-  it("is sent again with an account of its own if others used the same", async () => {
+  it("is sent again with a new account if others used the same one", async () => {
     const { accounts, number } = numbered();
     for (const entry of [a, b, c]) await accounts.of(entry);
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
@@ -110,14 +110,14 @@ describe("a creation that was refused (401)", () => {
     expect(await number(creation("e"))).toBe(3);
   });
 
-  it("is not sent again if no other used its account, which is over all the same", async () => {
+  it("is not sent again if no other entry used its account, which is then discarded", async () => {
     const { accounts, number } = numbered();
     await accounts.of(a);
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(false);
     expect(await number(b)).toBe(2);
   });
 
-  it("is sent again once, and then no other of the same", async () => {
+  it("is sent again once, and then no other with the same account", async () => {
     const { accounts } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
@@ -126,7 +126,7 @@ describe("a creation that was refused (401)", () => {
     expect(accounts.retryWithOwnAccount(refused(b))).toBe(false);
   });
 
-  it.each([403, 404, 409, 429, 503])("is not one that ended with %i", async (status) => {
+  it.each([403, 404, 409, 429, 503])("is not repeated after it ended with %i", async (status) => {
     const { accounts, number } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
     expect(accounts.retryWithOwnAccount(refused(a, status))).toBe(false);
@@ -134,7 +134,7 @@ describe("a creation that was refused (401)", () => {
     expect(await number(c)).toBe(1);
   });
 
-  it.each(["secret_lost", "refused", "undelivered"] as const)("is not one that was left as %s", async (state) => {
+  it.each(["secret_lost", "refused", "undelivered"] as const)("is not repeated if its state is %s", async (state) => {
     const { accounts } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
     expect(accounts.retryWithOwnAccount(refused({ ...a, state }))).toBe(false);

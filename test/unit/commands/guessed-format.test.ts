@@ -1,4 +1,4 @@
-// The format in which an error is printed that is met before the options are understood.
+// The format of errors that occur before the options are parsed.
 import { expect, it } from "vitest";
 import { guessFormat } from "../../../src/commands/options/global.ts";
 
@@ -13,7 +13,7 @@ it.each([
   ["entities list", "json", "json"],
   ["entities list", "xml", "table"],
   ["entities list -o csv", "json", "csv"],
-  // What is wrong is the format itself: the error is printed in the one that was asked for besides.
+  // The format itself is invalid: the error uses the other requested one.
   ["journal export --json -o", undefined, "json"],
   ["entities list --json -o xml", undefined, "json"],
   ["entities list -o xml --json", undefined, "json"],

@@ -1,4 +1,4 @@
-// Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
+// Which keys are a risk: every rule at its limit, and missing data listed instead of guessed.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";
@@ -19,7 +19,7 @@ function at(offsetMs: number): string {
   return new Date(now + offsetMs).toISOString();
 }
 
-/** A key that no rule finds anything about. */
+/** A key without findings. */
 const sound = {
   id: "ak_1",
   name: "nightly",
@@ -57,12 +57,12 @@ function without(member: keyof typeof sound): object {
   return rest;
 }
 
-describe("a sound key", () => {
-  it("has no finding, and nothing is left unjudged", () => {
+describe("a safe key", () => {
+  it("has no finding, and every rule was judged", () => {
     expect(audit(sound)).toEqual({ findings: [], unjudged: [], judged: 1 });
   });
 
-  it("is not judged once it is revoked, whatever else it is", () => {
+  it("is not judged once it is revoked", () => {
     expect(audit({ ...sound, status: "revoked", expiresAt: at(-day), scopes: ["*"], lastUsedAt: null })).toEqual({
       findings: [],
       unjudged: [],
@@ -71,7 +71,7 @@ describe("a sound key", () => {
   });
 });
 
-describe("each rule at its edge", () => {
+describe("each rule at its limit", () => {
   it.each([
     ["expired_active", { expiresAt: at(0) }, ["expired_active"]],
     ["expiring at the limit", { expiresAt: at(14 * day) }, ["expiring"]],
@@ -91,12 +91,12 @@ describe("each rule at its edge", () => {
     expect(rulesOf(change)).toEqual(rules);
   });
 
-  it("never used is mild while the key is new, and not after the idle limit", () => {
+  it("never used is minor while the key is new, but not after the idle limit", () => {
     expect(audit({ ...sound, lastUsedAt: null }).findings[0]!.severity).toBe("low");
     expect(audit({ ...sound, lastUsedAt: null, createdAt: at(-31 * day) }).findings[0]!.severity).toBe("medium");
   });
 
-  it("findings come the worst first, with an id, a severity and what to do", () => {
+  it("findings are sorted by severity, with id and remedy", () => {
     const { findings } = audit({ ...sound, expiresAt: at(-day), lastUsedAt: null });
     expect(findings.map(({ id, severity }) => [id, severity])).toEqual([
       ["expired_active:ak_1", "high"],
@@ -105,34 +105,34 @@ describe("each rule at its edge", () => {
     expect(findings[0]!.remedy).toBe("integ keys revoke ak_1");
   });
 
-  it("an id that a shell would run is quoted in the command to copy", () => {
+  it("an id with shell characters is quoted in the command", () => {
     const [first] = audit({ ...sound, id: "x'; rm -rf ~", expiresAt: at(-day) }).findings;
     expect(first!.remedy).toBe("integ keys revoke 'x'\\''; rm -rf ~'");
   });
 });
 
-describe("what the data does not tell", () => {
+describe("missing data", () => {
   it.each([
     ["expiresAt", ["no_expiry"]],
     ["lastUsedAt", ["never_used"]],
     ["createdAt", ["too_old"]],
     ["scopes", ["full_access"]],
     ["keyType", ["user_bound"]],
-  ] as const)("without %s that rule is listed as not judged, and no finding is made up", (member, rules) => {
+  ] as const)("without %s the rule is listed as not judged, and there is no finding", (member, rules) => {
     const { findings, unjudged } = audit(without(member));
     expect(findings).toEqual([]);
     expect(unjudged.map(({ rule, key_id }) => [rule, key_id])).toEqual(rules.map((rule) => [rule, "ak_1"]));
     expect(unjudged[0]!.reason).toContain(member);
   });
 
-  it("without a status an expired key may be revoked: not judged; the rest is", () => {
+  it("without a status, only the revoked state of an expired key is not judged", () => {
     const { findings, unjudged } = audit({ ...without("status"), expiresAt: at(-day), scopes: ["*"] });
     expect(findings.map(({ rule }) => rule)).toEqual(["full_access"]);
     expect(unjudged.map(({ rule }) => rule)).toEqual(["expired_active"]);
   });
 
   it.each(["suspended", "Active", "ACTIVE", " active", "", 1, null])(
-    "status %j, which nobody documented: nothing is claimed",
+    "of an undocumented status %j: no finding is claimed",
     (status) => {
       const { findings, unjudged, judged } = audit({ ...sound, status, scopes: ["*"] });
       expect(judged).toBe(0);
@@ -146,17 +146,17 @@ describe("what the data does not tell", () => {
     ["a day that is none", "2026-13-45T00:00:00Z"],
     ["a time without a zone", "2026-11-21T12:00:00"],
     ["a number", 1_700_000_000],
-  ])("a time that makes no sense (%s) is not judged", (_name, value) => {
+  ])("an invalid time (%s) is not judged", (_name, value) => {
     expect(audit({ ...sound, expiresAt: value }).unjudged.map(({ rule }) => rule)).toEqual(["no_expiry"]);
     expect(audit({ ...sound, expiresAt: value }).findings).toEqual([]);
   });
 
-  it("a use in the future beyond clock skew is not judged, one within it is", () => {
+  it("a last use in the future is not judged beyond clock skew", () => {
     expect(audit({ ...sound, lastUsedAt: at(day) }).unjudged.map(({ rule }) => rule)).toEqual(["never_used"]);
     expect(audit({ ...sound, lastUsedAt: at(60_000) })).toMatchObject({ findings: [], unjudged: [] });
   });
 
-  it("a row without an id is judged, and its finding says which row", () => {
+  it("a row without an id is judged, and its finding names the row", () => {
     const { findings } = audit(sound, { ...without("id"), expiresAt: null });
     expect(findings.map(({ id, key_id }) => [id, key_id])).toEqual([["no_expiry:row-2", null]]);
   });
@@ -191,7 +191,7 @@ describe("properties", () => {
     { requiredKeys: [] },
   );
 
-  it("any row whatever is judged or listed: no rule both finds and doubts, none throws", () => {
+  it("any row is judged or listed: no rule does both, and none throws", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
         const { findings, unjudged, judged } = auditKeys(rows, { now, limits, caller });
@@ -211,7 +211,7 @@ describe("properties", () => {
   });
 });
 
-describe("the key that the caller itself uses", () => {
+describe("the caller's own key", () => {
   const risky = { ...sound, scopes: ["*"], keyType: "user_bound", expiresAt: null, createdAt: at(-100 * day) };
   const remedies = (how: Partial<Caller>): string[] => {
     const at = { now, limits, caller: { ...caller, ...how } };
@@ -229,7 +229,7 @@ describe("the key that the caller itself uses", () => {
       expect(remedy).toMatch(/^(Give the environment another key, then|Keep its scope): /);
   });
 
-  it("may it be the one, no remedy can be pasted as it stands", () => {
+  it("if it is only possibly the caller's, no remedy can be pasted unchanged", () => {
     for (const remedy of remedies({ ownership: () => "maybe" }))
       expect(remedy).toMatch(/^Check that profile p does not use this key, then: integ .*[^.]$/);
     for (const remedy of remedies({})) expect(remedy).toMatch(/^integ keys (revoke|rotate) ak_1/);

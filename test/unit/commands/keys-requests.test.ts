@@ -1,4 +1,4 @@
-// The pure rules beside the commands: expiries, what a replacement must be told, which columns to show.
+// Pure rules of the commands: expiries, required options of a replacement, displayed columns.
 import { describe, expect, it } from "vitest";
 import { oldKeyOf, refuseShortLife, replacementOf } from "../../../src/commands/keys/replacement.ts";
 import { expiryOf } from "../../../src/commands/keys/new-key.ts";
@@ -30,7 +30,7 @@ describe("an expiry", () => {
 describe("a replacement", () => {
   const old = { name: "n", keyType: "service_account", scopes: ["*"], expiresAt: null };
 
-  it("is like the old key, and flags win", () => {
+  it("has the old key's properties, and options override them", () => {
     expect(replacementOf(old, {}, now).request).toEqual({ name: "n", keyType: "service_account", scopes: ["*"] });
     const flags = {
       name: "m",
@@ -46,13 +46,13 @@ describe("a replacement", () => {
     });
   });
 
-  it("never lives longer without a word: an expiry that is past or no time must be given", () => {
+  it("never gets a longer lifetime silently: an expired or unreadable expiry must be given", () => {
     for (const expiresAt of ["2026-11-20T00:00:00Z", "soon"])
       expect(() => replacementOf({ ...old, expiresAt }, {}, now)).toThrow("--expires-in");
     expect(replacementOf({ ...old, expiresAt: "soon" }, { expiresAt: "never" }, now).request.expiresAt).toBeUndefined();
   });
 
-  it("outlives the overlap, or is refused before anything is sent", () => {
+  it("must outlive the overlap, or is refused before anything is sent", () => {
     const expiresAt = "2026-11-21T02:00:00.000Z";
     const until = (hours: number): number => now + hours * 3_600_000;
     for (const hours of [2, 12])
@@ -61,7 +61,7 @@ describe("a replacement", () => {
     expect(() => refuseShortLife({ name: "n" }, until(12))).not.toThrow();
   });
 
-  it("of a key that a whole list does not have is none; where the list may leave it out everything must be told", () => {
+  it("of a key that a complete list lacks does not exist; if the list may be incomplete, every option is required", () => {
     expect(() => oldKeyOf(rows({ id: "b" }), "a")).toThrow(Failure);
     expect(oldKeyOf({ ...rows({ id: "b" }), saysMore: true }, "a")).toEqual({});
     expect(oldKeyOf(rows({ name: "no id" }), "a")).toEqual({});
@@ -75,13 +75,13 @@ describe("columns", () => {
     { path: "name", heading: "name" },
   ];
 
-  it("are the documented ones that any row has, in their order", () => {
+  it("are the documented fields that any row has, in their order", () => {
     expect(columnsFor([{ x: 1 }, { name: "n", id: "a" }], documented)).toEqual(documented);
     expect(columnsFor([{ name: "n" }], documented)).toEqual([documented[1]]);
     expect(columnsFor([], documented)).toEqual(documented);
   });
 
-  it("else the plain fields as they come, times as times, at most ten", () => {
+  it("are otherwise the plain fields, times formatted, at most ten", () => {
     const row = { at: "2026-11-21T00:00:00Z", nested: {}, plain: 1, "a.b": 2 };
     expect(columnsFor([row], documented)).toEqual([
       { path: "at", heading: "at", kind: "time", isDetail: true },

@@ -1,4 +1,4 @@
-// The waiver file: only what is written exactly counts, and every waiver ends.
+// The waiver file: only exact entries count, and every waiver ends.
 import { describe, expect, it } from "vitest";
 import { judgeKey } from "../../../src/commands/keys/audit-rules.ts";
 import { applyWaivers, readWaivers } from "../../../src/commands/keys/audit-waivers.ts";
@@ -27,7 +27,7 @@ function file(...waivers: object[]): string {
 }
 
 describe("a waiver", () => {
-  it("takes its finding out until the end of its day", () => {
+  it("suppresses its finding until the end of its day", () => {
     const [waiver] = readWaivers(
       file({ rule: "no_expiry", key: "ak_1", until: "2026-11-21", reason: "leaves today" }),
       at,
@@ -47,7 +47,7 @@ describe("a waiver", () => {
     expect(applyWaivers(findings, waivers, now + 3_600_000).findings).toHaveLength(2);
   });
 
-  it("of another key or rule waives nothing, and is told as unused", () => {
+  it("of another key or rule suppresses nothing, and is reported as unused", () => {
     const waivers = readWaivers(
       file({ rule: "no_expiry", key: "ak_2", until: "2026-12-01" }, { rule: "idle", key: "ak_1", until: "2026-12-01" }),
       at,
@@ -57,7 +57,7 @@ describe("a waiver", () => {
     expect(applied.unused).toHaveLength(2);
   });
 
-  it("given twice, the longer one holds", () => {
+  it("given twice lasts for the longer time", () => {
     const waivers = readWaivers(
       file(
         { rule: "no_expiry", key: "ak_1", until: "2026-11-20" },
@@ -70,7 +70,7 @@ describe("a waiver", () => {
   });
 });
 
-describe("a file that says something else is refused, naming the place", () => {
+describe("a defective file is refused with the place", () => {
   it.each([
     ["no JSON", "{", "not valid JSON"],
     ["a list under", '{"waiver":[]}', "a list under"],

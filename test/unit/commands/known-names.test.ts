@@ -1,4 +1,4 @@
-// What a Tab reads of this machine, and what it never reads.
+// What completion reads on this machine, and what it never reads.
 import { describe, expect, it } from "vitest";
 import { namesFor } from "../../../src/commands/options/known-names.ts";
 import type { LiveNames } from "../../../src/completion/values.ts";
@@ -47,8 +47,8 @@ async function ask(
   return { names: names.map(({ value, hint }) => `${value}: ${hint}`), journals };
 }
 
-describe("names at Tab", () => {
-  it("are each entry, each unsettled one, and each resource once, the newest first", async () => {
+describe("completed names", () => {
+  it("are every entry, every unfinished one, and every resource once, the newest first", async () => {
     expect((await ask("entries")).names).toEqual([
       "e3: oauth_client.revoke, oac_1, done, 2026-11-21",
       "e2: access_key.create, unknown, 2026-11-20",
@@ -61,7 +61,7 @@ describe("names at Tab", () => {
     expect((await ask("accounts")).names).toEqual(["sa_1: undefined"]);
   });
 
-  it("are the stored profiles and those that always exist; the journal is left alone", async () => {
+  it("are the stored profiles and the built-in ones, without reading the journal", async () => {
     expect(await ask("profiles")).toEqual({
       names: ["p: us, https://x", "sandbox: us, on this machine", "sandbox-eu: eu, on this machine"],
       journals: 0,
@@ -73,7 +73,7 @@ describe("names at Tab", () => {
   });
 
   it.each(["entries", "unsettled", "clients", "keys"] as const)(
-    "do not open a shared journal, which is across the network, for %s",
+    "of %s do not come from a shared journal, which is across the network",
     async (what) => {
       expect(await ask(what, { journalPath: "postgresql://db.example.com/journal" })).toEqual({
         names: [],

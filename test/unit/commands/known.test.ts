@@ -1,4 +1,4 @@
-// What this machine's journal knows of clients, requests and keys at one address, and what it no longer offers.
+// Clients, requests and keys at one address that this machine's journal offers, and those that it no longer offers.
 import { describe, expect, it } from "vitest";
 import { keysIn, keysListed } from "../../../src/commands/keys/pick-key.ts";
 import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/clients.ts";
@@ -8,7 +8,7 @@ import { entry, scope } from "../policy/an-entry.ts";
 const here = scope.baseUrl;
 
 describe("clients", () => {
-  it("are those of this address, newest first, each once, as last seen", () => {
+  it("are those of this address, newest first, each once, in their last known state", () => {
     const entries = [
       entry({ operation: "oauth_client.revoke", resource_id: "c_revoked", request_text: "" }),
       entry({ operation: "oauth_client.revoke", resource_id: "c_tried", request_text: "", state: "unknown" }),
@@ -43,7 +43,7 @@ describe("clients", () => {
 });
 
 describe("requests", () => {
-  it("are those of creations at this address that were not refused: a slip of the pen is not offered for ever", () => {
+  it("are those of creations at this address that were not refused: a typing error is not offered again", () => {
     const body = (account: string): string => JSON.stringify({ service_account_id: account, scopes: ["s"] });
     const entries = [
       entry({ request_text: body("sa_mistyped"), state: "refused" }),
@@ -60,7 +60,7 @@ describe("keys", () => {
   const key = (given: Partial<Entry>): Entry =>
     entry({ operation: "access_key.create", request_text: '{"name":"ci"}', ...given });
 
-  it("are those of this address that are not known to be revoked, each once, the profile's own last", () => {
+  it("are those of this address not known to be revoked, each once, the profile's own last", () => {
     const entries = [
       key({ operation: "access_key.revoke", request_text: '{"id":"k_1"}', detail: { key_id: "k_1" } }),
       key({ operation: "access_key.revoke", detail: { key_id: "k_2" }, state: "unknown", resource_id: "k_2" }),
@@ -84,7 +84,7 @@ describe("keys", () => {
     expect(keysIn(entries, { baseUrl: here }).map(({ value }) => value)).toEqual(["k_5", "k_6", "k_own", "k_2"]);
   });
 
-  it("are those that the service lists and that are not revoked, with name, owner, status and age", () => {
+  it("are those of the service that are not revoked, with name, owner, status and age", () => {
     const createdAt = "2026-11-18T00:00:00.000Z";
     const rows = [
       { id: "k_own", name: "mine", status: "active", createdAt },

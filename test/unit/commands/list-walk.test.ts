@@ -1,4 +1,4 @@
-// What a list command does with a walk: where it goes on, what it says when it breaks, and what it asks for again.
+// A list command and its pages: how it continues, what it reports on failure, and what it requests again.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,17 +20,17 @@ interface Scene {
   readonly typedFormat?: "ndjson" | "table";
   readonly fields?: readonly string[];
   readonly profile?: Record<string, unknown>;
-  /** Rows of the service; its tokens are offsets. */
+  /** Rows of the service, whose tokens are offsets. */
   readonly rows?: number;
-  /** Answers with 500 from this row on. */
+  /** Responds with 500 from this row on. */
   readonly breaksAt?: number;
   /** How long each page takes. */
   readonly secondsEach?: number;
-  /** Rows that a page has beyond what was asked for. */
+  /** Rows of a page beyond the requested number. */
   readonly surplus?: number;
 }
 
-/** Runs a list command against a service of so many rows. */
+/** Runs a list command against a service with this many rows. */
 async function play(scene: Scene) {
   const {
     flags = {},
@@ -78,7 +78,7 @@ async function play(scene: Scene) {
   } catch (error) {
     failure = error;
   }
-  // The stream takes one note a turn.
+  // The stream accepts one note per turn.
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   const tokens = asked.map(({ pageToken }) => pageToken);
   return { failure: failure as Failure | undefined, printed: stdout.text, told: stderr.text, asked, tokens, shown };
@@ -89,21 +89,21 @@ const newFile = (): string => `rows-${++files}`;
 const written = (file: string): string => readFileSync(join(folder, file), "utf8");
 const ids = (count: number): string[] => Array.from({ length: count }, (_, i) => `ent_${i}`);
 
-describe("a walk that breaks", () => {
-  it("says after how many rows, and the token to go on with", async () => {
+describe("a list that fails", () => {
+  it("reports the number of rows, and the token to continue with", async () => {
     const { failure, printed } = await play({ flags: { all: true, limit: "3" }, breaksAt: 6 });
     expect(idsOf(printed)).toEqual(ids(6));
     expect(failure?.details.meaning).toContain("after 6 entities");
     expect(failure?.details.nextCommand).toEqual({ add: ["--page-token", "6"] });
   });
 
-  it("before its first row says nothing of rows", async () => {
+  it("before its first row reports no rows", async () => {
     const { failure } = await play({ flags: { all: true }, breaksAt: 0 });
     expect(failure?.kind).toBe("failed");
     expect(JSON.stringify(failure?.details)).not.toMatch(/rows|list stopped|page-token/);
   });
 
-  it("into a file names --resume, which goes on from there and asks for nothing twice", async () => {
+  it("into a file names --resume, which continues there and requests nothing twice", async () => {
     const out = newFile();
     const broken = await play({ flags: { all: true, limit: "3", out }, breaksAt: 6 });
     expect(broken.failure?.details.nextCommand).toEqual({ add: ["--resume"], without: ["--force"] });
@@ -112,21 +112,21 @@ describe("a walk that breaks", () => {
     expect(idsOf(written(out))).toEqual(ids(10));
   });
 
-  it("into a file without repeats cannot be resumed, and is not said to be", async () => {
+  it("into a file with repeated rows cannot be resumed, and does not offer it", async () => {
     const { failure } = await play({ flags: { all: true, limit: "3", unique: true, out: newFile() }, breaksAt: 6 });
     expect(failure?.details.nextCommand).toEqual({ add: ["--page-token", "6"] });
   });
 });
 
 describe("--resume", () => {
-  it("shows the speed of this run, without the rows of an earlier one", async () => {
+  it("shows the speed of this run, without rows of an earlier one", async () => {
     const out = newFile();
     await play({ flags: { all: true, limit: "5", out }, rows: 10, breaksAt: 5 });
     const { shown } = await play({ flags: { all: true, limit: "5", out, resume: true }, rows: 10, secondsEach: 1 });
     expect(shown).toEqual(["Reading entities: 10 (5 rows/s, 1 s)"]);
   });
 
-  it("of a walk that ended asks for nothing: what was missing was its end alone", async () => {
+  it("requests nothing if only the end of the file was missing", async () => {
     const out = newFile();
     await play({ flags: { all: true, limit: "3", out }, breaksAt: 9, format: "json" });
     const place = join(folder, `${out}.resume`);
@@ -137,7 +137,7 @@ describe("--resume", () => {
     expect((JSON.parse(written(out)) as { data: unknown[] }).data).toHaveLength(9);
   });
 
-  it("counts the rows of before to --max", async () => {
+  it("counts earlier rows towards --max", async () => {
     const out = newFile();
     await play({ flags: { max: "8", limit: "3", out }, breaksAt: 6 });
     const { failure, asked, told } = await play({ flags: { max: "8", limit: "3", out, resume: true } });
@@ -151,7 +151,7 @@ describe("--resume", () => {
     ["base url", { baseUrl: "https://b.example.com" }],
     ["organization", { organizationId: "11111111-2222-4333-8444-555555555555" }],
     ["service version", { serviceVersion: "2026-08-01" }],
-  ])("under another %s is refused before anything is asked", async (what, profile) => {
+  ])("with another %s is refused before any request", async (what, profile) => {
     const out = newFile();
     await play({ flags: { all: true, limit: "3", out }, breaksAt: 6 });
     const before = written(out);
@@ -161,7 +161,7 @@ describe("--resume", () => {
   });
 
   it.each<ListFlags>([{ all: true }, { max: "5" }, {}])(
-    "of a finished list asks for nothing and changes nothing: %j",
+    "of a finished list requests and changes nothing: %j",
     async (flags) => {
       const out = newFile();
       await play({ flags: { ...flags, limit: "3", out } });
@@ -207,8 +207,8 @@ describe("--out", () => {
   });
 });
 
-describe("what is not printed", () => {
-  it("is told after one page, and after --max, with where it goes on", async () => {
+describe("rows that are not printed", () => {
+  it("are reported after one page and after --max, with the way to continue", async () => {
     expect((await play({ flags: { limit: "4" } })).told).toContain("--all fetches every page, --page-token 4");
     const { told } = await play({ flags: { max: "5" } });
     expect(told).toContain("--page-token 5");
@@ -216,7 +216,7 @@ describe("what is not printed", () => {
     expect((await play({ flags: { all: true } })).told).toBe("");
   });
 
-  it("more rows than --max left room for: none of that page", async () => {
+  it("are the whole last page if --max leaves no space for it", async () => {
     const { failure, printed } = await play({ flags: { max: "5", limit: "3" }, surplus: 1 });
     expect(failure?.kind).toBe("unreachable");
     expect(idsOf(printed)).toEqual(ids(4));

@@ -1,4 +1,4 @@
-// Whose key is whose: what the list of keys lets anybody say of the key that the caller itself uses.
+// Which key is the caller's own, as far as the list of keys shows it.
 import { expect, it } from "vitest";
 import { type Ownership, ownershipOf } from "../../../src/commands/keys/own-key.ts";
 

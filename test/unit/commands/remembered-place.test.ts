@@ -1,4 +1,4 @@
-// Where a secret goes that recovery brings: the entry's own place before an option, unless the entry was named.
+// The destination of a recovered secret: the entry's own before an option's, unless the entry was named.
 import { describe, expect, it } from "vitest";
 import {
   claimOptions,
@@ -76,7 +76,7 @@ describe("the options for an entry", () => {
     ["named, nothing asked", [], true],
     ["another command", [c]],
     ["the same in another format", [{ ...same, as: "env" }]],
-  ])("are none for a command: %s", async (_what, options, isNamed = false) => {
+  ])("for a command are none: %s", async (_what, options, isNamed = false) => {
     expect(optionsFor(to(command), asked({ to: options }, isNamed))).toBeUndefined();
     const place = refusingDestination(to(command), { ...asked({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
@@ -102,7 +102,7 @@ describe("the options for an entry", () => {
   });
 });
 
-it("a claim goes to what is missing of several and to a store; else where it is asked to, standard output included", () => {
+it("a claim delivers to missing destinations and to a store, otherwise to the requested one, standard output included", () => {
   const claimed = (place: DestinationRecord, options: readonly DestinationOption[] = []): SecretOptions =>
     claimOptions(to(place), { to: options });
   expect(claimed(several)).toEqual({ to: [], remembered: several });

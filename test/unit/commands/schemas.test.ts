@@ -1,4 +1,4 @@
-// The promise of the outputs to scripts: what a schema says is printed here, a line for each object. A key that is missing breaks a script.
+// The outputs' promise to scripts: the schemas, one line for each object. A missing key breaks a script.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
@@ -23,7 +23,7 @@ function typeOf(schema: Schema): string {
   return schema.enum?.join("|") ?? (schema.const === undefined ? (schema.type ?? "anything") : String(schema.const));
 }
 
-/** A line for each object with its keys, those that may be absent with a question mark. */
+/** A line for each object with its keys; optional ones have a question mark. */
 function* keysOf(schema: Schema, path: string): Iterable<string> {
   const { properties = {}, required = [], items, anyOf = [] } = schema;
   const keys = Object.entries(properties);
@@ -34,7 +34,7 @@ function* keysOf(schema: Schema, path: string): Iterable<string> {
   for (const one of anyOf) yield* keysOf(one, path);
 }
 
-/** They print text, nothing, a document of the service, or rows of other schemas. */
+/** These print text, nothing, a document of the service, or rows of other schemas. */
 const without = new Set(
   "api|cohorts members|completion|oauth-clients token|people membership|schema|spec show|journal export|journal forget|journal path|policy init|profiles remove|profiles use|sandbox reset|sandbox start|sandbox status|sandbox tour".split(
     "|",
@@ -64,7 +64,7 @@ describe("the schemas of outputs", () => {
     expect([...printed].filter((name) => !commands.includes(name) && !changes.test(name))).toEqual([]);
   });
 
-  it("are what the tests compare each output with", () => {
+  it("are the ones that tests compare each output with", () => {
     const row = { due_at: null, next_step: null, topic: "slots", name: "sa_1", state: "1 of 20" };
     const said = (data: readonly object[]): { code: number; stdout: string; stderr: string } => {
       const list = { object: "list", data, next_page_token: null, has_more: false };

@@ -1,4 +1,4 @@
-// What may stand at the cursor, from declarations made here. The real shells and the real tree: test/terminal/completion.test.ts
+// The words that complete a command line, from test declarations. The real shells and tree: test/terminal/completion.test.ts
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { candidatesAt, type Candidates } from "../../../src/completion/candidates.ts";
@@ -34,8 +34,8 @@ function textsAt(line: string): string[] {
 const own = ["--scope", "--wait", "--type", "-t", "--dry-run"];
 const globals = ["--profile", "-p", "--no-input", "--help", "-h"];
 
-describe("at the cursor", () => {
-  it("stand commands with their summaries, and the word help beside the first", () => {
+describe("completion offers", () => {
+  it("commands with their summaries, and help next to the first", () => {
     expect(at("ke")).toEqual({
       kind: "commands",
       prefix: "",
@@ -50,7 +50,7 @@ describe("at the cursor", () => {
     expect(textsAt("help keys create ")).toEqual([]);
   });
 
-  it("stands an alias only if no name fits", () => {
+  it("an alias only if no name matches", () => {
     const aliased = new Command("integ");
     aliased.command("people").alias("person");
     aliased.command("pens");
@@ -64,7 +64,7 @@ describe("at the cursor", () => {
     expect(list("per")).toMatchObject({ list: [{ text: "person" }] });
   });
 
-  it("stand the flags that were not given by either name, and those that may repeat", () => {
+  it("flags that were given under neither name, and repeatable ones", () => {
     expect(textsAt("keys create -")).toEqual([...own, ...globals]);
     expect(textsAt("-p x keys create -t a --scope=b --no-input -")).toEqual([
       "--scope",
@@ -77,7 +77,7 @@ describe("at the cursor", () => {
     expect(textsAt("keys prune -- ")).toEqual([]);
   });
 
-  it("stand the values of a flag, after a space or an equals sign", () => {
+  it("the values of a flag, after a space or an equals sign", () => {
     expect(textsAt("keys create --type ")).toEqual(["a", "b"]);
     expect(at("keys create --type=")).toMatchObject({ kind: "values", prefix: "--type=", list: [{ text: "a" }, {}] });
     expect(at("-p ")).toEqual({ kind: "live", names: "profiles", prefix: "" });
@@ -86,7 +86,7 @@ describe("at the cursor", () => {
     expect(textsAt("keys create --dry-run=")).toEqual([]);
   });
 
-  it("stand further values of a flag that takes many, until a flag begins", () => {
+  it("further values of a variadic flag, until another flag starts", () => {
     const scopes = ["*", "push-ingest:*"];
     expect(textsAt("keys create --scope ")).toEqual(scopes);
     expect(textsAt("keys create --scope x ")).toEqual(scopes);
@@ -94,7 +94,7 @@ describe("at the cursor", () => {
     expect(textsAt("keys create --scope x --")).toContain("--wait");
   });
 
-  it("stand arguments by their place, the last one again and again, also after --", () => {
+  it("arguments by position, the last one repeatedly, also after --", () => {
     expect(textsAt("keys create ")).toEqual([]);
     expect(at("keys create one ").kind).toBe("files");
     expect(at("keys create one --dry-run two -- three ").kind).toBe("files");
@@ -116,14 +116,14 @@ describe("the names of --fields", () => {
     list: texts.map((text) => ({ text })),
   });
 
-  it("are those of the command, the ones that were typed left out", () => {
+  it("are those of the command without the typed ones", () => {
     expect(at(["list", "--fields"], "")).toEqual(values("", "id", "email", "status"));
     expect(at(["list", "--fields"], "id,em")).toEqual(values("", "id,email", "id,status"));
     expect(at(["list", "--fields"], "status,id,")).toEqual(values("", "status,id,email"));
     expect(at(["list"], "--fields=id,")).toEqual(values("--fields=", "id,email", "id,status"));
   });
 
-  it("are none where a command knows none", () => {
+  it("are none for a command without known fields", () => {
     expect(at(["other", "--fields"], "")).toEqual(values(""));
     expect(at(["--fields"], "")).toEqual(values(""));
   });

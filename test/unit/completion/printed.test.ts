@@ -1,5 +1,5 @@
-// What is printed from the command tree and committed: completion scripts, man pages, command reference. A difference is
-// a failure here; `npm run docs` runs this file with `--update`, which writes them anew.
+// Files generated from the command tree: completion scripts, man pages, command reference. A difference fails here; `npm run
+// docs` runs this file with `--update` and rewrites them.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -19,29 +19,29 @@ beforeAll(async () => {
 
 describe("completions/", () => {
   const files = { bash: "integ.bash", zsh: "_integ", fish: "integ.fish", powershell: "integ.ps1" } as const;
-  it.each(shells)("of %s is what is printed", async (shell) => {
+  it.each(shells)("of %s is up to date", async (shell) => {
     await expect(scripts[shell]).toMatchFileSnapshot(join(root, "completions", files[shell]));
   });
 });
 
 describe("docs/", () => {
-  it("commands.md is what is printed", async () => {
+  it("commands.md is up to date", async () => {
     await expect(referenceText(surface)).toMatchFileSnapshot(join(root, "docs", "commands.md"));
   });
 
-  it("agents/SKILL.md is what is printed, and short enough to be read at once", async () => {
+  it("agents/SKILL.md is up to date, and short", async () => {
     const text = skillText(surface);
     await expect(text).toMatchFileSnapshot(join(root, "docs", "agents", "SKILL.md"));
     // Four characters a token.
     expect(text.length).toBeLessThan(4 * 5000);
   });
 
-  it("man/ holds what is printed", async () => {
+  it("man/ is up to date", async () => {
     for (const { file, text } of manPages(surface))
       await expect(text).toMatchFileSnapshot(join(root, "docs", "man", file));
   });
 
-  it("man/ holds no page of a command that is gone", () => {
+  it("man/ has no page of a removed command", () => {
     const pages = manPages(surface).map(({ file }) => file);
     expect(readdirSync(join(root, "docs", "man")).filter((file) => !pages.includes(file))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// Shells read words of people and of the service: whatever a completion answers is shown, never run.
+// Shells read words of people and of the service: every completion is shown, never run.
 import { Command } from "commander";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { isMissing } from "../../support/tools.mjs";
 
-/** Everything that some shell would act upon between some kind of quotes. */
+/** Every character that some shell acts on in some kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
 
 function nastyTree(): ReturnType<typeof treeOf> {
@@ -41,23 +41,23 @@ function scriptFile(name: string, text: string): string {
   return file;
 }
 
-/** A program of that name that answers a Tab with a word that is nasty and one that is described so. */
+/** A program of that name whose completions and their descriptions are hostile. */
 function answeringProgram(kind: string): void {
   const answer = scriptFile("answer", `${kind} \n--plain\t${nasty}\n--${nasty}\n`);
   writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec cat '${answer}'\n`, { mode: 0o755 });
 }
 
-describe("what integ answers", () => {
+describe("a completion", () => {
   beforeAll(() => answeringProgram("options"));
 
-  it.skipIf(isMissing("bash"))("is quoted by bash, and the script is sound", () => {
+  it.skipIf(isMissing("bash"))("is quoted by bash, and the script is valid", () => {
     const file = scriptFile("integ.bash", scripts.bash);
     run("bash", ["--norc", "-n", file]);
     const ask = `. '${file}'; COMP_LINE='integ --' COMP_POINT=8 COMP_CWORD=1 COMP_WORDS=(integ --); _integ; eval "printf '%s\n' \${COMPREPLY[*]}"`;
     expect(run("bash", ["--norc", "-c", ask])).toBe(`--plain\n--${nasty}\n`);
   });
 
-  it.skipIf(isMissing("zsh"))("is shown by zsh as it is", () => {
+  it.skipIf(isMissing("zsh"))("is shown unchanged by zsh", () => {
     const file = scriptFile("_integ", scripts.zsh);
     run("zsh", ["-f", "-n", file]);
     const show =
@@ -65,7 +65,7 @@ describe("what integ answers", () => {
     expect(run("zsh", ["-f", "-c", show])).toBe(`--plain:${nasty}\n--${nasty}\n`);
   });
 
-  it.skipIf(isMissing("fish"))("is shown by fish as it is", () => {
+  it.skipIf(isMissing("fish"))("is shown unchanged by fish", () => {
     const file = scriptFile("integ.fish", scripts.fish);
     run("fish", ["--no-config", "-n", file]);
     expect(run("fish", ["--no-config", "-c", `source '${file}'; complete -C 'integ nouns do --p'`])).toBe(
@@ -74,10 +74,10 @@ describe("what integ answers", () => {
   });
 });
 
-describe("summaries in a man page", () => {
+describe("summaries in man pages", () => {
   const pages = (): ReturnType<typeof manPages> => manPages({ tree: nastyTree(), environment: [], exitCodes: [] });
 
-  it.skipIf(isMissing("mandoc"))("are read as they are", () => {
+  it.skipIf(isMissing("mandoc"))("are shown unchanged", () => {
     for (const { file, text } of pages()) {
       scriptFile(file, text);
       run("mandoc", ["-T", "lint", "-W", "style", file]);
@@ -86,7 +86,7 @@ describe("summaries in a man page", () => {
     }
   });
 
-  it("begin no line with what roff takes for a request", () => {
+  it("never start a line with a roff request", () => {
     const dots = `${".so ".repeat(60)}${"'so ".repeat(60)}`;
     const root = new Command("integ").description(dots);
     const lines = manPages({ tree: treeOf(root, () => undefined), environment: [], exitCodes: [] })[0]!.text.split(
@@ -98,7 +98,7 @@ describe("summaries in a man page", () => {
 });
 
 describe("every script", () => {
-  it.each(shells)("of %s asks the program once for each Tab, and knows no command", async (shell) => {
+  it.each(shells)("of %s runs the program once for each Tab, and contains no command", async (shell) => {
     const { root } = treeOf((await wholeTree()).root, () => undefined);
     const text = scripts[shell];
     expect(text.match(/__complete \S+ ":\$\w+" 2>/g)).toHaveLength(1);

@@ -1,4 +1,4 @@
-// What scripts may rely on is told whole: every variable that is read, every exit code there is.
+// The documented interface for scripts is complete: every variable and every exit code.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { exitCodes } from "../../../src/errors.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { root } from "../../support/program.ts";
 
-/** Of the operating system and the terminal, not of ours. */
+/** Variables of the operating system and the terminal. */
 const platform = new Set([
   "APPDATA",
   "LOCALAPPDATA",
@@ -28,7 +28,7 @@ const platform = new Set([
   "PGSERVICE",
 ]);
 
-/** Every variable that a source file reads: `env.NAME`, and names of ours between quotes. */
+/** Every variable that a source file reads: `env.NAME`, and integ's names in quotes. */
 function variablesRead(): string[] {
   const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),
@@ -43,8 +43,8 @@ function variablesRead(): string[] {
   return [...new Set(found)].filter((name) => /^[A-Z]\w*_?[A-Z]*$|_proxy$/.test(name)).sort();
 }
 
-describe("the environment", () => {
-  it("is told whole", () => {
+describe("the list of variables", () => {
+  it("is complete", () => {
     const told = new Set(environment.map(({ name }) => name));
     expect(variablesRead().length).toBeGreaterThan(15);
     expect(variablesRead().filter((name) => !told.has(name) && !platform.has(name))).toEqual([]);
@@ -56,15 +56,15 @@ describe("the environment", () => {
     expect(environment.map(({ name }) => name)).toEqual(expect.arrayContaining(promised.split(" ")));
   });
 
-  it("names flags that there are", async () => {
+  it("names only existing flags", async () => {
     const { tree } = await surfaceOf(wholeTree);
     const flags = tree.globals.map(({ long }) => long);
     expect(flags).toEqual(expect.arrayContaining(environment.flatMap(({ flag }) => flag ?? [])));
   });
 });
 
-describe("the exit codes", () => {
-  it("are those of errors.ts and success", () => {
+describe("the list of exit codes", () => {
+  it("has those of errors.ts and success", () => {
     expect(exitCodeList.map(({ code }) => code)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 130, 143]);
     expect(Object.fromEntries(exitCodeList.slice(1).map(({ kind, code }) => [kind, code]))).toEqual(exitCodes);
   });

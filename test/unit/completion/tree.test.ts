@@ -1,4 +1,4 @@
-// The command tree as data, from declarations made here.
+// The command tree as data, from test declarations.
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";
@@ -36,7 +36,7 @@ describe("the tree", () => {
     expect(tree.root.nodes[0]).toMatchObject({ aliases: ["key"], summary: "keys", examples: [] });
   });
 
-  it("tells the global flags once, and help, which commander keeps apart", () => {
+  it("has the global flags once, and help, which commander stores separately", () => {
     expect(tree.globals.map(({ long, short }) => [long, short])).toEqual([
       ["--profile", "-p"],
       ["--no-input", undefined],
@@ -46,7 +46,7 @@ describe("the tree", () => {
     expect(create.flags.map(({ long }) => long)).toEqual(["--name", "--scope", "--wait", "--type", "--dry-run"]);
   });
 
-  it("tells of every flag what follows it", () => {
+  it("has the value of every flag", () => {
     const [name, scope, wait, type, dryRun] = create.flags;
     expect(name).toEqual({
       long: "--name",
@@ -60,7 +60,7 @@ describe("the tree", () => {
     expect(dryRun).toEqual({ long: "--dry-run", summary: "send nothing", mandatory: false });
   });
 
-  it("tells of every argument whether it must be there and may repeat", () => {
+  it("has for every argument whether it is required and repeatable", () => {
     expect(create.arguments).toMatchObject([
       { name: "id", required: true, repeatable: false, summary: "the id" },
       { name: "file", required: false, repeatable: true, completion: { kind: "files" } },
@@ -71,7 +71,7 @@ describe("the tree", () => {
 });
 
 describe("the real tree", () => {
-  it("has examples for every command that can be run, each beginning as a person types it", async () => {
+  it("has examples for every runnable command, each starting as a user types it", async () => {
     const { root, verbOf } = await wholeTree();
     const verbs = [...nodesBelow(treeOf(root, verbOf).root)].filter(({ nodes }) => nodes.length === 0);
     expect(verbs.length).toBeGreaterThan(25);
@@ -81,7 +81,7 @@ describe("the real tree", () => {
     expect(without.map(({ path }) => path.join(" "))).toEqual([]);
   });
 
-  it("has no flag twice on a command, and none that is a global one", async () => {
+  it("has no repeated flag on a command, and no global one", async () => {
     const { root, verbOf } = await wholeTree();
     const tree = treeOf(root, verbOf);
     const names = (flags: typeof tree.globals): string[] =>

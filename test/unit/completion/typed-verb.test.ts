@@ -1,4 +1,4 @@
-// A Tab loads only the verb that was typed, and completes as if every verb were loaded.
+// Completion loads only the typed verb, with the same result as with every verb loaded.
 import { expect, it } from "vitest";
 import { candidatesAt } from "../../../src/completion/candidates.ts";
 import { nodesBelow, type Tree, treeOf } from "../../../src/completion/tree.ts";

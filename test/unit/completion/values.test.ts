@@ -1,4 +1,4 @@
-// What completes a value is known for every word between angle brackets, and every special place exists.
+// Every placeholder in angle brackets has a completion, and every special rule matches a place.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf, type Tree } from "../../../src/completion/tree.ts";
 import { byName, byPlace, completionOf } from "../../../src/completion/values.ts";
@@ -9,7 +9,7 @@ async function theTree(): Promise<Tree> {
   return treeOf(root, verbOf);
 }
 
-/** Every value of the tree with the place it stands at. */
+/** Every value of the tree with its place. */
 async function values(): Promise<{ place: string; name: string; declared: boolean }[]> {
   const { root, globals } = await theTree();
   const flags = globals.map((flag) => ({ path: [] as readonly string[], flag }));
@@ -26,13 +26,13 @@ async function values(): Promise<{ place: string; name: string; declared: boolea
   }));
 }
 
-describe("values", () => {
-  it("means something by every word between angle brackets", async () => {
+describe("value completion", () => {
+  it("handles every placeholder in angle brackets", async () => {
     const unknown = (await values()).filter(({ name, declared }) => !declared && !(name in byName));
     expect(unknown).toEqual([]);
   });
 
-  it("names no place that is not there", async () => {
+  it("has rules only for existing places", async () => {
     const places = (await values()).map(({ place }) => place);
     const gone = Object.keys(byPlace).filter(
       (named) => !places.some((place) => place === named || (named.startsWith("--") && place.endsWith(named))),
@@ -40,7 +40,7 @@ describe("values", () => {
     expect(gone).toEqual([]);
   });
 
-  it("takes what is declared for the whole set, before anything else", () => {
+  it("prefers the declared choices", () => {
     expect(completionOf({ path: [], name: "path", flag: "--x", choices: ["a", "b"] })).toEqual({
       kind: "words",
       words: ["a", "b"],
@@ -48,7 +48,7 @@ describe("values", () => {
     });
   });
 
-  it("goes by place, then by flag, then by word", () => {
+  it("looks up the place, then the flag, then the word", () => {
     expect(completionOf({ path: ["keys", "create"], name: "scope", flag: "--scope" })).toMatchObject({
       words: ["*", "push-ingest:*"],
     });

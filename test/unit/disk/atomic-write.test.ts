@@ -29,18 +29,21 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-test.each(["name", "content", "none"] as const)("a file is created and replaced whole (durable: %s)", (durable) => {
-  const folder = temporaryFolder();
-  const path = join(folder, "x");
-  createFile(path, "old", { durable });
-  expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["old", "600"]);
-  expect(() => createFile(path, "new", { durable })).toThrow("EEXIST");
-  replaceFile(path, Buffer.from("new"), { durable, secret: true });
-  expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["new", "600"]);
-  expect(readdirSync(folder)).toEqual(["x"]);
-});
+test.each(["name", "content", "none"] as const)(
+  "a file is created and replaced atomically (durable: %s)",
+  (durable) => {
+    const folder = temporaryFolder();
+    const path = join(folder, "x");
+    createFile(path, "old", { durable });
+    expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["old", "600"]);
+    expect(() => createFile(path, "new", { durable })).toThrow("EEXIST");
+    replaceFile(path, Buffer.from("new"), { durable, secret: true });
+    expect([readFileSync(path, "utf8"), mode(path)]).toEqual(["new", "600"]);
+    expect(readdirSync(folder)).toEqual(["x"]);
+  },
+);
 
-test("a file of many pieces has its name once it is whole", async () => {
+test("a file written in pieces gets its name only when it is complete", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   const seen: string[][] = [];
@@ -56,7 +59,7 @@ test("a file of many pieces has its name once it is whole", async () => {
   expect(readdirSync(folder)).toEqual(["x"]);
 });
 
-test("a file of many pieces replaces none, and leaves nothing if a piece is missing", async () => {
+test("a file written in pieces overwrites none, and leaves nothing if a piece is missing", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   async function* broken(): AsyncIterable<string> {
@@ -79,7 +82,7 @@ test("a file of many pieces replaces none, and leaves nothing if a piece is miss
   expect([isAsked, readFileSync(path, "utf8"), readdirSync(folder)]).toEqual([false, "another's", ["x"]]);
 });
 
-test("a replacement whose temporary name is fixed takes the place of what a killed one left", () => {
+test("a replacement with a fixed temporary name overwrites the leftover of a killed one", () => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   writeFileSync(`${path}.tmp`, "cut");
@@ -88,14 +91,14 @@ test("a replacement whose temporary name is fixed takes the place of what a kill
   expect(readdirSync(folder)).toEqual(["x"]);
 });
 
-test("what killed replacements left is removed, and nothing else", () => {
+test("leftovers of killed replacements are removed, and nothing else", () => {
   const folder = temporaryFolder();
   for (const name of ["x", "x.new-0123456789ab", "x.news", "y.new-0123456789ab"]) writeFileSync(join(folder, name), "");
   removeTemporaries(join(folder, "x"));
   expect(readdirSync(folder).sort()).toEqual(["x", "x.news", "y.new-0123456789ab"]);
 });
 
-test("a replacement that fails leaves the old file and nothing beside it", (context) => {
+test("a failed replacement leaves the old file and no other", (context) => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "x"));
   expect(() => replaceFile(join(folder, "x"), "new")).toThrow();
@@ -116,7 +119,7 @@ const candidates: readonly (readonly [string, string, string | undefined])[] = [
   ["longer", "the new text!", undefined],
 ];
 
-test.each(candidates)("a candidate that a library wrote: %s", (_, written, after) => {
+test.each(candidates)("a temporary file that a library wrote: %s", (_, written, after) => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   writeFileSync(path, "before");
@@ -132,7 +135,7 @@ test.each(candidates)("a candidate that a library wrote: %s", (_, written, after
   expect(readdirSync(folder)).toEqual(["x"]);
 });
 
-test("the file behind a link is named, so that the link stays", () => {
+test("the target of a link is resolved, so that the link stays", () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "real"), "");
   chmodSync(join(folder, "real"), 0o600);
@@ -151,11 +154,11 @@ writeFileSync(cut, "n", { mode: 0o600 });
 afterAll(() => rmSync(dirname(cut), { recursive: true }));
 const candidate = (path: string): void =>
   replaceByCandidate(path, (file) => {
-    copyFileSync(cut, file); // and called written
+    copyFileSync(cut, file);
     return "new";
   });
 
-/** A way to write `x`, and what it asks of the disk that outlives a power cut, in this order. */
+/** A way to write `x`, and the calls that make it survive a power cut, in this order. */
 const ways: readonly (readonly [string, (path: string) => unknown, readonly string[]])[] = [
   ["created", (path) => createFile(path, small), ["write x", "fsync x", "fsync folder"]],
   ["created, its content only", (path) => createFile(path, "new", { durable: "content" }), ["write x", "fsync x"]],
@@ -195,7 +198,7 @@ const ways: readonly (readonly [string, (path: string) => unknown, readonly stri
 ];
 const changing = ["write", "fsync", "rename", "link", "unlink", "fchmod"];
 
-describe.each(ways)("a file that is %s", (what, write, expected) => {
+describe.each(ways)("writing a file that is %s", (what, write, expected) => {
   const isCreated = what.startsWith("created");
   const prepare = (): { path: string; folder: string } => {
     const folder = join(temporaryFolder(), "folder");
@@ -204,14 +207,14 @@ describe.each(ways)("a file that is %s", (what, write, expected) => {
     return { folder, path: join(folder, "x") };
   };
 
-  test("lasts as long as it is said to", async () => {
+  test("makes it as durable as promised", async () => {
     const { folder, path } = prepare();
     const { calls, error, open } = await onDisk(() => write(path));
     expect([error, open, wordsOf(calls, changing)]).toEqual([undefined, [], expected]);
     expect([readFileSync(path, "utf8"), mode(path), readdirSync(folder)]).toEqual(["new", "600", ["x"]]);
   });
 
-  test("is as before or whole, with nothing beside it, whichever call fails", async () => {
+  test("leaves the old or the complete new file and nothing else, whichever call fails", async () => {
     const { path: first } = prepare();
     const { calls } = await onDisk(() => write(first));
     for (const [number, { call, file }] of calls.entries()) {
@@ -231,7 +234,7 @@ describe.each(ways)("a file that is %s", (what, write, expected) => {
   });
 });
 
-test("a file system without hard links has a name that was free, and no other", async () => {
+test("without hard links uses a name that was free, and no other", async () => {
   const folder = temporaryFolder();
   const [from, to] = [join(folder, "from"), join(folder, "to")];
   const name = (code: string) =>

@@ -15,7 +15,7 @@ import { Failure } from "../../../src/errors.ts";
 
 const disk = (code: string): Error => systemError(code, "write");
 
-test("a failed call tells its code and its call; a bug with a code is none", () => {
+test("a failed call is described with its code and call; a bug with a code is not", () => {
   expect(failedCall(disk("EIO"))).toEqual({ code: "EIO", call: "write" });
   expect(errorCode(Object.assign(new TypeError("x"), { code: "ERR_INVALID_ARG_TYPE" }))).toBeUndefined();
   expect(errorCode("EIO")).toBeUndefined();
@@ -28,7 +28,7 @@ test.each([
   ["EIO", "failed", "the device reports an I/O error"],
   ["ENOSPC", "failed", "no space left on device"],
   ["EDQUOT", "failed", "the disk quota is used up"],
-])("%s: %s, in words", (code, kind, words) => {
+])("%s is described: %s", (code, kind, words) => {
   const failure = fileFailure(disk(code), "write", { path: "/x" });
   expect([failure.kind, failure.message]).toEqual([kind, `Cannot write /x: ${words}.`]);
 });
@@ -39,7 +39,7 @@ test.each([
   [121, "the device reports an I/O error", "the device reports an I/O error (EREMOTEIO)"],
   [117, "the file system is damaged", "the file system is damaged (EUCLEAN)"],
   [4711, "the system reports error 4711", "the system reports error 4711"],
-])("error %d, which Node knows by its number alone, in words", (number, words, systems) => {
+])("error %d, which Node knows only by its number, is described", (number, words, systems) => {
   const code = `Unknown system error -${number}`;
   const error = Object.assign(new Error(`${code}: ${code}, fsync`), { code, syscall: "fsync", errno: -number });
   expect(fileFailure(error, "write", { path: "/x" }).message).toBe(`Cannot write /x: ${words}.`);
@@ -57,7 +57,7 @@ test("a bug of a native module stays a bug", () => {
   expect(asFailedCall(bug, "lock")).toBe(bug);
 });
 
-test("a full disk has a way out unless the caller knows a better one", () => {
+test("a full disk has a hint unless the caller knows a better one", () => {
   const full = disk("ENOSPC");
   expect(fileFailure(full, "write", { path: "/x" }).details.hint).toContain("Free space on the disk");
   expect(fileFailure(disk("EIO"), "write", { path: "/x" }).details.hint).toBeUndefined();
@@ -68,7 +68,7 @@ test("a full disk has a way out unless the caller knows a better one", () => {
   });
 });
 
-test("the system's own words, without the path", () => {
+test("the system's own message is kept without the path", () => {
   let caught: unknown;
   try {
     openSync("/nowhere/at/all", "r");
@@ -81,7 +81,7 @@ test("the system's own words, without the path", () => {
   );
 });
 
-test("a Failure passes unchanged, a bug is an unexpected error", () => {
+test("a Failure passes unchanged, and a bug is an unexpected error", () => {
   const failure = new Failure("auth", "no");
   expect(fileFailure(failure, "write", { path: "/x" })).toBe(failure);
   expect(fileFailure(new TypeError("a.b"), "write", { path: "/x" }).message).toBe(
@@ -89,7 +89,7 @@ test("a Failure passes unchanged, a bug is an unexpected error", () => {
   );
 });
 
-test("what is wrong with a path has its own way out, and a stream's or a native module's error has none of a call", () => {
+test("a problem with a path has its own hint; an error of a stream or a native module has none", () => {
   expect(fileFailure(disk("EACCES"), "write", { path: "/x" }).details.hint).toBe("Check the path and its permissions.");
   expect(fileFailure(disk("EMFILE"), "write", { path: "/x" }).details.hint).toBeUndefined();
   const broken = Object.assign(new Error("no"), { code: "ENOSPC" });

@@ -1,9 +1,9 @@
-// What the kernel's lock answers, as the lock files understand it.
+// How the lock files read the kernel's result.
 import { describe, expect, it } from "vitest";
 import { lockAnswer } from "../../../src/disk/error-words.ts";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
 
-describe("what the kernel says of a lock", () => {
+describe("the kernel's result for a lock", () => {
   it.each([
     ["ENOLCK", "unsupported"],
     ["EOPNOTSUPP", "unsupported"],
@@ -15,7 +15,7 @@ describe("what the kernel says of a lock", () => {
     expect(lockAnswer(Object.assign(new Error("no"), { code }))).toBe(expected);
   });
 
-  it("of a file that is not open names the call", () => {
+  it("for a file that is not open names the call", () => {
     expect(() => loadKernelLock()?.tryLock(9999)).toThrow(expect.objectContaining({ code: "EBADF", syscall: "lock" }));
   });
 });

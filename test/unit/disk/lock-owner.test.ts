@@ -1,4 +1,4 @@
-// Who has a lock, as another process can tell, and whether that one has ended beyond doubt.
+// The owner of a lock as other processes see it, and whether it has certainly ended.
 import { spawnSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
@@ -19,7 +19,7 @@ const self = identify(process.pid);
 describe("the owner of a lock", () => {
   const whole = newOwner(self, true);
 
-  it("is this process, as the system knows it", () => {
+  it("is this process, as the system describes it", () => {
     const fields = readFileSync("/proc/self/stat", "latin1")
       .replace(/^.*\) /, "")
       .split(" ");
@@ -46,7 +46,7 @@ describe("the owner of a lock", () => {
     ["a name that is a word", { random: "../x" }],
     ["a name that is short", { random: "x".repeat(41) }],
     ["whether the kernel has its lock", { kernel: "true" }],
-  ])("has %s, or there is none", (_what, changed) => {
+  ])("has %s, or the record is invalid", (_what, changed) => {
     expect(readOwner(JSON.stringify(whole))).toEqual(whole);
     expect(readOwner(JSON.stringify({ ...whole, start: null, boot: null, space: null }))).toBeDefined();
     expect(readOwner(JSON.stringify({ ...whole, ...changed }))).toBeUndefined();
@@ -60,13 +60,13 @@ describe("the owner of a lock", () => {
     ["on another machine", { boot: "before", host: "far" }, false, "process 7 on far"],
     ["on another machine in the same boot", { space: "pid:[1]", host: "far" }, false, "process 7 on far"],
     ["of a container with another name", { host: "far" }, true, "process 7"],
-  ])("can be looked at %s, or is named by its place", (_what, changed, isSeen, words) => {
+  ])("can be checked %s, or is described by its location", (_what, changed, isSeen, words) => {
     const owner = { ...whole, pid: 7, ...changed };
     expect([isVisible(owner, self), describeOwner(owner, self)]).toEqual([isSeen, words]);
     expect(describeOwner(undefined, self)).toBe("a process that left no name");
   });
 
-  it("is told by its host where the system says nothing else", () => {
+  it("is described by its host if the system shows no more", () => {
     const nothing = { ...whole, boot: null, space: null, start: null };
     expect(isVisible(nothing, nothing)).toBe(true);
     expect(isVisible({ ...nothing, host: "far" }, nothing)).toBe(false);

@@ -1,5 +1,5 @@
-// Locks where the kernel's answer is handed in: file systems without locks, files that change while they are looked at, and a
-// person who takes a lock away.
+// Locks with simulated kernel results: file systems without locks, files that change during a check, and a person who removes a
+// lock.
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, dirname, join } from "node:path";
@@ -14,7 +14,7 @@ import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 const self = identify(process.pid);
 type Answer = ReturnType<KernelLock["tryLock"]>;
 
-/** A kernel that answers so, in this order; the last answer stays. */
+/** A kernel that gives these results in order; the last one repeats. */
 function kernel(...answers: (Answer | (() => Answer))[]): KernelLock {
   return {
     tryLock: () => {
@@ -42,7 +42,7 @@ function ownerAt(path: string): Partial<LockOwner> {
 const gone = { pid: spawnSync("true").pid };
 const another = { space: "pid:[1] time:[1]", pid: 1 };
 
-describe("a person who takes a lock away", () => {
+describe("removing a lock by hand", () => {
   it.each<[string, (path: string) => void, LockMeans, ReturnType<typeof forceUnlock>, string[]]>([
     ["finds none", () => {}, without, "free", []],
     ["finds one that the kernel gives", (path) => writeFileSync(path, ""), means(true), "free", []],
@@ -69,27 +69,27 @@ describe("a person who takes a lock away", () => {
     expect(readdirSync(dirname(path)).sort()).toEqual(left);
   });
 
-  it("is noticed by the one who had it", () => {
+  it("is noticed by its owner", () => {
     const path = lockPath();
     const { held } = tryLock(path, without);
     expect(held?.isHeld()).toBe(true);
     plant(path, another);
-    expect(held?.isHeld()).toBe(true); // the same file
+    expect(held?.isHeld()).toBe(true);
     expect(forceUnlock(path, without)).toBe("taken");
     expect(held?.isHeld()).toBe(false);
     held?.release();
     expect(existsSync(path)).toBe(false);
   });
 
-  it("ends with the release", () => {
+  it("is not affected by the owner's release", () => {
     const { held } = tryLock(lockPath(), without);
     held?.release();
     expect(held?.isHeld()).toBe(false);
   });
 });
 
-describe("a file system without the kernel's locks", () => {
-  it("has locks by name, which say so", () => {
+describe("a file system without kernel locks", () => {
+  it("has locks by name, marked as such", () => {
     const path = lockPath();
     const { held } = tryLock(path, means(undefined));
     expect(ownerAt(path)).toMatchObject({ pid: process.pid, kernel: false });
@@ -97,7 +97,7 @@ describe("a file system without the kernel's locks", () => {
     held?.release();
   });
 
-  it("believes no kernel's lock to have ended", () => {
+  it("never assumes that a kernel lock has ended", () => {
     const path = lockPath();
     plant(path, { ...another, kernel: true });
     expect(tryLock(path, means(undefined)).held).toBeUndefined();
@@ -105,15 +105,15 @@ describe("a file system without the kernel's locks", () => {
     expect([held !== undefined, ownerAt(path).kernel]).toEqual([true, true]);
   });
 
-  it("says of a lock that was refused while it was made that the kernel has none", () => {
+  it("is recorded if the kernel refused the lock during its creation", () => {
     const path = lockPath();
     expect(tryLock(path, means(false)).held).toBeDefined();
     expect(ownerAt(path).kernel).toBe(false);
   });
 });
 
-describe("a file that changes while it is looked at", () => {
-  it("is looked at again if another one took its place", () => {
+describe("a lock file that changes during a check", () => {
+  it("is checked again if another file replaced it", () => {
     const path = lockPath();
     plant(path, gone);
     const replace = (): true => {
@@ -121,19 +121,19 @@ describe("a file that changes while it is looked at", () => {
       plant(path, { random: "new" });
       return true;
     };
-    // The old one is locked when another process has already put its own there.
+    // The old file is locked when another process has already put its own in place.
     expect(tryLock(path, means(replace, undefined))).toMatchObject({ held: undefined, owner: { random: "new" } });
     expect(ownerAt(path).random).toBe("new");
   });
 
-  it("is left alone if its ended owner's lock was taken meanwhile", () => {
+  it("is left alone if another process took the ended owner's lock meanwhile", () => {
     const path = lockPath();
     plant(path, { ...gone, random: "first" });
     const taken = (): undefined => {
       plant(path, { random: "second" });
       return undefined;
     };
-    // Asked of the file, then of the lock on taking it.
+    // The kernel is asked about the file, then about the lock for a takeover.
     expect(tryLock(path, means(undefined, taken, undefined))).toMatchObject({
       held: undefined,
       owner: { random: "second" },
@@ -141,7 +141,7 @@ describe("a file that changes while it is looked at", () => {
     expect(readdirSync(dirname(path))).toEqual(["x.lock"]);
   });
 
-  it("is made anew if it vanished meanwhile", () => {
+  it("is created again if it vanished meanwhile", () => {
     const path = lockPath();
     plant(path, { ...gone, random: "first" });
     const vanish = (): undefined => {
@@ -176,7 +176,7 @@ describe("sweeping", () => {
     else expect(sweep).not.toThrow();
   });
 
-  it("leaves what belongs to another, and the lock of the caller", () => {
+  it("leaves other processes' files and the caller's lock", () => {
     const path = join(folder(), "journal.ndjson");
     const living = `journal.ndjson.drive-f.lock.new-${process.pid}-0123456789ab`;
     const kept = ["journal.ndjson2.drive-a.lock", "journal.ndjson.torn-20261121T000000000Z", living];
@@ -192,7 +192,7 @@ describe("sweeping", () => {
   });
 });
 
-test("a file system without hard links is refused, and no file is left there", async () => {
+test("on a file system without hard links, a lock is refused and leaves no file", async () => {
   const path = lockPath();
   const noLinks = ({ call }: DiskCall) => (call === "link" ? diskError("EPERM", "link") : undefined);
   const { error, open } = await onDisk(() => tryLock(path, means(true)), noLinks);
@@ -204,8 +204,8 @@ test("a file system without hard links is refused, and no file is left there", a
   expect([open, readdirSync(dirname(path))]).toEqual([[], []]);
 });
 
-describe("a lock without a name, which the kernel gives", () => {
-  it("is had whole, under this process's name", () => {
+describe("a kernel lock without a name", () => {
+  it("is complete, with this process's name", () => {
     const path = lockPath();
     writeFileSync(path, "x".repeat(900));
     const { held } = tryLock(path, means(true));
@@ -214,7 +214,7 @@ describe("a lock without a name, which the kernel gives", () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
-  it("is another's if another file took its place meanwhile", () => {
+  it("belongs to another process if another file replaced it meanwhile", () => {
     const path = lockPath();
     writeFileSync(path, "");
     const replace = (): true => {
@@ -227,7 +227,7 @@ describe("a lock without a name, which the kernel gives", () => {
   });
 });
 
-test("a second release touches no file that was opened since", () => {
+test("is released once: a second release does not touch a file opened since", () => {
   const path = lockPath();
   const { held } = tryLock(path, without);
   held?.release();
@@ -236,15 +236,18 @@ test("a second release touches no file that was opened since", () => {
   for (const fd of fds) expect(() => closeSync(fd)).not.toThrow();
 });
 
-describe("a disk that fails", () => {
-  it.each(["EPERM", "ENOENT", "EEXIST", "ENOTSUP"])("%s of a write says nothing about links", async (code) => {
-    const path = lockPath();
-    const { error, open } = await onDisk(
-      () => tryLock(path, without),
-      ({ call }) => (call === "write" ? diskError(code, "write") : undefined),
-    );
-    expect([errorCode(error), open, readdirSync(dirname(path))]).toEqual([code, [], []]);
-  });
+describe("a failing disk", () => {
+  it.each(["EPERM", "ENOENT", "EEXIST", "ENOTSUP"])(
+    "%s of a write is not reported as missing hard links",
+    async (code) => {
+      const path = lockPath();
+      const { error, open } = await onDisk(
+        () => tryLock(path, without),
+        ({ call }) => (call === "write" ? diskError(code, "write") : undefined),
+      );
+      expect([errorCode(error), open, readdirSync(dirname(path))]).toEqual([code, [], []]);
+    },
+  );
 
   const works: readonly (readonly [string, (path: string) => void, (path: string) => unknown])[] = [
     ["a lock that is taken", () => {}, (path) => tryLock(path, without).held],
@@ -254,7 +257,7 @@ describe("a disk that fails", () => {
   ];
 
   it.each(works)(
-    "%s: is had, or its error is told, and no file stays open but the lock's",
+    "%s: the lock is acquired or the error reported, and no file but the lock's stays open",
     async (_, arrange, work) => {
       const first = lockPath();
       arrange(first);
@@ -268,7 +271,7 @@ describe("a disk that fails", () => {
         );
         const words = `${call} ${file}`;
         const isHad = error === undefined;
-        // What cannot be removed or closed is no fault of the lock.
+        // A file that cannot be removed or closed does not fail the lock.
         expect([words, isHad || errorCode(error)]).toEqual([words, isHad ? true : "EIO"]);
         if (isHad) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
         expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);
@@ -276,7 +279,7 @@ describe("a disk that fails", () => {
     },
   );
 
-  it("a lock that is wanted while another one gets it is the other's", async () => {
+  it("a lock that another process acquires first is that process's", async () => {
     const path = lockPath();
     const { value, open } = await onDisk(
       () => tryLock(path, without),
@@ -288,7 +291,7 @@ describe("a disk that fails", () => {
     expect([open, readdirSync(dirname(path))]).toEqual([[], ["x.lock"]]);
   });
 
-  it("a lock without a name that gets one while it is taken away is put back", async () => {
+  it("a lock that gets its name during its removal is put back", async () => {
     const path = lockPath();
     writeFileSync(path, "");
     const { value } = await onDisk(
@@ -301,7 +304,7 @@ describe("a disk that fails", () => {
   });
 });
 
-test("a lock that is waited for is given back if what others left cannot be looked at", async () => {
+test("an awaited lock is released if leftovers of others cannot be checked", async () => {
   const path = lockPath();
   const { error, open } = await onDisk(
     () => waitForLock(path, { waitMs: 0, whenHeld: () => new Error("held") }),

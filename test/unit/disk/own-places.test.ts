@@ -1,4 +1,4 @@
-// Nothing that a person exports or keeps may replace a file of the program itself, whatever name leads to it.
+// No export and no secret may overwrite a file of the program itself, under any name.
 import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -16,7 +16,7 @@ import { type DiskCall, diskError, onDisk, wordsOf } from "../../support/disk-ca
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-test("a new file is its owner's alone, whatever the umask, and never one that is there", () => {
+test("a new file is readable only by its owner under any umask, and never overwrites one", () => {
   const folder = temporaryFolder();
   const before = process.umask(0);
   closeSync(createPrivateFile(join(folder, "x")));
@@ -28,7 +28,7 @@ test("a new file is its owner's alone, whatever the umask, and never one that is
   expect(readdirSync(folder).sort()).toEqual(["link", "x"]);
 });
 
-test("a file that others may read is refused, as is a link", () => {
+test("a file that others can read is refused, as is a link", () => {
   const path = join(temporaryFolder(), "x");
   writeFileSync(path, "text", { mode: 0o600 });
   expect(readPrivateFile(path)).toBe("text");
@@ -40,7 +40,7 @@ test("a file that others may read is refused, as is a link", () => {
   expect(readPrivateFile(`${path}.none`)).toBeUndefined();
 });
 
-test("a folder is made with its parents, 0700; one that others can write to is refused", () => {
+test("a folder is created with its parents, mode 0700; one that others can write to is refused", () => {
   const folder = join(temporaryFolder(), "a", "b");
   ensurePrivateFolder(folder);
   ensurePrivateFolder(folder);
@@ -52,7 +52,7 @@ test("a folder is made with its parents, 0700; one that others can write to is r
   expect(() => ensurePrivateFolder(join(folder, "file", "x"))).toThrow("a part of the path is not a folder");
 });
 
-/** Files and folders have another owner, or another mode, than they have. */
+/** Gives files and folders another owner or mode. */
 function looking(changed: { uid?: number; mode?: number }): (call: DiskCall) => unknown {
   const { fstatSync, statSync: stat } = fs;
   return ({ call }) => {
@@ -67,7 +67,7 @@ async function failureOf(work: () => unknown, answer: (call: DiskCall, at: numbe
   return [error instanceof Failure ? [error.kind, error.message] : (error ?? value), open];
 }
 
-test("what belongs to another user, or is no plain file, is refused", async () => {
+test("a file of another user, or not a plain file, is refused", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   writeFileSync(path, "text", { mode: 0o600 });
@@ -116,14 +116,14 @@ test("what belongs to another user, or is no plain file, is refused", async () =
   ).toEqual([["usage", `Cannot use ${folder}: it is not a plain file.`], []]);
 });
 
-test("a file system that keeps no permissions takes no secret, and nothing of it stays", async () => {
+test("a file system without permissions stores no secret, and none of it stays", async () => {
   const path = join(temporaryFolder(), "x");
   const refused = ["usage", `${path} is open to other users (mode 777).`];
   expect(await failureOf(() => createPrivateFile(path), looking({ mode: 0o100777 }))).toEqual([refused, []]);
   expect(readPrivateFile(path)).toBeUndefined();
 });
 
-test("a disk that fails is named by what was wanted of it", async () => {
+test("a disk error names the intended operation", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "x");
   writeFileSync(path, "text", { mode: 0o600 });
@@ -143,7 +143,7 @@ test("a disk that fails is named by what was wanted of it", async () => {
   expect([listFolder(folder), listFolder(made)]).toEqual([["x"], []]);
 });
 
-test("the name of each folder that is made is on disk before the next, unless it need not last", async () => {
+test("each new folder's name is on disk before the next is created, unless it need not be durable", async () => {
   const top = join(temporaryFolder(), "top");
   mkdirSync(top);
   const { calls } = await onDisk(() => makeFolders(join(top, "a", "b")));
@@ -152,7 +152,7 @@ test("the name of each folder that is made is on disk before the next, unless it
   expect(wordsOf(unsynced.calls, ["mkdir", "fsync"])).toEqual(["mkdir d", "mkdir c", "mkdir d"]);
 });
 
-test("what is there already is not made, whatever the system says of it", async () => {
+test("an existing folder is not created, whatever the system reports", async () => {
   const folder = temporaryFolder();
   const denied = ({ call }: DiskCall) => (call === "mkdir" ? diskError("EROFS", "mkdir") : undefined);
   expect(await failureOf(() => makeFolders(folder), denied)).toEqual([undefined, []]);
@@ -160,7 +160,7 @@ test("what is there already is not made, whatever the system says of it", async 
   expect(error).toMatchObject({ code: "EROFS" });
 });
 
-test("a path that cannot be looked at is none of the program's own", async () => {
+test("a path that cannot be checked does not count as the program's own", async () => {
   const folder = temporaryFolder();
   const [one, other] = [join(folder, "one"), join(folder, "other")];
   for (const path of [one, other]) writeFileSync(path, "");

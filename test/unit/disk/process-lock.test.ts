@@ -1,4 +1,4 @@
-// A lock between processes: whoever lives keeps it, whoever is dead beyond doubt loses it, with and without the kernel.
+// A lock between processes, with and without the kernel's: running owners keep it, and certainly ended ones lose it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,7 +20,7 @@ function lockPath(): string {
   return join(folder(), "journal.ndjson.lock");
 }
 
-/** A process number that nobody has: of a process that has ended and was reaped. */
+/** An unused process number: of a process that has ended and was reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }
@@ -34,11 +34,11 @@ function plant(path: string, owner: Partial<LockOwner>): void {
   writeFileSync(path, JSON.stringify({ ...newOwner(self, false), ...owner }));
 }
 
-test("the kernel's lock can be had where these tests run on glibc", () => {
+test("the kernel's lock is available where these tests run on glibc", () => {
   expect(native.kernel === undefined).toBe(existsSync("/etc/alpine-release"));
 });
 
-test.each(kinds)("%s: one holder, named to the others, and no file when it is given back", (_, means) => {
+test.each(kinds)("%s: one holder, named to the others, and no file after its release", (_, means) => {
   const path = lockPath();
   const first = tryLock(path, means);
   expect(ownerAt(path)).toMatchObject({ pid: process.pid, kernel: means.kernel !== undefined });
@@ -49,7 +49,7 @@ test.each(kinds)("%s: one holder, named to the others, and no file when it is gi
   expect(tryLock(path, means).held).toBeDefined();
 });
 
-test.each(kinds)("%s: its release says nothing of a folder that is gone, or is a file now", (_, means) => {
+test.each(kinds)("%s: a release ignores a folder that was removed or replaced by a file", (_, means) => {
   for (const spoil of [
     (path: string) => renameSync(dirname(path), `${dirname(path)}.gone`),
     (path: string) => {
@@ -65,7 +65,7 @@ test.each(kinds)("%s: its release says nothing of a folder that is gone, or is a
   }
 });
 
-test("holders of both kinds exclude each other", () => {
+test("kernel locks and name locks exclude each other", () => {
   for (const [one, other] of [
     [fallback, native],
     [native, fallback],
@@ -89,7 +89,7 @@ const dead: readonly (readonly [string, () => Partial<LockOwner>])[] = [
   ["that could not read its boot, and whose number nobody has", () => ({ boot: null, pid: deadPid() })],
 ];
 
-test.each(dead)("a lock of a process %s is taken over, and nothing of it stays", (_, owner) => {
+test.each(dead)("the lock of a process %s is taken over, and its file is removed", (_, owner) => {
   for (const [, means] of kinds) {
     const path = lockPath();
     plant(path, owner());
@@ -102,9 +102,9 @@ test.each(dead)("a lock of a process %s is taken over, and nothing of it stays",
   }
 });
 
-test("a process that has ended and was not reaped is dead", async () => {
+test("a process that has ended and was not reaped counts as ended", async () => {
   const path = lockPath();
-  // The shell's child ends when the shell, turned into sleep, never asks for it any more.
+  // The shell's child ends after the shell became `sleep`, which never reaps it.
   const script = `sh -c 'sleep 0.2 & echo $!; exec sleep 9 >/dev/null 2>&1' & sleep 0.1`;
   const pid = Number(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout.split("\n")[0]);
   const stat = (): string => readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -115,7 +115,7 @@ test("a process that has ended and was not reaped is dead", async () => {
   expect(tryLock(path, fallback).held).toBeDefined();
 });
 
-test("doubt is no proof: another container, another machine, a shared file system", () => {
+test("an owner that cannot be checked keeps the lock: another container, another machine, a shared file system", () => {
   const gone = { pid: deadPid() };
   const path = lockPath();
   const doubtful: Partial<LockOwner>[] = [
@@ -131,7 +131,7 @@ test("doubt is no proof: another container, another machine, a shared file syste
   }
   const earlier = { ...newOwner(self, false), boot: "before" };
   expect(hasCertainlyEnded(earlier, self, path)).toBe(true);
-  expect(hasCertainlyEnded(earlier, self, "/proc/self/status")).toBe(false); // no disk of this machine's own
+  expect(hasCertainlyEnded(earlier, self, "/proc/self/status")).toBe(false);
   expect(hasCertainlyEnded(newOwner(self, false), self, path)).toBe(false);
   const without = { ...newOwner(self, false), boot: null, ...gone };
   expect(hasCertainlyEnded(without, self, "/proc/self/status")).toBe(false);
@@ -140,16 +140,16 @@ test("doubt is no proof: another container, another machine, a shared file syste
   expect(hasCertainlyEnded(earlier, { ...self, boot: null }, path)).toBe(false);
 });
 
-test("what the kernel had locked and has no longer is free, whatever its owner's number", () => {
+test("a file that the kernel no longer locks is free, whatever its owner's number", () => {
   const path = lockPath();
   plant(path, { kernel: true });
-  expect(tryLock(path, fallback).held).toBeUndefined(); // without the kernel only proof counts
+  expect(tryLock(path, fallback).held).toBeUndefined(); // Without the kernel, only proof counts.
   const taken = tryLock(path, native);
   expect(taken.held).toBeDefined();
   expect(ownerAt(path).kernel).toBe(true);
 });
 
-test("a file without an owner is the kernel's to judge, else somebody's", () => {
+test("a file without an owner: the kernel decides, else it is in use", () => {
   for (const text of ["", '{"pid":12']) {
     const path = lockPath();
     writeFileSync(path, text);
@@ -162,7 +162,7 @@ test("a file without an owner is the kernel's to judge, else somebody's", () => 
   }
 });
 
-test.each(kinds)("%s: giving back removes no file of another", (_, means) => {
+test.each(kinds)("%s: a release removes no other process's file", (_, means) => {
   const path = lockPath();
   const first = tryLock(path, means);
   renameSync(path, `${path}.moved`);
@@ -171,7 +171,7 @@ test.each(kinds)("%s: giving back removes no file of another", (_, means) => {
   expect(existsSync(path)).toBe(true);
 });
 
-test("a take-over that was itself interrupted at any step is finished by the next", () => {
+test("a takeover interrupted at any step is finished by the next", () => {
   for (const [, means] of kinds) {
     const path = lockPath();
     plant(path, { pid: deadPid(), random: "first" });
@@ -185,14 +185,14 @@ test("a take-over that was itself interrupted at any step is finished by the nex
   }
 });
 
-test("a living taker is waited for", () => {
+test("a running process that takes over is waited for", () => {
   const path = lockPath();
   plant(path, { pid: deadPid(), random: "first" });
   plant(`${path}.take-first`, { random: "second" });
   expect(tryLock(path, fallback).held).toBeUndefined();
 });
 
-test("sweeping removes what the dead left and nothing of the living", () => {
+test("sweeping removes files of ended processes and none of running ones", () => {
   const path = join(folder(), "journal.ndjson");
   const at = (name: string): string => `${path}.${name}`;
   const gone = deadPid();
@@ -217,7 +217,7 @@ test("sweeping removes what the dead left and nothing of the living", () => {
 
 const held = (owner: LockOwner | undefined): Error => new Error(`held by ${owner?.pid}`);
 
-test("a lock that is waited for: taken over from the dead at once, with all that they left of it", async () => {
+test("waiting for a lock takes over from ended processes immediately, with all their files", async () => {
   const path = lockPath();
   plant(path, { pid: deadPid(), random: "first" });
   plant(`${path}.take-first`, { pid: deadPid(), random: "second" });
@@ -229,7 +229,7 @@ test("a lock that is waited for: taken over from the dead at once, with all that
   expect(readdirSync(dirname(path))).toEqual([]);
 });
 
-test("a living holder is waited for, then named", async () => {
+test("a running holder is waited for, then named", async () => {
   const path = lockPath();
   const first = tryLock(path, native);
   const began = performance.now();
@@ -239,6 +239,6 @@ test("a living holder is waited for, then named", async () => {
   (await waitForLock(path, { whenHeld: held })).release();
 });
 
-test("a folder that takes no lock is the error of the file call", async () => {
+test("a folder that refuses a lock gives the file call's error", async () => {
   await expect(waitForLock(join(folder(), "none", "x.lock"), { whenHeld: held })).rejects.toThrow("ENOENT");
 });

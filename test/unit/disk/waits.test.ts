@@ -1,4 +1,4 @@
-// How long a lock is waited for, by a clock that is played; and that writes, syncs and pauses end.
+// How long a lock is waited for, by a simulated clock; and that writes, syncs and pauses end.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ describe("a write", () => {
     return { error, wrote: calls.map(({ args }) => [args[2], args[3], args[4]]) };
   };
 
-  it("that is taken in parts goes on where it stopped", async () => {
+  it("that is written in parts continues at its offset", async () => {
     const taking = (most: number) => (_call: DiskCall) => (_fd: number, _bytes: Buffer, _at: number, length: number) =>
       Math.min(most, length);
     expect(await writes(taking(4), 3)).toEqual({
@@ -52,13 +52,13 @@ describe("a write", () => {
     expect((await writes(taking(6), 0)).wrote).toEqual([[0, 6, 0]]);
   });
 
-  it("that is not taken is an error of the device", async () => {
+  it("that is refused is an error of the device", async () => {
     const { error, wrote } = await writes(() => () => 0);
     expect([error, wrote.length]).toEqual([expect.objectContaining({ code: "EIO", syscall: "write" }), 1]);
   });
 });
 
-describe("a folder", () => {
+describe("a folder's sync", () => {
   onLinux("is opened to be synced, and closed", async () => {
     const path = folder();
     const { calls, open, error } = await onDisk(() => syncFolder(path));
@@ -67,7 +67,7 @@ describe("a folder", () => {
     expect(calls[0]!.args).toEqual([path, O_RDONLY | O_DIRECTORY]);
   });
 
-  it("is left alone where a system does that itself", async () => {
+  it("is left out on systems that do it themselves", async () => {
     const platform = vi.spyOn(process, "platform", "get").mockReturnValue("win32");
     try {
       expect((await onDisk(() => syncFolder("/no/such"))).calls).toEqual([]);
@@ -88,7 +88,7 @@ describe("a folder", () => {
     expect((await failing("ENOENT", { unlessDenied: true })).error).toMatchObject({ code: "ENOENT" });
   });
 
-  /** What came of it after a few turns. */
+  /** The state of the promise after a few turns. */
   const saidOf = async (promise: Promise<unknown>): Promise<unknown> => {
     let said: unknown = "nothing";
     promise.then(

@@ -6,7 +6,7 @@ import { truncateAppended, folderSynced, isAt, removeFile, syncFolder, writeAll 
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { type DiskCall, diskError, onDisk, wordsOf } from "../../support/disk-calls.ts";
 
-test("writes at a place, or at the end of a file that is appended to", () => {
+test("writes at an offset, or at the end of a file opened to append", () => {
   const path = join(temporaryFolder(), "x");
   writeFileSync(path, "abcdef");
   const over = openSync(path, "r+");
@@ -25,7 +25,7 @@ test("a device without space is an error", () => {
   closeSync(full);
 });
 
-test("a folder is synced; one that is not there is an error; a file that is not there is removed already", () => {
+test("a folder is synced; a missing one is an error; a missing file counts as removed", () => {
   const folder = temporaryFolder();
   syncFolder(folder);
   expect(() => syncFolder(join(folder, "none"))).toThrow("ENOENT");
@@ -36,7 +36,7 @@ test("a folder is synced; one that is not there is an error; a file that is not 
   expect(() => removeFile(folder)).toThrow();
 });
 
-test("a write that is cut short goes on where it stopped; one that writes nothing is an error", async () => {
+test("a short write continues at its offset; one that writes nothing is an error", async () => {
   const path = join(temporaryFolder(), "x");
   writeFileSync(path, "......");
   const fd = openSync(path, "r+");
@@ -66,7 +66,7 @@ test.each([
   ["open", "EACCES", { unlessDenied: true }, undefined],
   ["open", "EIO", { unlessDenied: true }, "EIO"],
   ["fsync", "EACCES", { unlessDenied: true }, "EACCES"],
-])("a folder whose %s ends with %s (%j): %s", async (wanted, code, options, expected) => {
+])("a folder whose %s fails with %s (%j): %s", async (wanted, code, options, expected) => {
   const folder = temporaryFolder();
   const { error, open } = await onDisk(
     () => syncFolder(folder, options),
@@ -75,7 +75,7 @@ test.each([
   expect([errorCode(error), open]).toEqual([expected, []]);
 });
 
-test("a folder is synced once for all who ask in one turn, again in the next, and tells each of its error", async () => {
+test("a folder is synced once for all callers of one turn, again in the next, and each gets its error", async () => {
   const folder = temporaryFolder();
   const asked = () => Promise.all([folderSynced(folder), folderSynced(folder)]);
   const { calls } = await onDisk(async () => [await asked(), await asked()]);
@@ -84,7 +84,7 @@ test("a folder is synced once for all who ask in one turn, again in the next, an
   expect(errorCode(failing.error)).toBe("EIO");
 });
 
-test("an open file is at its path until another one, or none, is there", () => {
+test("an open file is at its path until another file, or none, is there", () => {
   const path = join(temporaryFolder(), "x");
   const fd = openSync(path, "w");
   expect(isAt(path, fd)).toBe(true);

@@ -1,4 +1,4 @@
-// Node runs the code that it finds in a compile cache: integ only names a folder that this user alone can write to.
+// Node runs code from its compile cache, so integ names only a folder that no other user can write to.
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ interface Surroundings {
   readonly isExecutable?: boolean;
 }
 
-/** @returns the folder that a start with this environment gives to Node, or undefined if it keeps nothing */
+/** @returns the folder that this environment gives to Node, or undefined without a cache */
 function folderGiven({ platform = "linux", env = {}, isExecutable = false }: Surroundings = {}): string | undefined {
   let given: string | undefined;
   const modules: Readonly<Record<string, unknown>> = {
@@ -37,7 +37,7 @@ describe("the folder for compiled code", () => {
     ["linux", [".cache", "integ"]],
     ["darwin", ["Library", "Caches", "integ"]],
     ["win32", ["AppData", "Local", "integ", "cache"]],
-  ])("is the user's own on %s, and no one else can read it", (platform, names) => {
+  ])("is the user's own on %s, unreadable for others", (platform, names) => {
     const folder = join(home, ...names);
     expect(folderGiven({ platform })).toBe(folder);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -46,7 +46,7 @@ describe("the folder for compiled code", () => {
   it.each<[string, NodeJS.Platform]>([
     ["XDG_CACHE_HOME", "linux"],
     ["LOCALAPPDATA", "win32"],
-  ])("is where %s says", (name, platform) => {
+  ])("comes from %s", (name, platform) => {
     expect(folderGiven({ platform, env: { [name]: join(home, "mine") } })).toContain(join(home, "mine", "integ"));
   });
 
@@ -59,7 +59,7 @@ describe("the folder for compiled code", () => {
     ["NODE_COMPILE_CACHE, which Node reads itself", { env: { NODE_COMPILE_CACHE: "/elsewhere" } }],
     ["coverage", { env: { NODE_V8_COVERAGE: "/coverage" } }],
     ["the single executable", { isExecutable: true }],
-  ])("is not made with %s", (_why, surroundings) => {
+  ])("is not created with %s", (_why, surroundings) => {
     expect(folderGiven(surroundings)).toBeUndefined();
     expect(existsSync(join(home, ".cache"))).toBe(false);
   });
@@ -83,16 +83,19 @@ describe("the folder for compiled code", () => {
     expect(folderGiven({ env: { XDG_CACHE_HOME: "/dev/null" } })).toBeUndefined();
   });
 
-  it.skipIf(!isRoot)("is not used if it belongs to another user, and nothing is made in another user's folder", () => {
-    const folder = join(home, ".cache", "integ");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    chownSync(folder, 12_345, 12_345);
-    expect(folderGiven()).toBeUndefined();
-    rmSync(folder, { recursive: true });
-    chownSync(join(home, ".cache"), 12_345, 12_345);
-    expect(folderGiven()).toBeUndefined();
-    expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
-    expect(existsSync(folder)).toBe(false);
-    expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
-  });
+  it.skipIf(!isRoot)(
+    "is not used if it belongs to another user, and nothing is created in another user's folder",
+    () => {
+      const folder = join(home, ".cache", "integ");
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      chownSync(folder, 12_345, 12_345);
+      expect(folderGiven()).toBeUndefined();
+      rmSync(folder, { recursive: true });
+      chownSync(join(home, ".cache"), 12_345, 12_345);
+      expect(folderGiven()).toBeUndefined();
+      expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
+      expect(existsSync(folder)).toBe(false);
+      expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
+    },
+  );
 });

@@ -15,7 +15,7 @@ function loggedTo(events: DebugEvent[]): Transport {
 }
 
 describe("the debug log", () => {
-  test("sees what is harmless, and no secret of either side", async () => {
+  test("shows harmless fields, and no secret in either direction", async () => {
     const peer = await startPeer((_, response) =>
       answerJson(
         response,
@@ -46,7 +46,7 @@ describe("the debug log", () => {
     expect(events[0]?.url).toBe(`${peer.origin}/v1/x?page_token=p1&limit=5&client_secret=…&apiKey=…&%73ecret=…`);
   });
 
-  test("tells which try of the same request it is, until it is answered for good", async () => {
+  test("shows the attempt number of a request until its final response", async () => {
     const statuses = [503, 429, 200, 200, 404, 202, 500, 201, 201];
     const peer = await startPeer((_, response) => answerJson(response, statuses.shift() ?? 500, {}));
     const events: DebugEvent[] = [];
@@ -63,7 +63,7 @@ describe("the debug log", () => {
     expect(attempts("response")).toEqual(attempts("request"));
   });
 
-  test("counts a try that broke", async () => {
+  test("counts a failed attempt", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
     const events: DebugEvent[] = [];
     const transport = loggedTo(events);
@@ -77,7 +77,7 @@ describe("the debug log", () => {
     ]);
   });
 
-  test("hears of what broke", async () => {
+  test("shows connection errors", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
     const events: DebugEvent[] = [];
     await loggedTo(events).exchange(get(peer.origin));

@@ -1,4 +1,4 @@
-// How words typed become a verb: global options wherever they stand, verbs with and without a noun, help, suggestions.
+// From typed words to a verb: global options in any position, verbs with and without a noun, help, suggestions.
 import { describe, expect, it } from "vitest";
 import { environment } from "../../../src/commands/commands/list.ts";
 import { secretFormats } from "../../../src/secrets/secret-format.ts";
@@ -36,7 +36,7 @@ describe("the command line", () => {
     "-p sandbox entities list --al",
     "entities list --profile keys --al",
     "--profile sandbox entities list --al",
-  ])("points to the help of the command, and not of a word that a profile is named by: %s", async (line) => {
+  ])("suggests the help of the command, not of a profile's name: %s", async (line) => {
     await expect(readCommandLine(line.split(" "), screen)).rejects.toMatchObject({
       details: { nextCommand: "integ help entities list" },
     });
@@ -49,16 +49,16 @@ describe("the command line", () => {
     expect((await typed("api /v1/x --no-input")).globals.input).toBe(false);
   });
 
-  it("leaves alone what was not typed", async () => {
+  it("sets only typed options", async () => {
     const { input, color, profile } = (await typed("entities list")).globals;
     expect([input, color, profile]).toEqual([undefined, undefined, undefined]);
   });
 
-  it("lets the word nearest to the end win", async () => {
+  it("uses the last of repeated options", async () => {
     expect((await typed("-p one entities list -p two")).globals.profile).toBe("two");
   });
 
-  it("knows verbs of a noun, by its alias too, and verbs that need none", async () => {
+  it("finds verbs of a noun, by its alias too, and verbs without a noun", async () => {
     expect((await typed("oauth-client get oac_1")).name).toBe("oauth-clients get");
     expect((await typed("completion bash")).name).toBe("completion");
     expect(await typed("commands --json")).toMatchObject({ name: "commands", globals: { json: true } });
@@ -66,7 +66,7 @@ describe("the command line", () => {
   });
 
   it.each(["help entites", "help entities lst", "help entites --help"])(
-    "refuses help for what is none: %s",
+    "refuses help for an unknown command: %s",
     async (line) => {
       await expect(readCommandLine(line.split(" "), { width: 80, version: "0.0.0" })).rejects.toMatchObject({
         kind: "usage",
@@ -83,12 +83,13 @@ describe("the command line", () => {
     "--profile=prod --no-color help keys",
     "help -p prod keys",
     "-o json -q help keys --timeout 3s",
-  ])("takes global options before and after help: %s", async (line) => {
+  ])("accepts global options before and after help: %s", async (line) => {
     expect(await help(line)).toBe(await help("help keys"));
   });
 
-  it.each(["--json help output", "help --json output", "help output -p prod"])("and its topics: %s", async (line) =>
-    expect(await help(line)).toBe(await help("help output")),
+  it.each(["--json help output", "help --json output", "help output -p prod"])(
+    "accepts them with help topics: %s",
+    async (line) => expect(await help(line)).toBe(await help("help output")),
   );
 
   it.each(["completion --help", "help completion"])("shows the help of a verb without a noun: %s", async (line) => {
@@ -111,7 +112,7 @@ describe("the command line", () => {
       expect(text.match(new RegExp(`^  ${name}  +[A-Z]`, "gm")), name).toHaveLength(1);
   });
 
-  it("says of every command what it does, with a verb", async () => {
+  it("describes every command with a verb", async () => {
     const { root, verbOf } = await wholeTree();
     const summaries = [...nodesBelow(treeOf(root, verbOf).root)].map(({ summary }) => summary.replace(/\.$/, ""));
     const verbs =
@@ -119,7 +120,7 @@ describe("the command line", () => {
     expect(summaries.filter((summary) => !verbs.test(summary))).toEqual([]);
   });
 
-  it("gives each topic, and the global options in full on their own page alone", async () => {
+  it("prints each topic, and all global options only on their own page", async () => {
     const options = await help("help options");
     for (const { flags, long } of (await wholeTree()).root.options)
       if (long !== "--version") expect(options).toContain(`  ${flags} `);
@@ -140,7 +141,7 @@ describe("the command line", () => {
     for (const format of secretFormats) expect(secrets).toMatch(new RegExp(`^  ${format} +[A-Z]`, "m"));
   });
 
-  it.each([40, 60, 80, 100])("fits every help screen into %i columns, all but lines to be typed", async (width) => {
+  it.each([40, 60, 80, 100])("fits every help screen into %i columns, except lines to type", async (width) => {
     const { root } = await wholeTree();
     const wide: string[] = [];
     const commands = [...nodesBelow(treeOf(root, () => undefined).root)].map(({ path }) => [...path, "--help"]);
@@ -156,7 +157,7 @@ describe("the command line", () => {
     expect(wide).toEqual([]);
   });
 
-  it("tells apart an argument that can be asked for and one that cannot", async () => {
+  it("distinguishes required arguments that can be asked for from those that cannot", async () => {
     const { name, args, missing, globals } = await typed("oauth-clients get -p prod");
     expect([name, args, missing?.message]).toEqual(["oauth-clients get", [], "<id> is missing."]);
     expect(globals.profile).toBe("prod");
@@ -166,7 +167,7 @@ describe("the command line", () => {
     await expect(typed("oauth-clients rotate --overlop 36h")).rejects.toThrow('Unknown option "--overlop".');
   });
 
-  it("shows no command of programs on the first screen", async () => {
+  it("hides commands for programs from the first screen", async () => {
     const text = await help("--help");
     expect(text).toContain("completion ");
     expect(text).not.toContain("__complete");
@@ -198,7 +199,7 @@ describe("the command line", () => {
     ["frob", "integ --help"],
     ["help whoami", "integ profiles show"],
     ["help keys frob", "integ help keys"],
-  ])("answers a command that does not exist with one that does: %s", async (line, step) => {
+  ])("answers an unknown command with a known one: %s", async (line, step) => {
     const error: unknown = await typed(line).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ kind: "usage", details: { nextCommand: step } });
     const next = step.split(" ").slice(1);
@@ -213,7 +214,7 @@ describe("the command line", () => {
     ["profiles add --basic-style x", "basic style", "x"],
     ["keys audit --fail-on x", "--fail-on", "x"],
     ["completion tcsh", "shell", "tcsh"],
-  ])("names what is invalid, then what can be chosen: %s", async (line, what, value) => {
+  ])("names the invalid value, then the choices: %s", async (line, what, value) => {
     await expect(typed(line)).rejects.toMatchObject({
       message: `Invalid ${what} "${value}".`,
       details: {
@@ -223,7 +224,7 @@ describe("the command line", () => {
     });
   });
 
-  it("names what a noun has", async () => {
+  it("lists the verbs of a noun", async () => {
     await expect(typed("keys frob ak_1")).rejects.toMatchObject({
       details: { meaning: "keys has list, get, create, rotate, revoke and audit." },
     });
@@ -240,7 +241,7 @@ describe("the command line", () => {
       "Use --client-secret-stdin, or --client-secret-command '<command>'.",
     ],
     ["keys list --access-token canary", "Use --access-token-command '<command>', or set INTEG_ACCESS_TOKEN."],
-  ])("suggests for a secret no flag that would keep it in the open: %s", async (line, step) => {
+  ])("suggests no insecure flag for a secret: %s", async (line, step) => {
     const error = await typed(line).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       kind: "usage",
@@ -253,7 +254,7 @@ describe("the command line", () => {
     ["sandbox start --log=3", "--log"],
     ["entities list --all=yes", "--all"],
     ["--json=yes entities list", "--json"],
-  ])("says of a value after a flag that takes none what is wrong with it: %s", async (line, flag) => {
+  ])("explains a value after a flag that has none: %s", async (line, flag) => {
     await expect(typed(line)).rejects.toMatchObject({
       kind: "usage",
       message: `${flag} takes no value.`,
@@ -261,7 +262,7 @@ describe("the command line", () => {
     });
   });
 
-  it.each(["-v", "--vresion"])("sends a flag without a command to the first screen: %s", async (line) => {
+  it.each(["-v", "--vresion"])("refers a flag without a command to the first screen: %s", async (line) => {
     await expect(typed(line)).rejects.toMatchObject({ kind: "usage", details: { nextCommand: "integ --help" } });
   });
 });

@@ -23,11 +23,11 @@ test.each<[string, Record<string, string>, string | undefined]>([
   ],
   ["what is no address", { BUILD_URL: "3" }, undefined],
   ["another scheme", { BUILD_URL: "javascript:alert(1)" }, undefined],
-])("the run's address: %s", (_, env, run) => {
+])("the run's URL: %s", (_, env, run) => {
   expect(runIn(env)).toBe(run);
 });
 
-test("an actor is named by the user, the host, both, or the run", () => {
+test("an actor matches the user, the host, both, or the run", () => {
   const actor = { user: "ada", host: "desk" };
   expect(namesOf(actor)).toEqual(["ada", "desk", "ada@desk"]);
   expect(namesOf({ ...actor, run: "https://ci.example.com/1" })).toEqual([
@@ -36,7 +36,7 @@ test("an actor is named by the user, the host, both, or the run", () => {
   ]);
 });
 
-test("who works here has a name, in a container without one too", () => {
+test("the current actor has a name, even in a container without one", () => {
   const { userInfo } = os;
   const named = { USER: "eve", LOGNAME: "log" };
   try {

@@ -1,4 +1,4 @@
-// What an intent meets in the journal, and which of it is refused with which words.
+// The journal's response to an intent: existing entries, refusals and their messages.
 import { describe, expect, it } from "vitest";
 import {
   assertNoSecretLost,
@@ -46,13 +46,13 @@ describe("an account", () => {
     [true, { profile_id: mine, principal: "c" }, { profile_id: theirs, principal: "d" }, false],
     [true, { profile_id: mine, principal: "c" }, { profile_id: theirs }, true],
     [true, { profile_id: mine }, { profile_id: theirs, principal: "c" }, true],
-  ])("in a journal that is shared (%s): %j and %j are the same: %s", (isShared, one, other, isSame) => {
+  ])("of a shared journal (%s): %j and %j are the same: %s", (isShared, one, other, isSame) => {
     expect(isSameAccount(one as Entry, other as Intent, isShared)).toBe(isSame);
   });
 });
 
-describe("a key given by hand", () => {
-  it("names the oldest entry that has it, at that address alone", () => {
+describe("an explicit idempotency key", () => {
+  it("finds the oldest entry that used it, only at that address", () => {
     const entries = [entry({ id: "3" }), entry({ id: "2" }), entry({ id: "1", base_url: "https://us.example.com" })];
     expect(entryOfKey(entries, intent(), { key: "k", isShared: false })?.id).toBe("2");
     expect(entryOfKey(entries, intent(), { key: "l", isShared: false })).toBeUndefined();
@@ -62,7 +62,7 @@ describe("a key given by hand", () => {
     ["another account", { profile: "second", profile_id: "prf_2" }, 'was used as profile "prod"'],
     ["another request", { fingerprint: "2" }, "was already used for a different request"],
     ["another request of another account", { profile_id: "prf_2", fingerprint: "2" }, 'was used as profile "prod"'],
-  ])("of %s is refused", (_what, changes, what) => {
+  ])("that %s used is refused", (_what, changes, what) => {
     const { kind, message, details } = failureOf(() =>
       entryOfKey([entry()], intent(changes), { key: "k", isShared: false }),
     );
@@ -96,7 +96,7 @@ describe("the same request, unfinished", () => {
       'as profile "prod" without an organization',
       `as profile "prod" ${at}`,
     ],
-  ])("%s is another one", (_what, begun, changes, was, now) => {
+  ])("%s is a different request", (_what, begun, changes, was, now) => {
     const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
     const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(changes), false));
     expect(kind).toBe("conflict");
@@ -123,11 +123,11 @@ describe("the same request, unfinished", () => {
       { ...second, operation: "oauth_client.revoke" },
     ],
     ["where it revokes a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
-  ])("%s is in nobody's way", (_what, begun, now) => {
+  ])("%s blocks no other", (_what, begun, now) => {
     expect(assertSameAccount([entry(begun)], intent(now), false)).toBeUndefined();
   });
 
-  it("is what is continued: the oldest first, of the same work alone", () => {
+  it("is resumed: the oldest first, only of the same work", () => {
     const entries = [
       entry({ id: "6" }),
       entry({ id: "5", parent: "p" }),
@@ -147,7 +147,7 @@ describe("the same request, unfinished", () => {
   });
 });
 
-describe("a request that was sent before, and has no secret", () => {
+describe("a request that was sent before without a delivered secret", () => {
   it.each([
     ["secret_lost", "its one-time secret is lost", `integ journal recover ${id} --replace-lost-secret`],
     ["undelivered", "its secret is kept until you claim it", `integ journal claim ${id}`],
@@ -162,7 +162,7 @@ describe("a request that was sent before, and has no secret", () => {
     });
   });
 
-  it("is none where it has one", () => {
+  it("is no problem if it has one", () => {
     const states = [
       "open",
       "unknown",
@@ -197,7 +197,7 @@ it.each([
     },
   ],
 ])(
-  "a journal whose entries are elsewhere says where, and whether all of them are (on their way: %s)",
+  "a moved journal names its new place, and whether the move is complete (in progress: %s)",
   (isUnfinished, message, details) => {
     const failure = movedAway("/here", { to: "/there", isUnfinished });
     expect([failure.kind, failure.message, failure.details]).toEqual(["usage", message, details]);
@@ -206,7 +206,7 @@ it.each([
 
 describe("the unfinished creation of a policy's item", () => {
   const policy = { id: "pol_1", item: "reporting" };
-  it("is not what somebody types, and the other way about: each wants the secret elsewhere", () => {
+  it("and a typed creation are different: each delivers its secret elsewhere", () => {
     expect(entriesOfRequest([entry({ policy })], intent(), false)).toEqual([]);
     expect(entriesOfRequest([entry()], { ...intent(), policy }, false)).toEqual([]);
     expect(entriesOfRequest([entry({ policy })], { ...intent(), policy }, false)).toHaveLength(1);

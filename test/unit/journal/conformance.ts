@@ -1,5 +1,5 @@
-// What any engine of the journal promises (docs/design/journal.md), as tests over its interface: each engine's own test file
-// hands itself in. What only a file or only a server can meet (torn bytes, a lost connection) is tested with the engine.
+// The promises of every journal engine (docs/design/journal.md), as tests of its interface: each engine's test file passes
+// itself in. Faults that only a file or only a server has (torn bytes, a lost connection) are tested with the engine.
 import { beforeEach, describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
@@ -13,27 +13,27 @@ import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
-/** One journal, and how another process opens it. */
+/** One journal, and a way for another process to open it. */
 export interface JournalStore {
-  /** @param options.waitMs how long a living holder is waited for; not long where nothing else is said */
+  /** @param options.waitMs how long a running holder is waited for; short by default */
   open(options?: {
     readonly waitMs?: number;
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
-    /** An admission moves what is over to the archive, where the engine has one. */
+    /** An admission moves finished entries to the archive, if the engine has one. */
     readonly archives?: boolean;
   }): Journal;
-  /** Somebody with access to the journal and without its key changes an entry's records: every checksum of a line or a row fits. */
+  /** Changes an entry's records as someone with access to the journal but without its key: every checksum is valid. */
   tamper(id: string, change: (records: Signed[]) => Signed[]): Promise<void>;
 }
 
 export interface JournalEngine {
   readonly name: string;
-  /** How it refuses an entry that a living process drives. */
+  /** The error for an entry that a running process drives. */
   readonly busy: FailureKind;
   readonly hasArchive?: boolean;
-  /** A plain run has every third of its tests: another engine's tests are of the same code. */
+  /** A plain run has every third test, because another engine's tests cover the same code. */
   readonly isSampled?: boolean;
   /** A journal without any entry. */
   store(): Promise<JournalStore>;
@@ -74,7 +74,7 @@ function admission(engine: JournalEngine): void {
     });
   });
 
-  test("every byte of the request is kept as it came", async () => {
+  test("every byte of the request is kept unchanged", async () => {
     const store = await engine.store();
     const request_text = '{ "n": 12345678901234567890, "t": "\\u0000 é 💥 \u2028 \'%s\'", "scopes": [ ] }';
     const { lease } = await store.open().admit(intent({ request_text, fingerprint: "\u{1f511}\n".repeat(3000) }));
@@ -101,7 +101,7 @@ function admission(engine: JournalEngine): void {
     expect(lease.entry.idempotency_key).toBeNull();
   });
 
-  test("creations at once in one process each have their own key", async () => {
+  test("concurrent creations in one process each have their own key", async () => {
     const store = await engine.store();
     const open = store.open();
     const all = await Promise.all(Array.from({ length: 8 }, () => open.admit(intent())));
@@ -133,13 +133,13 @@ function theSameRequest(engine: JournalEngine): void {
     ["request", { fingerprint: '["sa_2"]' }],
     ["parent", { parent: "1rs6rsqksj" }],
     ["replaced entry", { replaces: "1rs6rsqksj" }],
-  ])("another %s is another intent", async (_, changes) => {
+  ])("another %s is a different intent", async (_, changes) => {
     const open = (await engine.store()).open();
     await left(open, "unknown");
     expect((await open.admit(intent(changes))).kind).toBe("new");
   });
 
-  test("another account goes on with nothing of this one, and makes no second in silence", async () => {
+  test("another account resumes nothing of this one, and does not silently create a second", async () => {
     const open = (await engine.store()).open();
     const { lease } = await open.admit(intent({ principal: "client-1" }), { key: "k" });
     await lease.record({ state: "unknown", attempts: 1 });
@@ -155,7 +155,7 @@ function theSameRequest(engine: JournalEngine): void {
     expect((await open.admit({ ...other, ...revocation })).kind).toBe("new");
   });
 
-  test("a step of a larger work is resumed by that work alone", async () => {
+  test("a step of a larger work is resumed only by that work", async () => {
     const open = (await engine.store()).open();
     const id = await left(open, "unknown", { parent: "p1" });
     expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
@@ -176,7 +176,7 @@ function theSameRequest(engine: JournalEngine): void {
     ["secret_lost", 9, (id: string) => `integ journal recover ${id} --replace-lost-secret`],
     ["undelivered", 12, (id: string) => `integ journal claim ${id}`],
   ] as const)(
-    "a %s entry of the same request stops the intent unless a fresh one is asked for",
+    "a %s entry of the same request blocks the intent unless a new one is requested",
     async (state, exitCode, hint) => {
       const open = (await engine.store()).open();
       const id = await left(open, state);
@@ -187,7 +187,7 @@ function theSameRequest(engine: JournalEngine): void {
     },
   );
 
-  test("fresh starts another though one is unfinished", async () => {
+  test("--new starts another although one is unfinished", async () => {
     const open = (await engine.store()).open();
     await left(open, "unknown");
     expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
@@ -195,7 +195,7 @@ function theSameRequest(engine: JournalEngine): void {
 }
 
 function resuming(engine: JournalEngine): void {
-  test("an entry that another process has leased is its own creation", async () => {
+  test("an entry that another process has leased is that process's own creation", async () => {
     const open = (await engine.store()).open();
     const first = await open.admit(intent());
     const second = await open.admit(intent());
@@ -203,7 +203,7 @@ function resuming(engine: JournalEngine): void {
     expect(second.lease.entry.idempotency_key).not.toBe(first.lease.entry.idempotency_key);
   });
 
-  test("what admission would go on with can be asked for, and nothing is started", async () => {
+  test("entries that admission would resume can be listed without starting anything", async () => {
     const open = (await engine.store()).open();
     expect(await open.resume(intent())).toBeUndefined();
     const id = await left(open, "unknown");
@@ -211,7 +211,7 @@ function resuming(engine: JournalEngine): void {
     expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
     const found = await open.resume(intent());
     expect(found).toMatchObject({ kind: "resumed", lease: { entry: { id } } });
-    // Driven now, and so no longer anybody else's to look after.
+    // This process drives it now, so no other has to.
     expect(await open.resume(intent())).toBeUndefined();
     await found?.lease.release();
     expect((await open.admit(intent())).lease.entry.id).toBe(id);
@@ -220,7 +220,7 @@ function resuming(engine: JournalEngine): void {
 }
 
 function keysByHand(engine: JournalEngine): void {
-  test("the entry of a key given by hand is found whatever became of it", async () => {
+  test("the entry of an explicit key is found in any state", async () => {
     const open = (await engine.store()).open();
     const { lease } = await open.admit(intent(), { key: "by-hand" });
     await lease.record({ state: "done" });
@@ -233,7 +233,7 @@ function keysByHand(engine: JournalEngine): void {
   });
 
   test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as const)(
-    "a key given by hand finds its %s entry and sends its bytes",
+    "an explicit key finds its %s entry and sends its bytes",
     async (state) => {
       const open = (await engine.store()).open();
       const first = await open.admit(intent(), { key: "by-hand" });
@@ -259,7 +259,7 @@ function keysByHand(engine: JournalEngine): void {
     expect(other.lease.entry.idempotency_key).toBe("by-hand");
   });
 
-  test("a key whose entry is driven is waited for, then its driver is named", async () => {
+  test("an explicit key whose entry is in use is waited for, then the driver is named", async () => {
     const store = await engine.store();
     const open = store.open();
     const { lease } = await open.admit(intent(), { key: "by-hand" });
@@ -288,7 +288,7 @@ function leases(engine: JournalEngine): void {
     await expect(lease.record({ state: "done" })).rejects.toThrow("after its release");
   });
 
-  test("what a step does not name stays, and what never changes is never changed", async () => {
+  test("fields that a step omits stay, and immutable ones never change", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent({ destination: { kind: "stdout" } }));
     const before = lease.entry;
@@ -297,7 +297,7 @@ function leases(engine: JournalEngine): void {
     expect(lease.entry).toEqual(after);
   });
 
-  test("one process at a time drives an entry; the next reads what the last one recorded", async () => {
+  test("one process at a time drives an entry; the next reads the last one's records", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent());
     const { id } = lease.entry;
@@ -315,14 +315,14 @@ function leases(engine: JournalEngine): void {
     await again?.release();
   });
 
-  test("of many that want an entry at once one has it", async () => {
+  test("of many processes that request an entry, one gets it", async () => {
     const store = await engine.store();
     const id = await left(store.open(), "unknown");
     const all = await Promise.all(Array.from({ length: 6 }, () => store.open().tryLease(id)));
     expect(all.filter((lease) => lease !== null)).toHaveLength(1);
   });
 
-  test("the first unfinished one that is free is resumed, the oldest first", async () => {
+  test("the oldest free unfinished entry is resumed", async () => {
     const store = await engine.store();
     const ids: string[] = [];
     for (let number = 0; number < 3; number += 1) {
@@ -338,7 +338,7 @@ function leases(engine: JournalEngine): void {
 }
 
 function reading(engine: JournalEngine): void {
-  test("a journal without entries: nothing is there, and nothing is wrong", async () => {
+  test("an empty journal has no entries and no errors", async () => {
     const open = (await engine.store()).open();
     expect(await open.entries()).toEqual([]);
     expect(await open.unsettled()).toEqual([]);
@@ -350,7 +350,7 @@ function reading(engine: JournalEngine): void {
     expect(await failure(open.tryLease("1rs6rsqksj"))).toMatchObject({ kind: "not_found" });
   });
 
-  test("what is unsettled is told apart from what is settled, the newest first", async () => {
+  test("unfinished entries are distinguished from finished ones, the newest first", async () => {
     const store = await engine.store();
     const open = store.open();
     const states = ["open", "unknown", "pending", "secret_lost", "undelivered", "done", "refused", "unusable"] as const;
@@ -366,7 +366,7 @@ function reading(engine: JournalEngine): void {
     expect(await store.open().verify()).toEqual([]);
   });
 
-  test("an entry is found by any beginning that fits it alone, as a person types it", async () => {
+  test("an entry is found by any unique prefix, as typed", async () => {
     const store = await engine.store();
     const ids = [await left(store.open(), "done"), await left(store.open(), "done")];
     const [id = ""] = ids;
@@ -386,7 +386,7 @@ function reading(engine: JournalEngine): void {
 }
 
 function histories(engine: JournalEngine): void {
-  test("each step is told with its time and who made it, oldest first", async () => {
+  test("each step has its time and actor, oldest first", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent());
     const { id, created_at } = lease.entry;
@@ -433,7 +433,7 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, actor: "ada" })).toEqual([revoked, made]);
   });
 
-  test("the entries of one account are found, whatever its profiles are called", async () => {
+  test("the entries of an account are found under all its profile names", async () => {
     const store = await engine.store();
     const organization_id = intent().organization_id?.toUpperCase() ?? null;
     const made = async (changes: Partial<Intent>): Promise<string> => {
@@ -461,7 +461,7 @@ function histories(engine: JournalEngine): void {
     expect(await found({ base_url: "https://ap.example.com" })).toEqual([]);
   });
 
-  test("what relates to an entry or a resource is found, and no more of it than wanted", async () => {
+  test("entries related to an entry or a resource are found, up to the requested number", async () => {
     const store = await engine.store();
     const made = async (changes: Partial<Intent>, progress: Partial<EntryProgress>): Promise<string> => {
       const { lease } = await store.open().admit(intent(changes), { fresh: true });
@@ -505,7 +505,7 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, serviceAccount: "sa_2" })).toEqual([adopted]);
     expect(await ids({ all: true, serviceAccount: "sa_1" })).toEqual([other, step, first]);
     expect(await ids({ all: true, serviceAccount: "sa" })).toEqual([]);
-    // Text that a service may give, and that not every database reads.
+    // Text that a service may return, and that not every database can store.
     const strange = await made(
       { request_text: '{"service_account_id":"sa_3","scopes":["\\u0000","\\ud800"]}' },
       { last_error: { kind: "failed", message: "\0 \ud800" } },
@@ -522,7 +522,7 @@ function histories(engine: JournalEngine): void {
 }
 
 function pruning(engine: JournalEngine): void {
-  test("settled entries that are old go, whole works at a time", async () => {
+  test("old finished entries are pruned, complete works at a time", async () => {
     const store = await engine.store();
     const settle = async (changes: Partial<Intent>, state: "refused" | "done" | "open"): Promise<string> => {
       const { lease } = await store.open().admit(intent(changes), { fresh: true });
@@ -548,7 +548,7 @@ function pruning(engine: JournalEngine): void {
     expect(await store.open().verify()).toEqual([]);
   });
 
-  test("a client that may be live stays, unless it is asked for, and then it is named", async () => {
+  test("a client that may be live is kept unless its removal is requested, and then it is named", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent());
     await lease.record({ state: "done", resource_id: "oc_1" });
@@ -567,7 +567,7 @@ function transfer(engine: JournalEngine): void {
     return all;
   };
 
-  test("its entries can be carried to another journal, whole and in their order", async () => {
+  test("its entries can be moved to another journal, complete and in order", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
     const first = await left(from, "unknown", { detail: { client_id: "cid" } });
     const second = await left(from, "done", { operation: "oauth_client.revoke", idempotent: false, fingerprint: "2" });
@@ -588,7 +588,7 @@ function transfer(engine: JournalEngine): void {
     expect((await to.admit(intent())).kind).toBe("resumed");
   });
 
-  test("what was recorded since is added, and what is there stays", async () => {
+  test("an import adds newer records and keeps existing ones", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
     const id = await left(from, "unknown");
     await to.merge(await carried(from));
@@ -607,7 +607,7 @@ function transfer(engine: JournalEngine): void {
     expect(await from.merge(await carried(to))).toEqual({ added: 0, extended: 1, unchanged: 1 });
   });
 
-  test("an entry that took other steps here, or whose key is another's, is refused with all that comes", async () => {
+  test("an import with an entry that took other steps here, or uses another's key, is refused completely", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
     const id = await left(from, "open");
     await to.merge(await carried(from));
@@ -636,7 +636,7 @@ function transfer(engine: JournalEngine): void {
     expect(await elsewhere.merge([taken!])).toMatchObject({ added: 1 });
   });
 
-  test("of more entries than are sent at once all are taken in, or none", async () => {
+  test("an import larger than one statement is all or nothing", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
     const id = await left(from, "open");
     const [one] = await carried(from);
@@ -657,7 +657,7 @@ function transfer(engine: JournalEngine): void {
     expect(await to.count()).toBe(502);
   });
 
-  test("an entry that a process holds takes no records of another journal", async () => {
+  test("an import is refused for an entry that a process drives", async () => {
     const [from, store] = [(await engine.store()).open(), await engine.store()];
     const to = store.open();
     const id = await left(from, "open");
@@ -675,7 +675,7 @@ function transfer(engine: JournalEngine): void {
     expect(await store.open().merge(await carried(from))).toMatchObject({ extended: 1 });
   });
 
-  test("it can say where its entries are now, and that they are here again; not while one is held", async () => {
+  test("a moved journal names its new place, and can be reactivated; not while an entry is driven", async () => {
     const store = await engine.store();
     const id = await left(store.open(), "open");
     expect((await store.open().condition()).moved).toBeUndefined();
@@ -725,7 +725,7 @@ function transfer(engine: JournalEngine): void {
 const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
 const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
-/** The records after one of them was changed, each naming the one before it again: only an HMAC shows it. */
+/** An entry's records after one was changed and the chain repaired: only an HMAC reveals it. */
 function linked(records: Signed[]): Signed[] {
   let prev = "";
   return records.map(({ content: was, mac }) => {
@@ -739,7 +739,7 @@ const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace
 const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
 const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
 
-/** What somebody did to an entry of three records, what `verify` says, and whether a record is left that permits something. */
+/** A tampered entry of three records, what `verify` reports, and whether a remaining record permits anything. */
 const faults: [what: string, did: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
   ["edited", second(edited), order, false],
   ["edited, and its hash made to fit", (all) => linked(second(edited)(all)), hmac, false],
@@ -798,7 +798,7 @@ function signing(engine: JournalEngine): void {
     ]);
   });
 
-  test("a machine without a key trusts no record, whoever signed it", async () => {
+  test("a machine without a key trusts no record, by any signer", async () => {
     const store = await engine.store();
     const id = await left(store.open(), "unknown");
     expect([...(await store.open().untrusted([id]))]).toEqual([]);
@@ -812,7 +812,7 @@ function signing(engine: JournalEngine): void {
     }
   });
 
-  test("what a person trusts is signed again, with its import or later", async () => {
+  test("an entry that a person trusts is signed again, during the import or later", async () => {
     const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
     const id = await left(from, "open");
     const to = store.open({ keys: ring(ours) });
@@ -838,7 +838,7 @@ function signing(engine: JournalEngine): void {
   });
 }
 
-/** All that an engine promises. */
+/** All promises of an engine. */
 export function journalConformance(engine: JournalEngine): void {
   let number = 0;
   describe(engine.name, () => {

@@ -25,7 +25,7 @@ function parsed(text: string): object {
   return read;
 }
 
-test("exactly the first six states are unsettled", () => {
+test("exactly the first six states are unfinished", () => {
   const all: EntryState[] = [
     "open",
     "unknown",
@@ -43,7 +43,7 @@ test("exactly the first six states are unsettled", () => {
   expect([...unfinishedStates]).toEqual(all.slice(0, 6));
 });
 
-test("each unsettled state has a command to type, a settled one none", () => {
+test("each unfinished state has a command to type, a finished one none", () => {
   const step = (state: EntryState): string | null => nextStep(entry({ state }));
   expect(step("open")).toBe("integ journal recover 1rs6rsqksj");
   expect(step("unknown")).toBe("integ journal recover 1rs6rsqksj");
@@ -54,7 +54,7 @@ test("each unsettled state has a command to type, a settled one none", () => {
   for (const state of ["done", "refused", "unusable", "replaced", "abandoned"] as const) expect(step(state)).toBeNull();
 });
 
-test("the public form has the keys of docs/design/journal.md in their order and no other", () => {
+test("the public form has exactly the keys of docs/design/journal.md in their order", () => {
   const shown = parsed(publicEntry(entry({ detail: { client_id: "cid" }, destination: { kind: "stdout" } })));
   expect(Object.keys(shown)).toEqual([
     "id",
@@ -78,7 +78,7 @@ test("the public form has the keys of docs/design/journal.md in their order and 
   expect(shown).toMatchObject({ object: "journal_entry", next_step: "integ journal recover 1rs6rsqksj" });
 });
 
-test("links to other entries follow where they are set", () => {
+test("links to other entries follow if they are set", () => {
   const shown = parsed(publicEntry(entry({ replaces: "a", replaced_by: "b", parent: "c" })));
   expect(Object.entries(shown).slice(-3)).toEqual([
     ["replaces", "a"],
@@ -87,7 +87,7 @@ test("links to other entries follow where they are set", () => {
   ]);
 });
 
-test("the request is shown as it was sent: large integers, key order and all", () => {
+test("the request is shown as it was sent, with large integers and key order", () => {
   const request_text = '{"z":12345678901234567890,"__proto__":{"a":1.0}}';
   expect(publicEntry(entry({ request_text }))).toContain(`"request":${request_text},"resource_id"`);
   expect(JSON.parse(publicEntry(entry({ request_text: "" })))).toMatchObject({ request: null });
@@ -130,7 +130,7 @@ test("an entry has the detail of its own operation", () => {
   );
 });
 
-test("a secret is of a client that has no name, or was claimed", () => {
+test("a creation without a resource id is unnamed; a claimed secret is recorded", () => {
   expect(isUnnamed(entry())).toBe(true);
   expect(isUnnamed(entry({ resource_id: "oac_1" }))).toBe(false);
   expect(isUnnamed(entry({ operation: "access_key.rotate" }))).toBe(false);

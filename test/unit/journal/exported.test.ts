@@ -29,14 +29,14 @@ function refusalOf(text: string): Failure {
 }
 
 describe("an export", () => {
-  it("is read entry by entry, each with its records in their order", () => {
+  it("is read entry by entry, each with its records in order", () => {
     expect(readExport(Buffer.from([header, ...lines].join("")))).toEqual([
       { id: one, records: [content(one), content(one, "done")].map((text) => ({ content: text, mac: "" })) },
       { id: two, records: [{ content: content(two), mac: "" }] },
     ]);
   });
 
-  it("may have empty lines, and none at its end", () => {
+  it("may have empty lines, and no newline at its end", () => {
     const text = ["\n", header, "\n", ...lines].join("").slice(0, -1);
     expect(readExport(Buffer.from(text)).map(({ id, records }) => [id, records.length])).toEqual([
       [one, 2],
@@ -44,7 +44,7 @@ describe("an export", () => {
     ]);
   });
 
-  it("of an empty journal has a header alone", () => {
+  it("of an empty journal has only a header", () => {
     expect(readExport(Buffer.from(header))).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe("an export", () => {
     ["has a damaged record", [header, lines[0], lines[1]!.replace("oauth_client", "0auth_client")].join(""), 3],
     ["has a damaged record after empty lines", [header, "\n\n", "{}\n"].join(""), 4],
     ["was cut in a record", [header, lines[0]].join("").slice(0, -3), 2],
-  ])("that %s is refused with the line", (_what, text, line) => {
+  ])("that %s is refused with the line number", (_what, text, line) => {
     const failure = refusalOf(text);
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(`Line ${line} is not what integ journal export wrote.`);
@@ -68,7 +68,7 @@ describe("an export", () => {
   it.each([
     [formatVersion + 1, "a newer"],
     [2, "another"],
-  ])("of format %i is refused: it was written by %s integ", (format, which) => {
+  ])("of format %i is refused: %s integ wrote it", (format, which) => {
     const body = lines[0]!.slice(lines[0]!.indexOf('"v":'), -1).replace(`"v":${formatVersion}`, `"v":${format}`);
     const sum = createHash("sha256").update(body).digest("hex").slice(0, 16);
     const failure = refusalOf(`${header}{"sum":"${sum}",${body}\n`);

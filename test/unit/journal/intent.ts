@@ -1,4 +1,4 @@
-// A folder of its own for each test, and an intent to put into a journal there.
+// A folder for each test, and an intent for a journal in it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { identify } from "../../../src/disk/lock-owner.ts";
 import { fileJournal } from "../../support/file-journal.ts";
 import type { Intent, Journal } from "../../../src/journal/journal.ts";
 
-/** Who makes the records of a test. */
+/** The actor of a test's records. */
 export const ada = { user: "ada", host: "desk" } as const;
 
 export function folder(): string {
@@ -17,7 +17,7 @@ export function folder(): string {
   return made;
 }
 
-/** The file of a journal that does not stand yet, its folder neither. */
+/** The path of a journal that does not exist yet, nor its folder. */
 export function journalPath(): string {
   return join(folder(), "state", "journal.ndjson");
 }
@@ -40,13 +40,13 @@ export function intent(changes: Partial<Intent> = {}): Intent {
   };
 }
 
-/** A clock that goes on by a second at every look, from 2026-11-21. */
+/** A clock that advances by a second at each reading, from 2026-11-21. */
 export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
   let now = startMs;
   return () => (now += 1000);
 }
 
-/** A journal with a clock of its own, for a test that does not want to wait ten seconds for a lock. */
+/** A journal with a clock of its own, for tests that must not wait ten seconds for a lock. */
 export function journalAt(path: string, waitMs = 60): Journal {
   const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
   return fileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });

@@ -7,7 +7,7 @@ import { intent } from "./intent.ts";
 
 const now = Date.UTC(2026, 10, 21);
 
-test("ids are ten typable characters and sort by admission, whatever the clock does", () => {
+test("ids have ten typable characters and sort by admission, whatever the clock does", () => {
   const step = fc.record({ ms: fc.integer({ min: -10_000_000, max: 10_000_000 }), random: fc.nat(2 ** 20 - 1) });
   fc.assert(
     fc.property(fc.array(step, { minLength: 2, maxLength: 40 }), (steps) => {
@@ -22,13 +22,13 @@ test("ids are ten typable characters and sort by admission, whatever the clock d
   );
 });
 
-test("ids of different seconds sort by time without knowing each other", () => {
+test("ids of different seconds sort by time without a common state", () => {
   const early = newEntryId(now, { random: 2 ** 20 - 1 });
   const late = newEntryId(now + 1000, { random: 0 });
   expect(early < late).toBe(true);
 });
 
-test("what is misread for another digit finds its entry all the same", () => {
+test("look-alike characters in an id still find its entry", () => {
   expect(normalizeId(" 1RS6RSQKSJ ")).toBe("1rs6rsqksj");
   expect(normalizeId("olI")).toBe("011");
 });
@@ -46,7 +46,7 @@ test.each([
   expect(newEntryId(nowMs, options)).toBe(id);
 });
 
-test("an entry is meant by the whole id, or by a beginning that fits it alone", () => {
+test("an entry is selected by its whole id, or by a unique prefix", () => {
   const known = (...ids: string[]): Entry[] =>
     ids.map((id) => ({ ...newEntry(intent(), { id, key: null, at: "2026-11-21T02:00:00.000Z" }) }));
   const all = known("1rs1m00001", "1rs1m00002", "2rs1m00001");
@@ -62,7 +62,7 @@ test("an entry is meant by the whole id, or by a beginning that fits it alone", 
   );
 });
 
-test("an id follows the newest, if that is one that integ makes", () => {
+test("an id follows the newest one that integ generated", () => {
   const wanted = newEntryId(now, { random: 7 });
   expect([wanted, newEntryId(now, { random: 7, newest: wanted })]).toEqual(["1rrpc00007", "1rrpc0000f"]);
   expect(newEntryId(now, { random: 7, newest: "0000000001" })).toBe(wanted);

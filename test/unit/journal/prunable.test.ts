@@ -1,4 +1,4 @@
-// What may be forgotten: as a table over what an entry made and what is known of it since.
+// Which entries may be pruned: a table of what an entry created and what is known of it since.
 import { describe, expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -26,7 +26,7 @@ function gone(entries: readonly Entry[], includeLive = false): string {
   return [...prunable(entries, { before, leased: new Set(), includeLive }).going].sort().join("");
 }
 
-describe("an old settled entry", () => {
+describe("an old finished entry", () => {
   test.each<[string, Entry[], string]>([
     ["of a client that nobody revoked stays", [client], ""],
     ["of a key that nobody revoked stays", [key], ""],
@@ -56,7 +56,7 @@ describe("an old settled entry", () => {
     expect(gone(entries)).toBe(ids);
   });
 
-  test("that saw a revocation stays as long as the revoked client's own entry", () => {
+  test("that recorded a revocation stays as long as the revoked client's own entry", () => {
     expect(gone([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
   });
 
@@ -78,7 +78,7 @@ describe("an old settled entry", () => {
     ["revoked it", { operation: "access_key.revoke" }],
     ["adopted it", { operation: "access_key.adopt", state: "refused" }],
     ["rotated a key that it does not name", { operation: "access_key.rotate", state: "refused", detail: {} }],
-  ])("that did not rotate a key goes while a rotation of it is unfinished: it %s", (_what, changes) => {
+  ])("that did not rotate a key is pruned while a rotation of it is unfinished: it %s", (_what, changes) => {
     const detail = { mode: "in_place", key_id: "ak_1" } as const;
     const rotation = { ...key, id: "0", operation: "access_key.rotate", detail, state: "unknown" } as Entry;
     expect(gone([rotation, { ...key, id: "1", resource_id: null, detail: { key_id: "ak_1" }, ...changes }], true)).toBe(
@@ -86,7 +86,7 @@ describe("an old settled entry", () => {
     );
   });
 
-  test("goes by itself where what it names is not there any more", () => {
+  test("is pruned alone if its linked entries do not exist", () => {
     for (const link of [{ parent: "gone" }, { replaces: "gone" }, { replaced_by: "gone" }]) {
       const [over, open] = [entry("a", { state: "refused", ...link }), entry("b", { state: "open", ...link })];
       expect([gone([over, open]), gone([open, over])]).toEqual(["a", "a"]);
@@ -97,7 +97,7 @@ describe("an old settled entry", () => {
     ["its parent", { parent: "b" }],
     ["what it replaces", { replaces: "b" }],
     ["what replaced it", { replaced_by: "b" }],
-  ])("goes or stays with %s", (_what, link) => {
+  ])("is pruned or kept together with %s", (_what, link) => {
     const [one, other] = [entry("a", { state: "refused", ...link }), entry("b", { state: "refused" })];
     expect([
       gone([one, other]),
@@ -106,7 +106,7 @@ describe("an old settled entry", () => {
     ]).toEqual(["ab", "", ""]);
   });
 
-  test("is named as kept for its client only if nothing else keeps it", () => {
+  test("is reported as kept for its client only if nothing else keeps it", () => {
     const young = { ...client, id: "y", resource_id: "oc_9", updated_at: before };
     const open = { ...client, id: "o", resource_id: "oc_8", state: "open" as const };
     const leased = { ...client, id: "l", resource_id: "oc_7" };
@@ -120,7 +120,7 @@ describe("an old settled entry", () => {
     });
   });
 
-  test("of a long row of replacements goes or stays with all of them", () => {
+  test("in a chain of replacements is pruned or kept with all of them", () => {
     const row = Array.from({ length: 20_000 }, (_, at) => ({
       ...client,
       id: String(at).padStart(5, "0"),
@@ -134,7 +134,7 @@ describe("an old settled entry", () => {
     expect(going([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
   });
 
-  test("goes with its live client where that is asked for, and is named", () => {
+  test("is pruned with its live client on request, and is named", () => {
     expect(gone([client, key, rotates(), successor], true)).toBe("ckxy");
     const choice = { before, leased: new Set<string>(), includeLive: true };
     expect(prunable([client, key, revokesKey], choice).live).toEqual([client]);

@@ -1,5 +1,5 @@
-// Rotations of one client or key that meet: of two at the same time one continues, and one in place that a later one has taken
-// the place of is never sent again.
+// Rotations of one client or key that meet: only one of two simultaneous ones continues, and a rotation in place is never sent
+// again after a later one.
 import { describe, expect, it } from "vitest";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
@@ -31,9 +31,9 @@ function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
 
 interface Other extends Partial<Entry> {
   readonly mode?: Mode;
-  /** A process works on it. */
+  /** A process drives it. */
   readonly held?: boolean;
-  /** How it stands after this process has waited once; nothing: it is gone. */
+  /** Its state after this process has waited once; undefined: it no longer exists. */
   readonly next?: Partial<Entry> | null;
 }
 
@@ -43,11 +43,11 @@ interface Meeting {
   readonly isShared?: boolean;
   readonly fresh?: boolean;
   readonly wasActive?: boolean;
-  /** The other one was over before this one began. */
+  /** The other one finished before this one started. */
   readonly before?: boolean;
 }
 
-/** @returns how this one continues, or why not, and how long it waited */
+/** @returns how this one continues, or why it does not, and how long it waited */
 async function met({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
   const { mode: otherMode = mode, held = false, next, ...stands } = other;
   const first = rotation(otherMode, { id: below, ...stands });
@@ -87,7 +87,7 @@ const now = "Another process rotates the key old at this moment.";
 const replaced = `The key old is being replaced: the rotation ${below} is unfinished.`;
 const just = "Another process has just rotated the key old.";
 
-describe("of two rotations at the same time", () => {
+describe("of two simultaneous rotations", () => {
   it.each<[string, Meeting, string]>([
     ["one in place stops if a replacement waits", { other: { mode: "replacement", state: "waiting" } }, replaced],
     ["one in place stops if another was admitted before", { other: { id: below } }, now],
@@ -183,7 +183,7 @@ describe("of two rotations at the same time", () => {
     ["is pruned", { next: null }, "continues", 50],
     ["says nothing", {}, now, 5000],
     ["had begun", { sequence: 2 }, now, 0],
-  ])("a team's waits for one with a higher id until it %s", async (_what, other, end, waited) => {
+  ])("in a team's journal, one waits for a higher id until that %s", async (_what, other, end, waited) => {
     expect(await met({ other: { id: above, ...other }, isShared: true })).toMatchObject({ end, waited });
   });
 
@@ -193,7 +193,7 @@ describe("of two rotations at the same time", () => {
     ["in_place", "replacement", /the replacement revokes this key at its end\. --new rotates it anyway\.$/],
     ["replacement", "replacement", /^Nothing was sent: one rotation creates one new key, and the other process/],
     ["client", "client", /^Nothing was sent: one rotation creates one new client/],
-  ])("%s beside %s says why, and what to look at", async (mode, other, meaning) => {
+  ])("%s next to %s explains why, and what to check", async (mode, other, meaning) => {
     const { failure } = await met({ mode, other: { mode: other, held: true } });
     expect(failure!.details).toMatchObject({
       meaning: expect.stringMatching(meaning),
@@ -207,7 +207,7 @@ it.each([
   ["a file's, that is free", false, "free", false],
   ["a team's, that someone has", true, "held", true],
   ["a team's, that is free", true, "free", false],
-])("an entry of %s is worked on: %s", async (_what, isShared, id, expected) => {
+])("an entry in %s is being driven: %s", async (_what, isShared, id, expected) => {
   let released = 0;
   const journal = {
     isShared,
@@ -224,7 +224,7 @@ it.each<[string, Partial<Entry>, boolean]>([
   ["an earlier one that is over", { id: below, state: "done" }, false],
   ["one that no process works on", { id: "0000000001", state: "unknown" }, false],
   ["another key's", { id: below, detail: { mode: "in_place", key_id: "other" } }, false],
-])("under way beside a rotation: %s", async (_what, about, expected) => {
+])("in progress next to a rotation: %s", async (_what, about, expected) => {
   const journal = {
     isShared: true,
     select: async () => [rotation("in_place"), rotation("replacement", about)],
@@ -252,7 +252,7 @@ describe("the later rotation of a key", () => {
     ["replacement", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
     ["in_place", true, ["secret_lost", "undelivered", "done"]],
     ["replacement", true, ["done"]],
-  ])("%s counts, where a secret of the earlier one is kept (%s: %s), in these states", async (mode, kept, counting) => {
+  ])("(%s) counts if a secret of the earlier one is kept (%s: %s), in these states", async (mode, kept, counting) => {
     for (const state of states) {
       expect(await later(mode, state, { kept }), state).toBe(counting.includes(state));
       expect(await later(mode, state, { kept: false, first: kept ? "undelivered" : "open" }), state).toBe(
@@ -263,7 +263,7 @@ describe("the later rotation of a key", () => {
   });
 });
 
-it("the rotations of a key are of both kinds, at its address", async () => {
+it("is of either kind, at the key's address", async () => {
   const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
   const journal = { select: async () => all } as unknown as Journal;
   expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
@@ -272,7 +272,7 @@ it("the rotations of a key are of both kinds, at its address", async () => {
 it.each<[string, Setting]>([
   ["whose response was lost", { fates: { rotate: ["lost after"] } }],
   ["whose secret is kept", { failing: ["deliver"] }],
-])("a rotation in place %s ends at recovery if a later one followed, whose secret works", async (_name, setting) => {
+])("makes recovery end a rotation in place %s", async (_name, setting) => {
   const world = new AWorld(setting);
   for (const id of ["ak_own", "ak_old"]) world.account.has("key", id);
   const rotated = (fresh: boolean): Promise<Ended<unknown>> =>

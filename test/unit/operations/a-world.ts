@@ -1,5 +1,5 @@
-// All that a change touches, in memory: the account, the journal, what is kept and where secrets go, the clock. It outlives
-// the processes that work in it: each of them may be made to crash at any call, and the next finds what is left.
+// All that a change touches, in memory: the account, the journal, kept secrets and their destinations, the clock. It outlives
+// its processes: each may crash at any call, and the next finds what is left.
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/operations/recovery.ts";
 import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
@@ -10,7 +10,7 @@ import { rememberedSeveral, severalDestinations } from "../../../src/secrets/sev
 import { InMemory, isDelivered, isKept, newMachine, type Outside } from "../../model/in-memory.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
-/** The end of a process, at any of its points: one for all, since to note where it was thrown takes longer than a world. */
+/** The end of a process at one of its points: one object for all, because a stack trace costs more than a world. */
 const crash = new Error("the process ended");
 
 type PlaceKind = "file" | "profile" | "command" | "stdout" | "store";
@@ -43,33 +43,33 @@ export class AWorld {
   readonly files = this.#machine.files;
   readonly reserves = this.#machine.reserves;
   readonly profiles = this.#outside.profiles;
-  /** Every call of the process that runs or ran last, in order. */
+  /** Every call of the current or last process, in order. */
   readonly calls: string[] = [];
   readonly told: string[] = [];
-  /** Promises that were seen broken. */
+  /** Broken promises. */
   readonly broken: string[] = [];
   /** Clients and keys that a change may revoke although their secret is in use. */
   readonly mayGo = new Set<string>();
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
-  /** Told of every wait. */
+  /** Called with every wait. */
   onSleep: () => void = () => {};
-  /** The process ends at its n-th point: before and after each call. */
+  /** The process ends at its nth point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** Its file can be neither read nor written any more. */
+  /** Its file can no longer be read or written. */
   journalIsGone = false;
-  /** Where the profile proves a new secret: to no other place may one go, whatever an entry says. */
+  /** The profile's token endpoint: a new secret may be proven nowhere else, whatever an entry says. */
   proves = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
-  /** Machine and folder of the processes that run now. */
+  /** Machine and folder of the current processes. */
   place = "here:/state";
   /** Entries that a running process has. */
   readonly running = new Set<string>();
-  /** Before it is seen whether one has an entry. */
+  /** Called before it is known whether a process has an entry. */
   onTryLease: () => void = () => {};
-  /** Its journal is a team's: it says who works on what. */
+  /** Its journal is a team's: it shows who drives an entry. */
   isTeam = false;
   readonly #setting: Setting;
-  /** The process that lives. */
+  /** The running process. */
   #process = {};
   #failing: readonly string[];
   #points = 0;
@@ -86,7 +86,7 @@ export class AWorld {
     this.account.onRequest = (what, about) => this.#audit(what, about);
   }
 
-  /** Lives through one process. */
+  /** Runs one process to its end. */
   async run<T>(work: (bench: Workbench) => Promise<T>): Promise<Ended<T>> {
     this.#isDead = false;
     this.#points = 0;
@@ -108,7 +108,7 @@ export class AWorld {
     }
   }
 
-  /** `journal recover` of everything, by somebody who agrees to all, and names the key. */
+  /** `journal recover` of everything, with every consent and the key's id. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
@@ -155,12 +155,12 @@ export class AWorld {
     return this.entries.find((entry) => entry.operation === operation);
   }
 
-  /** What the store was given, oldest first. */
+  /** The secrets that the store received, oldest first. */
   get stored(): readonly string[] {
     return this.#outside.stores.get("a") ?? [];
   }
 
-  /** True if a secret is somewhere: where it was to go, or kept here. */
+  /** True if a secret is at its destination, or kept here. */
   isSafe(secret: string): boolean {
     const isThere = isDelivered(secret, this.#outside, [this.#machine]) || this.stored.includes(secret);
     return isThere || isKept(secret, [this.#machine]);
@@ -186,7 +186,7 @@ export class AWorld {
     return result;
   }
 
-  /** What must be true when a request arrives. */
+  /** Conditions when a request arrives. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&
@@ -281,7 +281,7 @@ export class AWorld {
       at: () => new Date((this.now += 1)).toISOString(),
       isShared: this.isTeam,
       isFree: (id) => !held.has(id),
-      // To take and release a team's lease forgets until when a request of its last holder may be under way.
+      // Taking and releasing a team's lease clears the time until which its last holder's request may be in flight.
       mayTry: (id) => {
         if (this.isTeam) throw new Error(`the team's lease of ${id} was taken`);
         this.onTryLease();
@@ -301,19 +301,19 @@ export class AWorld {
     });
   }
 
-  /** The destination of a command, as each process makes it anew. */
+  /** The destination of a command, created by each process. */
   destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
     if (kind !== "three") return this.single(kind);
     return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));
   }
 
-  /** True if a file, the store and the profile hold one and the same secret. */
+  /** True if a file, the store and the profile hold the same secret. */
   haveAll(): boolean {
     const secrets = [this.files.get("/secret")?.secret, this.stored.at(-1), this.profiles.get("target")?.secret];
     return secrets.every((secret) => secret !== undefined && secret === secrets[0]);
   }
 
-  /** One destination, as each process makes it anew. */
+  /** One destination, created by each process. */
   single(kind: PlaceKind): SingleDestinationPlace {
     const here = this.#here();
     return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.taker(kind);

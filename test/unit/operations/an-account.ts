@@ -1,4 +1,4 @@
-// The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), each answer as a test wants it.
+// The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), and each response as a test needs it.
 import type { ClientProof } from "../../../src/api/auth/credential.ts";
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";
@@ -7,7 +7,7 @@ import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
 import type { Problem } from "../../../src/errors.ts";
 
-/** What becomes of one request. Those that name no fault are answered as the contract says. */
+/** The outcome of one request. Those that name no fault are answered as the contract says. */
 export type Fate =
   | "lost before" // nothing arrived, and nobody knows
   | "lost after" // done, and the answer is lost
@@ -30,9 +30,9 @@ export interface Made {
   readonly createdAt: string;
   secret: string;
   status: string;
-  /** Whose request made it (§4.2 rule 2). */
+  /** The credential whose request made it (§4.2 rule 2). */
   readonly credential: string;
-  /** The one-time secret was in an answer, whether that arrived or not. */
+  /** A response, arrived or lost, had the one-time secret. */
   isGiven: boolean;
   lastUsedAt: string | null;
 }
@@ -44,23 +44,23 @@ export class AnAccount {
   readonly keys: Made[] = [];
   /** Every request that arrived, in order. */
   readonly requests: string[] = [];
-  /** Those that were answered, with what the service calls them. */
+  /** Those that got a response, with the service's request ids. */
   readonly answered: [what: Request, id: string][] = [];
   readonly fates: Partial<Record<Request, Fate[]>> = {};
-  /** Looked at before a request takes effect: what must be true on disk by then. */
+  /** Called before a request takes effect, to check the disk. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
-  /** Which credential the requests are sent with: of each another service account. */
+  /** The credential of the requests; each is another service account. */
   credential = "first";
   /** How far its clock is ahead of the other machine's. */
   aheadMs = 0;
-  /** Fields of the receipt of a POST that are not what was asked for. */
+  /** Fields of a POST's receipt that differ from the request. */
   lies: Readonly<Record<string, unknown>> = {};
-  /** A service that revokes nothing and says this in its response to a DELETE. */
+  /** A service that revokes nothing and says so in its response to a DELETE. */
   revocationLies: Readonly<Record<string, unknown>> | undefined;
   step: <T>(name: string, effect: () => T, about?: string) => T = (_name, effect) => effect();
 
-  /** A client or key from before. */
+  /** An existing client or key. */
   has(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
     const made = this.#make(kind, { body: kind === "key" ? JSON.stringify({ name }) : "{}", id, at });
     made.isGiven = true;
@@ -72,7 +72,7 @@ export class AnAccount {
   }
 
   get service(): Service {
-    // What this connection was told of the service's clock.
+    // The service's clock as this connection knows it.
     let told: number | undefined;
     const answer = async <T>(
       what: Request,
@@ -153,7 +153,7 @@ export class AnAccount {
     const made = this.clients.find((one) => one.key === key) ?? this.#make("client", { body, key });
     if (made.body !== body || made.credential !== this.credential)
       return refusal(409, { code: "idempotency_key_reuse" });
-    // Nothing brings a revoked client back.
+    // A revoked client can never work again.
     const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
     if (made.status !== "revoked") made.status = becomes;
     const attempt = this.#shown(made, { withSecret: fate !== "silent" });

@@ -1,5 +1,4 @@
-// A secret that was kept, brought to its destination later: what is delivered where, what the journal says in which order,
-// and when the copy is destroyed.
+// A kept secret that is claimed: where it is delivered, the order of the journal's records, and when the copy is destroyed.
 import { describe, expect, it } from "vitest";
 import { client } from "../../../src/operations/client.ts";
 import { completeDelivery, takeUp, type TakenUp } from "../../../src/operations/delivery-recovery.ts";
@@ -38,7 +37,7 @@ interface Claim {
   readonly by?: SecretDelivery["claimedBy"];
 }
 
-/** Claims it, as one process. */
+/** Claims it in one process. */
 function claim(
   world: AWorld,
   { to = "file", seen, id = entryWithSecret(world).id, by = "person" }: Claim = {},
@@ -65,7 +64,7 @@ describe.each(making)("of %s,", (what) => {
   const isPart = what === "a client's rotation";
 
   it.each(["file", "profile", "command", "stdout", "store", "three"] as const)(
-    "a kept secret is claimed at a destination of kind %s",
+    "a kept secret is claimed to a destination of kind %s",
     async (to) => {
       const world = await kept(what);
       const [before, secret] = [entryWithSecret(world), [...world.kept.values()][0]!.secret];
@@ -80,12 +79,12 @@ describe.each(making)("of %s,", (what) => {
       );
       expect([...world.reserves]).toEqual([]);
       expect(seen).toEqual({ finished: [1] });
-      // The rotation goes on, and does so only now.
+      // The rotation continues now, and no earlier.
       if (isPart) expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
     },
   );
 
-  it("the same place is found to have it, and nothing is delivered again", async () => {
+  it("the same destination already has it, and nothing is delivered again", async () => {
     const world = await kept(what);
     const { id, destination } = entryWithSecret(world);
     const secret = world.kept.get(id)!.secret;
@@ -96,7 +95,7 @@ describe.each(making)("of %s,", (what) => {
     expect([world.kept.size, world.files.get("/secret")!.secret]).toEqual([0, secret]);
   });
 
-  it("a destination that takes nothing leaves the copy, and nothing else", async () => {
+  it("a destination that refuses the secret leaves the copy unchanged", async () => {
     const world = await kept(what);
     const before = world.entries.map(({ state }) => state);
     const destination = { ...world.single("file"), deliver: async () => Promise.reject(new Error("not a failure")) };
@@ -121,7 +120,7 @@ describe.each(making)("of %s,", (what) => {
     expect(world.kept.size).toBe(1);
   });
 
-  it("without a copy nothing is delivered, and no process says so", async () => {
+  it("without a copy nothing is delivered or reported as delivered", async () => {
     const world = await kept(what);
     const { id } = entryWithSecret(world);
     world.kept.clear();
@@ -131,15 +130,15 @@ describe.each(making)("of %s,", (what) => {
   });
 });
 
-describe("the rotation that a claimed secret belongs to", () => {
-  it("is left to the process that has it", async () => {
+describe("the rotation of a claimed secret", () => {
+  it("is left to the process that drives it", async () => {
     const world = await kept("a client's rotation");
     world.running.add(world.entry("oauth_client.rotate")!.id);
     expect(await claim(world)).toMatchObject(done);
     expect(world.entry("oauth_client.rotate")!.state).toBe("undelivered");
   });
 
-  it("stays as it is where it does not wait for the secret", async () => {
+  it("is not resumed if it does not wait for the secret", async () => {
     const world = await kept("a client's rotation");
     const at = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
     world.entries[at] = { ...world.entries[at]!, state: "done" };
@@ -147,7 +146,7 @@ describe("the rotation that a claimed secret belongs to", () => {
     expect(world.entries[at].state).toBe("done");
   });
 
-  it("is never pending without the claim: a crash at any call leaves what recovery finishes", async () => {
+  it("waits only with the claim: a crash at any call leaves work that recovery finishes", async () => {
     for (let crashAt = 1; ; crashAt += 1) {
       const world = await kept("a client's rotation");
       world.crashAt = crashAt;
@@ -164,7 +163,7 @@ describe("the rotation that a claimed secret belongs to", () => {
   });
 });
 
-/** An entry as a process finds it, and what it is asked of its destination. */
+/** An entry as a process finds it, and its question to the destination. */
 async function found(
   change: Partial<Entry>,
   work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,
@@ -187,7 +186,7 @@ async function found(
 const file = { kind: "file", path: "/secret", as: "raw", reserved: "/.r" } as const;
 const profile = { kind: "profile", name: "target", profileId: "t1" } as const;
 
-describe("a destination is asked whether it has the secret", () => {
+describe("a destination is checked for the secret", () => {
   it.each<[string, Partial<Entry>, unknown[]]>([
     ["a file", { destination: file, resource_id: "ak_2" }, ["file"]],
     ["a profile, whatever key it names", { destination: profile, resource_id: "ak_2" }, ["profile"]],
@@ -198,7 +197,7 @@ describe("a destination is asked whether it has the secret", () => {
     expect(asked).toEqual(expected);
   });
 
-  it("of several those that do not have it are asked, and what they say is recorded once", async () => {
+  it("among several, those without it are checked, and the results are recorded once", async () => {
     const places = [
       { at: file, state: "delivered" },
       { at: { ...file, path: "/other", reserved: "/.o" }, state: "missing" },
@@ -225,7 +224,7 @@ describe("a destination is asked whether it has the secret", () => {
   });
 });
 
-describe("a secret that is kept in another folder", () => {
+describe("a secret kept in another folder", () => {
   const elsewhere = { state: "undelivered", detail: { kept_at: "there:/state" } } as const;
 
   it.each<[string, typeof client.takeUp]>([

@@ -1,4 +1,4 @@
-// The clock of this machine may be wrong, or set to another time at any moment: how long is waited does not depend on it.
+// This machine's clock may be wrong or change at any moment; waiting times do not depend on it.
 import { mayBeMadeElsewhere } from "../../../src/journal/entry.ts";
 import { describe, expect, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
@@ -13,7 +13,7 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
     ["429", { refused: 429 }],
     ["nobody listens", "not sent"],
   ] satisfies [string, Fate][])(
-    "%s: tried as long with a clock that is set back or forth at every wait",
+    "%s: is retried just as long with a clock that jumps at every wait",
     async (_what, fate) => {
       const tries = async (jump: number): Promise<[string, number]> => {
         const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };
@@ -30,7 +30,7 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
   );
 });
 
-it("a key given by hand whose client was made before is not called lost here, whatever the clock says", async () => {
+it("an explicit key whose client was created earlier is not reported lost, whatever the clock says", async () => {
   for (const [aheadMs, isCorrected] of [-day, 0, day].flatMap((ms) => [false, true].map((is) => [ms, is] as const))) {
     const world = new AWorld({ retryForMs: 0 });
     const operation = operations["a client's creation"]!;
@@ -46,13 +46,13 @@ it("a key given by hand whose client was made before is not called lost here, wh
       world.account.aheadMs = 0;
     }
     await world.recover({ mayReplace: async () => false });
-    // No request of this entry was answered in the process that began it: nobody knows what its clock was.
+    // No request of this entry got a response in its first process, so its clock is unknown.
     expect(world.entries[0]).toMatchObject({ state: "secret_lost" });
     expect(mayBeMadeElsewhere(world.entries[0]!)).toBe(true);
   }
 });
 
-it("what is under a random key was made by the entry's own requests, whatever the clock says", async () => {
+it("a client under a random key was created by the entry's own requests, whatever the clock says", async () => {
   for (const aheadMs of [-3 * day, 0, 3 * day]) {
     const world = new AWorld({ retryForMs: 0, fates: { create: ["lost after"] } });
     world.account.aheadMs = aheadMs;
@@ -68,16 +68,19 @@ it.each([
   [-3 * day, "3 days longer than requested, because the clock of this machine is ahead of"],
   [day, "24 hours shorter than requested, because the clock of this machine is behind"],
   [60_000, undefined],
-])("a lifetime computed where the service is %i ms ahead is compared with what was asked", async (aheadMs, differs) => {
-  const world = worldFor(operations["a key's creation"]!);
-  world.account.aheadMs = aheadMs;
-  const lifetimeMs = 90 * day;
-  const request = { name: "ci", expiresAt: new Date(world.now + lifetimeMs).toISOString() };
-  const creation = { request, expiry: `in ${lifetimeMs} ms`, marked: false };
-  const ended = await world.run((bench) => createAccessKey(bench, creation, { destination: world.destination() }));
-  const [entry] = world.entries;
-  expect([entry!.state, entry!.detail.differs?.includes(differs ?? "")]).toEqual(
-    differs === undefined ? ["done", undefined] : ["unusable", true],
-  );
-  expect(ended.kind).toBe(differs === undefined ? "done" : "unusable");
-});
+])(
+  "a lifetime from a service clock that is %i ms ahead is compared with the requested one",
+  async (aheadMs, differs) => {
+    const world = worldFor(operations["a key's creation"]!);
+    world.account.aheadMs = aheadMs;
+    const lifetimeMs = 90 * day;
+    const request = { name: "ci", expiresAt: new Date(world.now + lifetimeMs).toISOString() };
+    const creation = { request, expiry: `in ${lifetimeMs} ms`, marked: false };
+    const ended = await world.run((bench) => createAccessKey(bench, creation, { destination: world.destination() }));
+    const [entry] = world.entries;
+    expect([entry!.state, entry!.detail.differs?.includes(differs ?? "")]).toEqual(
+      differs === undefined ? ["done", undefined] : ["unusable", true],
+    );
+    expect(ended.kind).toBe(differs === undefined ? "done" : "unusable");
+  },
+);

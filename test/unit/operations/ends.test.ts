@@ -1,6 +1,6 @@
-// How every operation ends, whatever becomes of its requests, its destination and its journal: the exit's kind, what the account has
-// and where each secret is; then the same after `journal recover` without and with a yes, and of the command typed again. A
-// line for each in ends.txt; `npm run docs` prints them again.
+// The end of every operation, for each outcome of its requests, destination and journal: exit kind, the account's credentials
+// and each secret's place; then the same after `journal recover` without and with consent, and after the command is typed
+// again. One line each in ends.txt; `npm run docs` prints it.
 import { isGuess } from "../../../src/journal/entry.ts";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -87,7 +87,7 @@ function wordsOf(fate: Fate): string {
   return [`refused with ${refused}`, code, after && `after ${after} s`].filter(Boolean).join(", ");
 }
 
-/** What the account has besides the acting key, and where the secret of each is. */
+/** The account's credentials besides the acting key, and the place of each secret. */
 function standing(world: AWorld): string {
   const { clients, keys } = world.account;
   const kept = [...world.kept.values()].map(({ secret }) => secret);
@@ -99,7 +99,7 @@ function standing(world: AWorld): string {
     .join(", ");
 }
 
-/** What `journal recover` comes to without a yes, with one, and with another, as long as something is unfinished. */
+/** The results of `journal recover` without consent, with one, and with another, while something is unfinished. */
 async function recovered(world: AWorld): Promise<string[]> {
   const ends: string[] = [];
   for (const isYes of [false, true, true]) {
@@ -127,14 +127,14 @@ async function lineOf(operation: Operation, { name, setting }: Cell): Promise<st
   return `${name}: ${first.kind}: ${left}${after} | again ${again.kind}: ${standing(other)}${broken.join("")}`;
 }
 
-/** A fate of a request that the operation does not send is as if there were none. */
+/** The outcome of a request that the operation never sends has no effect. */
 function different(lines: readonly string[]): string[] {
   const endOf = (line: string): string => line.replace(/^.*?: (?=(?:done|[a-z_]+): )/, "");
   const [plain = ""] = lines;
   return lines.filter((line, at) => at === 0 || endOf(line) !== endOf(plain));
 }
 
-it("every operation ends as ends.txt says", async () => {
+it("every operation ends as in ends.txt", async () => {
   const parts: string[] = [];
   for (const [name, operation] of Object.entries(operations)) {
     const lines: string[] = [];

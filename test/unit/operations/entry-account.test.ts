@@ -1,4 +1,4 @@
-// Which account an entry belongs to, and what a person is told whose profile, or environment, is another one.
+// The account of an entry, and the message if the profile or environment is another's.
 import { describe, expect, it } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { otherAccount, setEnvironment } from "../../../src/operations/entry-account.ts";
@@ -48,7 +48,7 @@ describe("a profile", () => {
     expect(failure?.kind).toBe(moved && "auth");
   });
 
-  it("is to be put back, or the entry given up", () => {
+  it("that differs must be restored, or the entry given up", () => {
     const failure = otherAccount(entry(), { ...own, profileId: "prf_2" }, false);
     expect(failure?.details).toEqual({
       meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
@@ -76,7 +76,7 @@ describe("an environment", () => {
       { operation: "access_key.rotate", principal: "c1" },
       ` INTEG_ORGANIZATION_ID=${organization} and INTEG_ACCESS_TOKEN.`,
     ],
-  ] as const)("%s is told by its variables", (_what, changes, rest) => {
+  ] as const)("%s is described by its variables", (_what, changes, rest) => {
     const expected = {
       hint: `Set INTEG_BASE_URL=https://eu.example.com INTEG_REGION=eu${rest}`,
       nextCommand: shell`integ journal recover 1rs6y1ys1e`,

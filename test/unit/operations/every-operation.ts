@@ -1,4 +1,4 @@
-// Every operation as a person asks for it, in a world where it can be done: for tables over all of them.
+// Every operation with its typed options, in a world where it can succeed: for tables over all of them.
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
@@ -10,14 +10,14 @@ import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
 
 export interface Asked {
-  /** An idempotency key given by hand. */
+  /** An explicit idempotency key. */
   readonly key?: string;
 }
 
 export interface Operation {
-  /** The request that changes the account first. */
+  /** The first request that changes the account. */
   readonly sends: Request;
-  /** What the account has before. */
+  /** The account's contents before the operation. */
   readonly before?: (world: AWorld) => void;
   readonly work: (bench: Workbench, world: AWorld, asked: Asked) => Promise<unknown>;
 }
@@ -101,7 +101,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** A world in which the operation can be asked for. */
+/** A world in which the operation can run. */
 export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
   world.account.has("key", "ak_own");

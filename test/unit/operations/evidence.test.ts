@@ -1,4 +1,4 @@
-// The evidence that the acts "send" and "revoke" want: without each piece nothing leaves this machine.
+// Evidence for the acts "send" and "revoke": if one piece is missing, nothing is sent.
 import { describe, expect, it } from "vitest";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
 import { send } from "../../../src/operations/acts/send.ts";
@@ -16,9 +16,9 @@ async function admitted(bench: Workbench, changes: Partial<Entry> = {}): Promise
   return lease;
 }
 
-describe("nothing is sent", () => {
+describe("a request without evidence is not sent", () => {
   it.each<[string, Partial<Entry>, (world: AWorld, bench: Workbench) => Workbench, RegExp | undefined]>([
-    ["only if every piece is there", {}, (_world, bench) => bench, undefined],
+    ["but it is sent with all evidence", {}, (_world, bench) => bench, undefined],
     ["whose attempt is not on disk", { attempts: 0 }, (_world, bench) => bench, /is not on disk/],
     [
       "to another address than the entry's",
@@ -59,13 +59,13 @@ describe("nothing is sent", () => {
   });
 });
 
-describe("nothing is revoked for a successor", () => {
+describe("a predecessor without evidence is not revoked", () => {
   const whole: Successor = { id: "oc_2", proof: "token exchange", missing: [], gone: [] };
   it.each<[string, Partial<Successor>, boolean]>([
-    ["unless every piece is there", {}, true],
-    ["that is not proven", { proof: undefined }, false],
-    ["without an id", { id: "" }, false],
-    ["whose secret a destination has not got", { missing: ["/secret"] }, false],
+    ["but it is revoked with all evidence", {}, true],
+    ["successor not proven", { proof: undefined }, false],
+    ["successor without an id", { id: "" }, false],
+    ["secret missing at a destination", { missing: ["/secret"] }, false],
   ])("%s", async (_what, changes, isRevoked) => {
     const world = new AWorld();
     world.account.has("client", "old");

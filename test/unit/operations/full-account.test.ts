@@ -1,5 +1,5 @@
-// A creation that is refused because the service account has all clients that it can have: what could be revoked is named, as
-// far as the journal knows of it and the service shows it.
+// A creation that is refused because the service account has its maximum of clients: the message names clients to revoke, from
+// the journal and the service.
 import { expect, it } from "vitest";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { AWorld, type Ended } from "./a-world.ts";
@@ -19,7 +19,7 @@ async function worldWith(scopes: readonly string[], account = "sa_1"): Promise<A
   return world;
 }
 
-it("names the clients of the account, those that do not work first", async () => {
+it("lists the clients of the account, non-working ones first", async () => {
   const world = await worldWith(["a", "b", "c", "d"]);
   world.account.clients[1]!.status = "disabled";
   world.account.clients[2]!.status = "revoked";
@@ -34,7 +34,7 @@ it("names the clients of the account, those that do not work first", async () =>
   expect(failure?.details.hint).toBeUndefined();
 });
 
-it("names one whose status cannot be read as not confirmed", async () => {
+it("lists one with an unreadable status as not confirmed", async () => {
   const world = await worldWith(["a", "b"]);
   world.account.fates.create = [full];
   world.account.fates.get = ["lost before", { refused: 403 }];
@@ -42,7 +42,7 @@ it("names one whose status cannot be read as not confirmed", async () => {
   expect(failure?.details.meaning).toContain("one of these: oc_2 (not confirmed), oc_1 (not confirmed).");
 });
 
-it("names no client of another account, of another address, or that is known to be revoked or replaced", async () => {
+it("omits clients of another account or address, and those known to be revoked or replaced", async () => {
   const world = await worldWith(["a", "b", "c"]);
   const [first, second, third] = world.entries;
   Object.assign(first!, { base_url: "https://other.example" });
@@ -61,14 +61,14 @@ it.each([
   ["another code", { refused: 409, code: "idempotency_key_reuse" }],
   ["no code", { refused: 409 }],
   ["another status", { refused: 403, code: "invalid_request" }],
-] as const)("is not said of a refusal with %s", async (_what, fate) => {
+] as const)("is not described for a refusal with %s", async (_what, fate) => {
   const world = await worldWith(["a"]);
   world.account.fates.create = [fate];
   const { failure } = await create(world, "b");
   expect(failure?.details.meaning ?? "").not.toContain("you can revoke one of these");
 });
 
-it("names at most as many as an account can have", async () => {
+it("lists at most as many as an account can have", async () => {
   const scopes = Array.from({ length: 22 }, (_, index) => `s${index}`);
   const many = await worldWith(scopes);
   many.account.fates.create = [full];

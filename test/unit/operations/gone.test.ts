@@ -1,11 +1,11 @@
-// The end of an overlap comes hours after the delivery: the destinations are looked at again before the old one is revoked.
+// An overlap ends hours after the delivery: the destinations are checked again before the old credential is revoked.
 import { describe, expect, it } from "vitest";
 import type { AWorld, DestinationKind } from "./a-world.ts";
 import { ask, operations, worldFor } from "./every-operation.ts";
 
 const rotations = ["a client's rotation with an overlap", "a key's replacement with an overlap"] as const;
 
-/** What happens at each kind of destination while both work, and how it is undone. */
+/** A loss at each kind of destination during the overlap, and its repair. */
 const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => void>>> = {
   file: (world) => taken(world.files, "/secret"),
   profile: (world) => taken(world.profiles, "target"),
@@ -14,7 +14,7 @@ const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => 
     stored.push("another's");
     return () => void stored.pop();
   },
-  // Of three only one.
+  // Only one of three.
   three: (world) => taken(world.files, "/secret"),
 };
 
@@ -43,7 +43,7 @@ async function overlapEnds(world: AWorld): Promise<string | undefined> {
 
 describe.each(rotations)("%s", (name) => {
   it.each(Object.keys(losses) as DestinationKind[])(
-    "keeps the old one if the secret is gone from: %s",
+    "keeps the old one if the secret is missing from: %s",
     async (kind) => {
       const world = await begun(name, kind);
       const undo = losses[kind]!(world);
@@ -54,13 +54,13 @@ describe.each(rotations)("%s", (name) => {
     },
   );
 
-  it.each(Object.keys(losses) as DestinationKind[])("says nothing more if the secret is at: %s", async (kind) => {
+  it.each(Object.keys(losses) as DestinationKind[])("reports nothing if the secret is in: %s", async (kind) => {
     const world = await begun(name, kind);
     expect([await overlapEnds(world), statusOfOld(world)]).toEqual(["done", "revoked"]);
     expect(world.told.filter((text) => text.startsWith("Unverified"))).toEqual([]);
   });
 
-  it.each(["stdout", "command"] as const)("says that it cannot look at: %s", async (kind) => {
+  it.each(["stdout", "command"] as const)("reports that it cannot check: %s", async (kind) => {
     const world = await begun(name, kind);
     expect([await overlapEnds(world), statusOfOld(world)]).toEqual(["done", "revoked"]);
     expect(world.told.filter((text) => text.startsWith("Unverified"))).toHaveLength(1);

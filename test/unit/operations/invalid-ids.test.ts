@@ -1,4 +1,4 @@
-// An id that no request can carry is refused before anything is written: an entry of it could never be finished.
+// An id that no request can contain is refused before anything is written, because its entry could never be finished.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
@@ -13,7 +13,7 @@ const works: Record<string, (bench: Workbench, world: AWorld, id: string) => Pro
 };
 
 describe.each(Object.entries(works))("%s", (_name, work) => {
-  it.each(["", ".", "..", "\ud800"])("of %j", async (id) => {
+  it.each(["", ".", "..", "\ud800"])("with id %j is refused", async (id) => {
     const world = new AWorld();
     const { kind, failure } = await world.run((bench) => work(bench, world, id));
     expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining("Invalid ")]);

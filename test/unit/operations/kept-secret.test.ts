@@ -1,5 +1,4 @@
-// What a kept secret belongs to: the entry's word before the copy's, the copy's before none, and a
-// receipt that can always be shown.
+// The ids of a kept secret: the entry's before the copy's, and a receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
 import { belonging } from "../../../src/operations/delivery-recovery.ts";
@@ -15,8 +14,8 @@ function kept(changes: Partial<OneTimeSecret> = {}): OneTimeSecret {
   return { secret: "s", kind: "oauth_client", id: "", receipt: '{"id":"a","client_secret":"s', ...changes };
 }
 
-describe("the ids in an answer that is no whole one", () => {
-  it("reads each that stands there once, and believes none that stands there twice", () => {
+describe("the ids in a truncated response", () => {
+  it("are read if they occur once, and ignored if they occur twice", () => {
     expect(readableIds('{"id": "a","client_id":"b","client_secret":"s"')).toEqual({ id: "a", clientId: "b" });
     expect(readableIds('{"id":"a","owner":{"id":"b"},"client_id":"c","x":{"client_id":"d"}}')).toEqual({});
     expect(readableIds('{"id":"a')).toEqual({});
@@ -25,13 +24,13 @@ describe("the ids in an answer that is no whole one", () => {
 });
 
 describe("a kept secret", () => {
-  it("keeps the API's own text where the secret stands at its top level", () => {
+  it("keeps the API's own text if the secret is at its top level", () => {
     const receipt = '{"big":12345678901234567890,"client_secret":"s"}';
     expect(belonging(kept({ receipt }), entry()).receipt).toBe(receipt);
   });
 
   it.each(['{"client_secret":"s', '[{"client_secret":"s"}]', "null", "", '{"client_secret":"other"}'])(
-    "gets a receipt of its own where %s came",
+    "gets a receipt of its own for %s",
     (receipt) => {
       expect(JSON.parse(belonging(kept({ receipt }), entry()).receipt)).toEqual({
         id: null,
@@ -41,7 +40,7 @@ describe("a kept secret", () => {
     },
   );
 
-  it("believes the entry first, then what could be read", () => {
+  it("prefers the entry's ids to those that could be read", () => {
     const read = kept({ id: "read", clientId: "read too" });
     expect(belonging(read, entry())).toMatchObject({ id: "read", clientId: "read too" });
     const named = belonging(read, entry({ resource_id: "told", detail: { client_id: "told too" } }));

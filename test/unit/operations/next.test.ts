@@ -1,5 +1,5 @@
-// What the work of an entry does next, in every state and with every fact that matters there; beside it what `journal list` shows
-// as the next command, and the exit code of a command that leaves the entry so.
+// The next step of an entry's work, in every state with every relevant fact; also the next command in `journal list`, and the
+// exit code of a command that leaves the entry in this state.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import {
@@ -30,8 +30,8 @@ const [sent, inFlight, guess] = [
 ];
 
 /**
- * State, what it has, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation; the next
- * command of `journal list`; and the exit code of a command that leaves it so after a refusal (3), without a connection (11), and
+ * State, facts, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation; the next
+ * command of `journal list`; and the exit code of a command that ends there after a refusal (3), without a connection (11), and
  * after Ctrl-C (130).
  */
 const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string])[] = [
@@ -64,7 +64,7 @@ function shown(one: Entry): readonly [command: unknown, exits: string] {
   return [nextStep(one), kinds.map((kind) => asEntryStands(one, new Failure(kind, "x.")).exitCode).join(" ")];
 }
 
-describe("what is sent once", () => {
+describe("an operation that is sent once", () => {
   it.each(rows)("%s, %s", (state, _what, changes, steps, command, exits) => {
     const of = (operation: Operation, more: Entry["detail"] = {}): Entry =>
       entry(operation, { state, ...changes, detail: { ...changes.detail, ...more } });
@@ -131,10 +131,10 @@ describe("the next step of a rotation by replacement", () => {
   });
 });
 
-describe("a rotation whose overlap runs", () => {
+describe("a rotation during its overlap", () => {
   const waiting = entry("oauth_client.rotate", { state: "waiting", detail: { proven: "token exchange" } });
 
-  it("is shown with its next command, and ends a command with its own exit code", () => {
+  it("shows its next command, and ends a command with its own exit code", () => {
     expect(shown(waiting)).toEqual(["integ journal recover e1", "3 11 130"]);
   });
 
@@ -158,7 +158,7 @@ const everyKind: readonly (readonly [Operation, Entry["detail"]])[] = [
 ] as never;
 
 describe.each(everyKind)("%s %j", (operation, detail) => {
-  it.each(settledStates)("that is %s has nothing left to do, and is never given up", (state) => {
+  it.each(settledStates)("in state %s has nothing left to do, and is never given up", (state) => {
     for (const isOverrun of [true, false]) expect(next(entry(operation, { state, detail }), { isOverrun })).toBe("end");
     expect(nextStep(entry(operation, { state, detail }))).toBeNull();
   });

@@ -1,4 +1,4 @@
-// The rotation that clients and keys share: which overlap is waited for, and how one that was typed otherwise is refused.
+// The rotation common to clients and keys: which overlap is waited for, and how a rotation with other options is refused.
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -10,7 +10,7 @@ import { intent } from "../journal/intent.ts";
 
 const minutes = 60_000;
 
-/** A rotation in the journal, and its creation, which is done. @param its what the creation's entry says otherwise */
+/** A rotation in the journal, and its finished creation. @param its changes to the creation's entry */
 async function rotation(bench: Workbench, its: Partial<Entry> = {}): Promise<EntryLease> {
   const admit = async (changes: object): Promise<EntryLease> =>
     (await bench.journal.admit(intent({ ...changes }), { fresh: true })).lease;
@@ -39,7 +39,7 @@ it.each<[string, string | null | undefined, number]>([
   ["not shown", undefined, 12 * 24],
   ["at no time", "12 days ago", 12 * 24],
   ["at a time without a zone", "2026-11-26T11:00:00", 12 * 24],
-])("an overlap by use, the old key used %s", (_when, lastUsedAt, hoursLeft) => {
+])("an overlap by use, the old key last used %s", (_when, lastUsedAt, hoursLeft) => {
   const begun = { overlap_ms: 14 * 24 * 60 * minutes, overlap_until: "2026-12-09T12:00:00.000Z" };
   const left = (detail: object, used = lastUsedAt) =>
     (overlapEnd(detail, used) - Date.parse("2026-11-27T12:00:00Z")) / (60 * minutes);
@@ -47,7 +47,7 @@ it.each<[string, string | null | undefined, number]>([
   expect(left(begun)).toBe(12 * 24);
 });
 
-describe("a rotation that is typed otherwise", () => {
+describe("a rotation typed with other options", () => {
   const entry = (detail: EntryProgress["detail"]): Entry => ({ detail }) as Entry;
   it.each<[EntryProgress["detail"], Parameters<typeof overlapDifferences>[1], string]>([
     [{}, { overlapMs: 0 }, "0s 0s none none none none"],

@@ -1,4 +1,4 @@
-// A rotation of the credential that its own profile uses: the old one stays until the profile has the new one.
+// Rotating the credential of the profile in use: the old one stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
 import { assertProfileHasIt, isForProfile } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -10,7 +10,7 @@ const file = { kind: "file", path: "/s", as: "raw", force: false } as const;
 const several = (...places: object[]) =>
   ({ kind: "several", places: places.map((at) => ({ at, state: "pending" })) }) as unknown as DestinationRecord;
 
-describe("a destination is for a profile", () => {
+describe("a destination includes a profile", () => {
   it.each<[string, DestinationRecord | null, boolean]>([
     ["if it is that profile", profile("prod"), true],
     ["if it is among several", several(file, profile("prod")), true],
@@ -65,7 +65,7 @@ describe("the old credential", () => {
       "integ profiles edit prod --client-id '<id>' --client-secret-stdin",
     ],
     ["the profile's key is known, and its client too", { account: { keyId: "x", principal: "cid_new" } }, "/s", "edit"],
-  ])("stays with %s", (_what, about, where, step) => {
+  ])("is not revoked with %s", (_what, about, where, step) => {
     const failure = refusalOf(about)!;
     expect([failure.kind, failure.message]).toEqual(["pending", expect.stringContaining("Profile prod does not have")]);
     expect(failure.message).toContain(where);

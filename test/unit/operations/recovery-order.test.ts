@@ -1,10 +1,10 @@
-// Which failure a recovery of several entries ends with.
+// The error of a recovery of several entries.
 import { describe, expect, it } from "vitest";
 import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 
-describe("the worst of several", () => {
+describe("the worst of several errors", () => {
   const order: readonly FailureKind[] = [
     "outcome_unknown",
     "undelivered",
@@ -24,7 +24,7 @@ describe("the worst of several", () => {
     ...(kind === undefined ? {} : { failure: new Failure(kind, kind) }),
     isSkipped,
   });
-  it("is the first of them in their order, whatever comes first", () => {
+  it("is the first of them in entry order, whichever comes first", () => {
     for (const [at, one] of order.entries())
       for (const other of order.slice(at + 1))
         for (const both of [
@@ -33,7 +33,7 @@ describe("the worst of several", () => {
         ])
           expect([one, other, worstOf(both)?.kind]).toEqual([one, other, one]);
   });
-  it("is none of those that were skipped, unless all were", () => {
+  it("is none of the skipped ones, unless all were skipped", () => {
     expect(worstOf([of("outcome_unknown", true), of("usage")])?.kind).toBe("usage");
     expect(worstOf([of("outcome_unknown", true), of()])).toBeUndefined();
     expect(worstOf([of("auth", true), of("pending", true)])?.kind).toBe("pending");

@@ -1,4 +1,4 @@
-// Which entry recovery finishes, as whom, and with which exit code it ends.
+// Which entry a recovery finishes, as which account, and with which exit code it ends.
 import { describe, expect, it } from "vitest";
 import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -20,7 +20,7 @@ function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
 }
 
 describe("a recovery to another destination", () => {
-  it.each(["create", "rotate"] as const)("of a %s, never revokes a client whose secret a profile has", async (name) => {
+  it.each(["create", "rotate"] as const)("of a %s never revokes a client whose secret a profile has", async (name) => {
     let delivered = 0;
     for (let crashAt = 1; ; crashAt += 1) {
       const world = new AWorld({ destination: "profile" });
@@ -61,12 +61,12 @@ describe("the account of an entry", () => {
     const moved = { ...bench!, account: { ...bench!.account, ...account } };
     const { value } = await world.recover({ benchFor: async () => moved });
     expect(value![0]!.failure?.message).toContain(why);
-    // The entry's own state decides the exit code: nobody knows yet.
+    // The entry's own state decides the exit code: unknown.
     expect(value![0]!.failure?.kind).toBe("outcome_unknown");
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("one entry that fails does not stop the others", async () => {
+  it("one failed entry does not stop the others", async () => {
     const { world, act } = leftUnknown();
     await act();
     world.entries.push({ ...world.entries[0]!, id: "1zzzzzzzzz", idempotency_key: "another" });
@@ -81,7 +81,7 @@ describe("the account of an entry", () => {
     expect(value!.map(({ failure }) => failure?.kind)).toEqual(["outcome_unknown", undefined]);
   });
 
-  it("one of another shell's environment is skipped, and does not decide the end unless it is alone", async () => {
+  it("an entry of another shell's environment is skipped, and decides the exit code only if it is alone", async () => {
     const { world, act } = leftUnknown();
     await act();
     world.entries.push({ ...world.entries[0]!, id: "1zzzzzzzzz", idempotency_key: "another", profile: "env" });
@@ -106,7 +106,7 @@ describe("the account of an entry", () => {
     expect(worstOf((await recoverHere(world)).value!)?.kind).toBe("outcome_unknown");
   });
 
-  it("an operation of a newer program is left alone", async () => {
+  it("an operation of a newer version is left alone", async () => {
     const { world, act } = leftUnknown();
     await act();
     world.entries[0] = { ...world.entries[0]!, operation: "moon.launch" as Entry["operation"] };
@@ -115,12 +115,12 @@ describe("the account of an entry", () => {
   });
 });
 
-describe("several at once", () => {
+describe("concurrent recovery", () => {
   const stdout = { kind: "stdout" } as const;
   const file = (path: string) => ({ kind: "file", path, format: { kind: "raw" } }) as unknown as Entry["destination"];
   const profile = { kind: "profile", name: "p", profileId: "p1" } as unknown as Entry["destination"];
 
-  /** Recovers entries like these, each of which takes a while and fails. @returns which were worked on together, oldest first */
+  /** Recovers such entries, each of which takes a while and fails. @returns which ran together, oldest first */
   async function together(about: readonly Partial<Entry>[], atOnce: number | undefined): Promise<string[]> {
     const { world, act } = leftUnknown();
     await act();
@@ -173,11 +173,11 @@ describe("several at once", () => {
     ],
     ["a profile's credential", [{ destination: profile }, {}, {}], ["0", "12"]],
     ["the same client", [{ resource_id: "oc_1" }, { resource_id: "oc_1" }], ["0", "1"]],
-  ])("%s: nothing that another may need is worked on beside it", async (_what, about, groups) => {
+  ])("%s: no entry runs together with one that it may need", async (_what, about, groups) => {
     expect(await together(about, 8)).toEqual(groups);
   });
 
-  it("is one at a time unless it is asked for, and never more than that", async () => {
+  it("is limited to one at a time unless requested", async () => {
     expect(await together([{}, {}, {}], undefined)).toEqual(["0", "1", "2"]);
     let [running, most] = [0, 0];
     const { world, act } = leftUnknown();
@@ -230,7 +230,7 @@ describe("a second replacement of one lost credential", () => {
 });
 
 describe("a secret that is kept on another machine", () => {
-  it("is not lost: nothing is revoked, whoever agrees", async () => {
+  it("is not lost: nothing is revoked, with any consent", async () => {
     const world = new AWorld({ failing: ["deliver"] });
     const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
     await world.run((bench) =>
@@ -253,7 +253,7 @@ describe("a secret that is kept on another machine", () => {
   });
 });
 
-/** Asks for it, and ends the process once the entry is on disk. */
+/** Requests it, and ends the process once the entry is on disk. */
 async function leftOpen(operation: Operation): Promise<AWorld> {
   for (let crashAt = 1; ; crashAt += 1) {
     const world = worldFor(operation);
@@ -264,21 +264,24 @@ async function leftOpen(operation: Operation): Promise<AWorld> {
   }
 }
 
-describe.each(Object.entries(operations))("%s, whose journal is gone once the request has left", (name, operation) => {
-  it.each(["asked for", "recovered"])("%s: how it ended stays what it is", async (how) => {
-    const { sends } = operation;
-    const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
-    const audit = world.account.onRequest;
-    world.account.onRequest = (what, about) => {
-      audit(what, about);
-      if (what === sends) world.journalIsGone = true;
-    };
-    const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
-    const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
-    const kind = recovered?.failure?.kind ?? ended.kind;
-    // Of a rotation the old one stays: nothing more is sent.
-    expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
-    const made = [...world.account.live("client"), ...world.account.live("key")];
-    for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);
-  });
-});
+describe.each(Object.entries(operations))(
+  "%s, whose journal is deleted once the request has left",
+  (name, operation) => {
+    it.each(["asked for", "recovered"])("%s: keeps its outcome", async (how) => {
+      const { sends } = operation;
+      const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
+      const audit = world.account.onRequest;
+      world.account.onRequest = (what, about) => {
+        audit(what, about);
+        if (what === sends) world.journalIsGone = true;
+      };
+      const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
+      const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
+      const kind = recovered?.failure?.kind ?? ended.kind;
+      // Of a rotation the old one stays: nothing more is sent.
+      expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
+      const made = [...world.account.live("client"), ...world.account.live("key")];
+      for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);
+    });
+  },
+);

@@ -1,5 +1,4 @@
-// A proof that was refused is a result: what was agreed to since does not go past it, and the old client or key stays until a
-// person revokes it.
+// A refused proof is final: later consent does not override it, and the old client or key stays until a person revokes it.
 import { describe, expect, it } from "vitest";
 import type { AWorld } from "./a-world.ts";
 import { ask, operations, worldFor } from "./every-operation.ts";
@@ -16,7 +15,7 @@ const old = (world: AWorld): string | undefined =>
   [...world.account.clients, ...world.account.keys].find(({ id }) => id === "old")?.status;
 
 describe.each(rotations)("%s", (name) => {
-  it.each(destinations)("to %s keeps the old one whatever is agreed to later", async (destination) => {
+  it.each(destinations)("to %s keeps the old one, whatever consent follows", async (destination) => {
     const world = worldFor(operations[name]!, {
       destination,
       fates: { exchange: Array.from({ length: 9 }, () => ({ refused: 401 })) },
@@ -38,7 +37,7 @@ describe.each(rotations)("%s", (name) => {
     expect(world.unsettled()).toEqual([]);
   });
 
-  it("whose secret can be tried again goes on once it is accepted", async () => {
+  it("whose secret can be tried again continues once it is accepted", async () => {
     const world = worldFor(operations[name]!, { destination: "file", fates: { exchange: [{ refused: 401 }] } });
     await ask(world, operations[name]!);
     for (let night = 0; night < 2; night++) {

@@ -1,4 +1,4 @@
-// Support asks for the id of a request: the entry names every one that was answered, whatever came of it.
+// For support, an entry names the request id of every response, whatever its outcome.
 import { describe, expect, it } from "vitest";
 import type { Fate, Request } from "./an-account.ts";
 import { ask, operations, worldFor } from "./every-operation.ts";

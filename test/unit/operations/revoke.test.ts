@@ -1,4 +1,5 @@
-// Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
+// Revocations of both contracts: one gate, repeated until the end is confirmed, and an entry that records what may have
+// happened.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds } from "../../../src/operations/acts/revoke.ts";
@@ -46,7 +47,7 @@ const rows: Record<string, Row> = {
     ends: { client: "not_found", key: "not_found" },
     state: { client: "refused", key: "refused" },
   },
-  // It can have another cause (OAuth turned off). Of a key the list decides, which still has it.
+  // It can have another cause (OAuth turned off). The list decides for a key, and still has it.
   "lost, then 404": {
     fates: ["lost before", { refused: 404 }],
     ends: { client: "outcome_unknown", key: "outcome_unknown" },
@@ -95,7 +96,7 @@ describe("a revocation by name", () => {
     expect((await revokeOld(world, what)).kind).toBe("done");
   });
 
-  it("that is killed while it waits is not sent again before Retry-After", async () => {
+  it("that is killed during a wait is not sent again before Retry-After", async () => {
     const world = worldWith("client", { fates: { revoke: [{ refused: 429, retryAfterSeconds: 50 }] } });
     world.onSleep = () => {
       throw new Error("killed");
@@ -130,7 +131,7 @@ describe("the gate", () => {
       });
     });
 
-  it("lets through what has grounds", async () => {
+  it("allows a revocation with evidence", async () => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).value).toBe("gone");
     expect((await through({ kind: "named" })).value).toBe("gone");
@@ -140,22 +141,22 @@ describe("the gate", () => {
     [undefined, "done"],
     [true, "done"],
     [false, "secret_lost"],
-  ] as const)("stops what may be another's (certain: %s)", async (orphan_certain, kind) => {
+  ] as const)("refuses a client or key that may be another's (certain: %s)", async (orphan_certain, kind) => {
     expect((await through({ kind: "secret_lost", entry: "e1" }, { orphan_certain })).kind).toBe(kind);
   });
 
-  it("stops one whose secret is no longer where it was delivered", async () => {
+  it("refuses if the successor's secret is no longer at its destination", async () => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], gone: ["/b"] } as const;
     const { kind, failure } = await through({ kind: "replaced", by });
     expect([kind, failure?.details.nextCommand]).toEqual(["pending", "integ oauth-clients revoke old"]);
   });
 
-  it("stops a successor that nobody can name", async () => {
+  it("refuses a successor without an id", async () => {
     const by = { id: "", proof: "token exchange", missing: [], gone: [] } as const;
     expect((await through({ kind: "replaced", by })).kind).toBe("failed");
   });
 
-  it("stops one whose secret has not reached every destination, and names those", async () => {
+  it("refuses if destinations miss the successor's secret, and names them", async () => {
     const by = {
       id: "oc_2",
       proof: "token exchange",

@@ -1,4 +1,4 @@
-// The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
+// The order of changing a destination: a crash between any two steps loses no information.
 import { expect, it } from "vitest";
 import { reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
@@ -35,14 +35,14 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   return { steps, taken };
 }
 
-it("a remembered place is made ready, and nothing else happens", async () => {
+it("a remembered place is prepared, and nothing else happens", async () => {
   const { steps, taken } = await take(fileAt("/a"), fileAt("/a"));
   expect(steps).toEqual([["prepare", "1abc"]]);
   expect(taken).toEqual(fileAt("/a", { reserved: ".1abc" }));
   expect((await take({ kind: "command" }, { kind: "stdout" })).steps).toEqual([["prepare", "1abc"]]);
 });
 
-it("another file: the first is cleared while it is still remembered, the second remembered before it is made", async () => {
+it("another file: the first is released while it is still recorded, the second recorded before it is created", async () => {
   const before = fileAt("/a", { reserved: "/.a" });
   expect((await take(before, fileAt("/b"), true)).steps).toEqual([
     ["remove", before, "1abc", { isKept: true }],

@@ -1,5 +1,4 @@
-// What is said of a secret that was not delivered, in every way that it can be, and what is kept of one that came in a broken
-// response.
+// Messages about an undelivered secret in every case, and what is kept of one from a broken response.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import { reserveBeforeRevocation } from "../../../src/operations/creation.ts";
@@ -32,7 +31,7 @@ const entryOf = (changes: Partial<Entry>): Entry =>
     ...changes,
   }) as Entry;
 
-/** Work on an entry of a world of its own. */
+/** Work on an entry in its own world. */
 async function at<T>(
   { operation = "oauth_client.create", ...progress }: Partial<EntryProgress> & { operation?: Entry["operation"] },
   work: (bench: Workbench, lease: EntryLease, world: AWorld) => Promise<T>,
@@ -48,7 +47,7 @@ async function at<T>(
   return { world, ...ended };
 }
 
-describe("a secret in a response that broke", () => {
+describe("a secret in a broken response", () => {
   const kept = ({ world }: { world: AWorld }): OneTimeSecret | undefined => [...world.kept.values()][0];
   it.each<[Entry["operation"], string | null, string, object]>([
     [
@@ -89,7 +88,7 @@ describe("a secret in a response that broke", () => {
     expect(kept(ended)).toEqual({ secret: "s", ...secret });
   });
 
-  it("is not kept where there is no space", async () => {
+  it("is not kept without space", async () => {
     const text = '{"id":"oc_1","client_secret":"s"';
     const { value } = await at({}, (bench, lease) => keepStray({ bench, lease }, { secret: "s", text }), ["keep"]);
     expect(value).toEqual({ id: "oc_1", refusal: "no keep" });
@@ -125,7 +124,7 @@ describe("space for a secret", () => {
       ["/a"],
     ],
   ])(
-    "%s is remembered before it is made, and what is left is given back",
+    "%s is recorded before it is created, and unused space is freed",
     async (_what, before, destination, records, removed) => {
       for (const isKept of [undefined, true, false]) {
         const seen: unknown[] = [];
@@ -157,18 +156,15 @@ describe("space for a secret", () => {
   it.each([
     [0, "refused"],
     [1, "unknown"],
-  ])(
-    "that is not there before something is revoked settles a replacement with %i attempts as %s",
-    async (attempts, state) => {
-      const { world, kind } = await at(
-        { attempts },
-        (bench, lease, world) => reserveBeforeRevocation(bench, lease, world.destination("file")),
-        ["prepare"],
-      );
-      expect([kind, world.entries[0]!.state]).toEqual(["failed", state]);
-      expect(world.calls).toContain("release");
-    },
-  );
+  ])("that is missing before a revocation settles a replacement with %i attempts as %s", async (attempts, state) => {
+    const { world, kind } = await at(
+      { attempts },
+      (bench, lease, world) => reserveBeforeRevocation(bench, lease, world.destination("file")),
+      ["prepare"],
+    );
+    expect([kind, world.entries[0]!.state]).toEqual(["failed", state]);
+    expect(world.calls).toContain("release");
+  });
 });
 
 describe("a key", () => {
@@ -178,7 +174,7 @@ describe("a key", () => {
     [longest - 13, true],
     [longest - 12, false],
     [longest, false],
-  ])("with a name of %i characters has space for a mark: %s", (length, has) => {
+  ])("with a name of %i characters has space for a marker: %s", (length, has) => {
     expect(leavesSpaceForMark("\u{1F511}".repeat(length))).toBe(has);
     const mark = `-${"0".repeat(12)}`;
     const name = "n".repeat(length);
@@ -201,7 +197,7 @@ describe("a key", () => {
     ['{"data":{"id":"k","secret":"s"}}', { id: "k", name: "n" }, '{"id":"k","name":"n","secret":"s"}'],
     ["null", { id: "k" }, '{"id":"k","secret":"s"}'],
     ['"s"', { id: "k" }, '{"id":"k","secret":"s"}'],
-  ])("that comes as %s of %j is shown as %s", (text, key, receipt) => {
+  ])("returned as %s of %j is shown as %s", (text, key, receipt) => {
     expect(keyReceipt({ text, key, secret: "s" })).toBe(receipt);
   });
 
@@ -243,11 +239,11 @@ describe("a key", () => {
   });
 });
 
-describe("the receipt of a client from before", () => {
+describe("the receipt of an existing client", () => {
   it.each([
     ["shown", undefined],
     ["not shown", { refused: 403 }],
-  ] as const)("is what the service shows, or what is known: %s", async (_what, fate) => {
+  ] as const)("is the service's, or built from known fields: %s", async (_what, fate) => {
     const { value, world } = await at({}, async (bench, _lease, world) => {
       world.account.has("client", "oc_7");
       if (fate) world.account.fates.get = [fate];

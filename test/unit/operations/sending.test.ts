@@ -1,4 +1,4 @@
-// When a request goes out again, what is kept of one that was too early, and how long a wait may be.
+// When a request is repeated, what is recorded of one that was too early, and how long a wait may be.
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
@@ -49,7 +49,7 @@ async function failureOf(work: Promise<unknown>): Promise<Failure> {
   );
 }
 
-describe("the same request goes out again", () => {
+describe("the same request is repeated", () => {
   const lasting = ["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"];
   const rows: readonly (readonly [what: string, answer: object, delay: number | null])[] = [
     ["after 429", { kind: "refused", status: 429 }, 250],
@@ -89,7 +89,7 @@ describe("a request that was too early", () => {
     expect(isTooEarly(failure)).toBe(isIt);
   });
 
-  it("does not leave if its entry is untrusted", async () => {
+  it("is not sent if its entry is untrusted", async () => {
     const { bench } = desk();
     Object.assign(bench, { disk: new DiskHealth() });
     Object.assign(bench.clock, { interruption: new AbortController().signal });
@@ -122,7 +122,7 @@ describe("a request that was too early", () => {
   });
 });
 
-describe("a wait that the service asked for", () => {
+describe("a wait requested by the service", () => {
   const due = (ms: number, changes: Partial<Entry> = {}): Entry =>
     entry({ attempts: 1, detail: { put_off_until: at(ms) }, ...changes });
 
@@ -182,7 +182,7 @@ describe("a wait that the service asked for", () => {
     expect(place.slept).toEqual([]);
   });
 
-  it("is said to be over even if it was interrupted", async () => {
+  it("is reported as over even if it was interrupted", async () => {
     const place = desk();
     const clock = { ...place.bench.clock, sleep: () => Promise.reject(new Failure("failed", "Interrupted.")) };
     await failureOf(wait({ ...place.bench, clock }, 5, "Waiting"));

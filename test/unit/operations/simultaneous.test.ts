@@ -1,4 +1,4 @@
-// Two creations of one request at one moment: each says at its end which other there is, and both name the same one to revoke.
+// Two simultaneous creations of one request: each reports the other at its end, and both name the same one to revoke.
 import { expect, describe, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { createOAuthClient } from "../../../src/operations/client.ts";
@@ -44,10 +44,10 @@ async function created(
 
 const said = ({ told }: AWorld): string[] => told.filter((text) => text.includes("at the same moment"));
 
-describe.each(["client", "key"] as const)("a %s that two processes create at once", (kind) => {
+describe.each(["client", "key"] as const)("a %s that two processes create simultaneously", (kind) => {
   const noun = kind === "client" ? "oauth-clients" : "keys";
 
-  it("is named, with how to revoke the newer one", async () => {
+  it("is reported, with the command that revokes the newer one", async () => {
     const world = await created(kind, () => ({}));
     const id = world.entries[1]!.id;
     expect(said(world)).toEqual([
@@ -55,7 +55,7 @@ describe.each(["client", "key"] as const)("a %s that two processes create at onc
     ]);
   });
 
-  it("names its own where that is the newer one", async () => {
+  it("names its own id if that is the newer one", async () => {
     const world = await created(kind, () => ({ id: "0000000000" }));
     expect(said(world)[0]).toMatch(new RegExp(`: integ ${noun} revoke ${world.entries[0]!.resource_id}$`));
   });
@@ -71,7 +71,7 @@ describe.each(["client", "key"] as const)("a %s that two processes create at onc
     expect(said(await created(kind, () => about, { isShared: true }))).toHaveLength(names);
   });
 
-  it("is looked up in the journal if the newer one is not finished", async () => {
+  it("has its id looked up in the journal if the newer one is unfinished", async () => {
     const world = await created(kind, () => ({ state: "open", resource_id: null }));
     expect(said(world)[0]).toContain(`: not finished (journal entry ${world.entries[1]!.id})`);
     expect(said(world)[0]).toMatch(new RegExp(`integ journal show ${world.entries[1]!.id}$`));
@@ -83,7 +83,7 @@ describe.each(["client", "key"] as const)("a %s that two processes create at onc
     ["is at another address", { base_url: "https://api.other.example.com" }],
     ["is a step of a rotation", { parent: "0000000001" }],
     ["ended before this one began", { updated_at: "2026-11-21T01:00:00.000Z" }],
-  ] as const)("is no matter if the other one %s", async (_what, about) => {
+  ] as const)("is not reported if the other one %s", async (_what, about) => {
     expect(said(await created(kind, () => about))).toEqual([]);
   });
 });

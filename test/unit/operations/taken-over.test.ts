@@ -1,4 +1,4 @@
-// A process stands still for longer than its lease, another one goes on with its entry, and then the first delivers what it had.
+// A process is paused beyond its lease, another one resumes its entry, and then the first delivers its secret.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
@@ -6,15 +6,15 @@ import { settleDelivered } from "../../../src/operations/secret-delivery.ts";
 import { intent } from "../journal/intent.ts";
 import { AWorld } from "./a-world.ts";
 
-describe("a secret that is delivered after another process went on", () => {
+describe("a secret that is delivered after another process resumed its entry", () => {
   it.each<[EntryState, number, string]>([
     ["replaced", 1, "outcome_unknown"],
     ["secret_lost", 1, "outcome_unknown"],
-    // It found the secret where it was delivered.
+    // It found the secret at its destination.
     ["done", 1, "done"],
-    // No one went on: the journal alone is in the way, and a replay is safe.
+    // No process resumed it: only the journal failed, and a replay is safe.
     ["unknown", 0, "done"],
-  ])("to an entry that is %s (%i records later) ends as %s", async (state, later, kind) => {
+  ])("(now %s, %i records later) ends as %s", async (state, later, kind) => {
     const world = new AWorld({ destination: "stdout" });
     const ended = await world.run(async (bench) => {
       const { lease } = await bench.journal.admit(intent({ operation: "oauth_client.create" }), { fresh: true });

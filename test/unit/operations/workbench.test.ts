@@ -1,4 +1,4 @@
-// What every change works with: clocks that differ, and places that sent an entry.
+// What every change shares: differing clocks, and the places that sent an entry.
 import { expect, it } from "vitest";
 import {
   beganAt,
@@ -26,7 +26,7 @@ it.each([
   [undefined, start],
   [90_000, start + 90_000],
   [-90_000, start - 90_000],
-])("the service's time, whose clock is %s ahead", (offset, expected) => {
+])("the service's time, with a clock %s ahead", (offset, expected) => {
   const account = { service: { clockOffset: () => offset } };
   expect(serviceTime({ clock: { now: () => start }, account } as unknown as Workbench)).toBe(expected);
 });
@@ -35,7 +35,7 @@ it.each([
   [null, start],
   [90_000, start + 90_000],
   [-90_000, start - 90_000],
-])("an entry whose clock was %s behind the service's began then", (clock_offset_ms, expected) => {
+])("the start of an entry whose clock was %s behind the service's", (clock_offset_ms, expected) => {
   expect(beganAt(entry({ clock_offset_ms }))).toBe(expected);
 });
 
@@ -60,7 +60,7 @@ it.each([
   expect(lifetimeDifference(one, endMinutes === undefined ? undefined : at(endMinutes * minute))).toBe(expected);
 });
 
-it("the account decides a part of the intent, and an entry's work stays as it was begun", () => {
+it("the account is part of the intent, and an entry's work keeps its original options", () => {
   const account = {
     profile: "p",
     profileId: "prf_2",
@@ -84,7 +84,7 @@ it.each([
     ["there", "here", "elsewhere"],
     ["there", "elsewhere"],
   ],
-])("of the places %j the others are %j", (attempted_at, others) => {
+])("among the places %j the others are %j", (attempted_at, others) => {
   const one = entry({ detail: attempted_at === undefined ? {} : { attempted_at } });
   expect(otherPlaces(one, "here")).toEqual(others);
 });

@@ -7,7 +7,7 @@ import { stage } from "./streams.ts";
 import { csvLine } from "../../../src/output/formats/csv.ts";
 import { sampled } from "../../support/sample.ts";
 
-/** A reader after the grammar of RFC 4180 §2, written for this test alone. */
+/** A reader of the grammar in RFC 4180 §2, written for this test. */
 function readCsv(text: string): string[][] {
   const records: string[][] = [];
   const field = /"((?:[^"]|"")*)"(,|\r\n)|([^",\r\n]*)(,|\r\n)/y;
@@ -39,7 +39,7 @@ describe("CSV", () => {
     expect(stdout.text).toBe(`client_secret\r\n${secret}\r\n`);
   });
 
-  it("reads back as what was written, but for the quote before a formula", () => {
+  it("reads back unchanged, except for the quote before a formula", () => {
     fc.assert(
       fc.property(fc.array(fc.array(cellText, { minLength: 1, maxLength: 4 }), { maxLength: 5 }), (rows) => {
         const read = readCsv(rows.map((row) => csvLine(row)).join(""));
@@ -57,12 +57,12 @@ describe("CSV", () => {
     }
   });
 
-  it("leaves numbers and nested values alone", () => {
+  it("leaves numbers and nested values unchanged", () => {
     const cells: Cell[] = [...["-1.50", '["=1+1","a"]', "true"].map(JsonText.of), null, undefined, ""];
     expect(csvLine(cells)).toBe('-1.50,"[""=1+1"",""a""]",true,,,\r\n');
   });
 
-  it("writes no empty line, which a reader would skip", () => {
+  it("writes no empty line, which readers skip", () => {
     for (const nothing of ["", null, undefined]) expect(csvLine([nothing])).toBe('""\r\n');
   });
 });

@@ -27,8 +27,8 @@ const refused = new Failure("conflict", "the service refused the request", {
   },
 });
 
-describe("a failure, for a person", () => {
-  it("says what happened, what it means, what to type next, and where it was", () => {
+describe("an error for a person", () => {
+  it("says what happened, what it means, the next command, and the request", () => {
     expect(renderFailure(lost, person)).toBe(
       [
         'Error: no answer to "create OAuth client" (connection closed after 30 s)',
@@ -40,7 +40,7 @@ describe("a failure, for a person", () => {
     );
   });
 
-  it("gives the service's words, the request id and the error's address", () => {
+  it("shows the service's message, the request id and the error's address", () => {
     expect(renderFailure(refused, { ...person, exitCode: 5 })).toBe(
       [
         "Error: the service refused the request",
@@ -54,7 +54,7 @@ describe("a failure, for a person", () => {
     );
   });
 
-  it("does not call the id of an answer unknown that came and is not at hand", () => {
+  it("does not report the request id as missing if only this command does not have it", () => {
     const where = "profile prod (eu)";
     const request = "POST /v1/oauth_clients";
     const told = (kind: FailureKind, problem?: { request_id: string }) =>
@@ -64,7 +64,7 @@ describe("a failure, for a person", () => {
     expect(told("unreachable")).toBe(`  ${where} · ${request} · request id unknown · exit 7`);
   });
 
-  it("is as short as what is known", () => {
+  it("has only the known parts", () => {
     expect(renderFailure(new Failure("usage", "--limit is missing"), { ...person, exitCode: 2 })).toBe(
       "Error: --limit is missing\n  exit 2\n",
     );
@@ -72,14 +72,14 @@ describe("a failure, for a person", () => {
     expect(renderFailure(bare, person)).toContain("  The service says: (x)\n");
   });
 
-  it("is coloured where asked, with the same words", () => {
+  it("has colours on request, with the same words", () => {
     const coloured = renderFailure(lost, { ...person, colour: 1 });
     expect(coloured).toContain("\u001b[");
     expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(renderFailure(lost, person));
     expect(renderFailure(lost, { ...person, colour: true })).toBe(coloured);
   });
 
-  it("does not let the service write a line, or a book", () => {
+  it("prevents the service from adding lines, and limits its text", () => {
     const evil = "x\nError: all is well\u001b]0;owned\u0007".repeat(1000);
     const problem = { title: evil, detail: evil, code: evil, param: evil, request_id: evil, doc_url: evil };
     const text = renderFailure(
@@ -93,7 +93,7 @@ describe("a failure, for a person", () => {
   });
 });
 
-describe("a failure, for a program", () => {
+describe("an error for a program", () => {
   const json = (failure: Failure, exitCode: number, format = "json") => {
     const text = renderFailure(failure, { format, colour: 1, exitCode });
     expect(text).toMatch(/^[^\n]+\n$/);
@@ -123,7 +123,7 @@ describe("a failure, for a program", () => {
     expect(Object.keys(json(new Failure("usage", "no"), 2).error)).toEqual(["kind", "message", "exit_code"]);
   });
 
-  it("says what it means even where a next step is named", () => {
+  it("has its meaning even with a next step", () => {
     expect(json(lost, 7).error).toEqual({
       kind: "outcome_unknown",
       message: `${lost.message} ${lost.details.meaning}`,
@@ -134,7 +134,7 @@ describe("a failure, for a program", () => {
     expect(json(meant, 1).error).toMatchObject({ message: "It broke. Nothing was sent." });
   });
 
-  it("names every kind as the command line does", () => {
+  it("names every kind as the exit code table does", () => {
     const kinds: readonly FailureKind[] = ["failed", "usage", "outcome_unknown", "secret_lost", "terminated"];
     for (const kind of kinds) {
       const told = json(new Failure(kind, "x"), exitCodes[kind]).error;
@@ -142,7 +142,7 @@ describe("a failure, for a program", () => {
     }
   });
 
-  it("keeps the service's words as they are, escaped so that none acts on a terminal", () => {
+  it("keeps the service's words, with control characters escaped", () => {
     const detail = "a\u009b31m\u202e\u{e0041}\n\u001b[2J";
     const text = renderFailure(new Failure("failed", "x", { problem: { detail } }), { ...person, format: "json" });
     expect(text).toMatch(/^[\x20-\x7e]+\n$/);
@@ -151,7 +151,7 @@ describe("a failure, for a program", () => {
 });
 
 describe("a bug", () => {
-  it("is told with its stack, and nothing in it acts", () => {
+  it("is shown with its stack, control characters escaped", () => {
     const text = renderBug(new TypeError("x is\u001b[2J not\na function"));
     expect(text).toMatch(/^Error: This is a bug in integ: x is\\u\{1b\}\[2J not\\u\{a\}a function\n/);
     expect(text).toMatch(/\n {4}TypeError: x is/);

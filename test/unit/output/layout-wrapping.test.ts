@@ -1,9 +1,9 @@
-// Words broken into lines: nothing is lost, and what is copied is never broken.
+// Wrapping words into lines: nothing is lost, and commands are never broken.
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { wrapped } from "../../../src/output/formats/layout.ts";
 
-it("loses nothing, and is wider than asked for only where a word is", () => {
+it("loses nothing, and exceeds the width only for a long word", () => {
   const word = fc.string({ unit: fc.constantFrom(..."abcdefgh"), minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(fc.array(word, { minLength: 1 }), fc.integer({ min: 20, max: 120 }), (words, width) => {
@@ -25,7 +25,7 @@ it.each([
   for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
 });
 
-it("is left as it is where there is no width, or none that helps", () => {
+it("changes nothing without a useful width", () => {
   expect([undefined, 0, 10].map((width) => wrapped("a b c", { width, margin: "> " }))).toEqual(
     Array(3).fill("> a b c"),
   );

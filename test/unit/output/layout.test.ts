@@ -1,4 +1,4 @@
-// Small pure rules: layouts of tables, relative times.
+// Pure rules: table layouts, relative times.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { gap, layoutOf } from "../../../src/output/formats/layout.ts";
@@ -14,7 +14,7 @@ describe("the layout of a table", () => {
   } as const);
   const total = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) + gap * (list.length - 1);
 
-  it("fits the room, gives what is wished where there is room, and cuts or hides nothing that may not be", () => {
+  it("fits the width, gives columns their wanted width if possible, and never cuts or hides protected ones", () => {
     fc.assert(
       fc.property(fc.array(wish, { minLength: 1, maxLength: 10 }), fc.integer({ min: 1, max: 200 }), (wishes, room) => {
         const layout = layoutOf(wishes, { room });
@@ -40,7 +40,7 @@ describe("the layout of a table", () => {
     );
   });
 
-  it("takes from the widest column of words, and never from an id", () => {
+  it("narrows the widest column of words, and never an id", () => {
     const wishes = [30, 50, 10].map(
       (width, index) => ({ width, least: index === 0 ? width : 8, otherwise: index > 0 ? "below" : "block" }) as const,
     );
@@ -70,7 +70,7 @@ describe("relative times", () => {
     [364 * day, "1 year ago"],
     [800 * day, "2 years ago"],
     [-5 * minute, "in 5 minutes"],
-    // What was typed as a lifetime is seen a moment later.
+    // A typed lifetime is displayed a moment later.
     [-(90 * day - 1000), "in 90 days"],
     [-(24 * 60 * minute - 1000), "in 24 hours"],
     [-(365 * day - 1000), "in 1 year"],
@@ -79,7 +79,7 @@ describe("relative times", () => {
     expect(ago(ms)).toBe(expected);
   });
 
-  it("leaves alone what is not a time with a zone", () => {
+  it("leave any other text unchanged", () => {
     for (const text of [
       "",
       "never",
@@ -101,7 +101,7 @@ describe("relative times", () => {
     [3 * day, "in 3 days"],
     [10_000, "in 10 seconds"],
     [-day, "now"],
-  ])("%i ms ahead: %s, with the day and the time of this machine", (ms, words) => {
+  ])("%i ms ahead: %s, with the local day and time", (ms, words) => {
     const then = new Date(now + ms);
     const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
     expect(timeAhead(then.toISOString(), now)).toMatch(
@@ -109,7 +109,7 @@ describe("relative times", () => {
     );
   });
 
-  it("take no more room than a table gives them", () => {
+  it("fit into a table's column", () => {
     fc.assert(
       fc.property(fc.integer({ min: -99 * 365 * day, max: 99 * 365 * day }), (ms) => {
         expect(ago(ms).length).toBeLessThanOrEqual(relativeTimeWidth);

@@ -1,4 +1,4 @@
-// Every format of a list: on a pipe, on a terminal, with fields, empty, broken off.
+// Every list format: on a pipe, on a terminal, with fields, empty, interrupted.
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Column, Format, ListView } from "../../../src/output/formats/format.ts";
@@ -21,7 +21,7 @@ const rows = [
   '{"id":"e2","status":"odd","created_at":null,"display_name":"Bo, \\"x\\"","2":1,"1":2,"__proto__":{"a":1.10}}',
 ];
 
-/** Rows where they stand in a response. */
+/** Rows at their offsets in a response. */
 function rowsOf(body: string): readonly JsonText[] {
   return JsonText.of(body).parts().get("data")?.items() ?? [];
 }
@@ -41,12 +41,12 @@ describe("json", () => {
     expect(out).toBe(`{"object":"list","data":[${rows.join(",")}],"next_page_token":null,"has_more":false}\n`);
   });
 
-  it("tells where to go on", async () => {
+  it("contains the token to continue with", async () => {
     const { out } = await printed({ format: "json", hasMore: true });
     expect(out).toMatch(/"next_page_token":"t\/\+=","has_more":true}\n$/);
   });
 
-  it("is one indented document on a terminal, and means the same", async () => {
+  it("is one indented document on a terminal, with the same content", async () => {
     const { out } = await printed({ format: "json", tty: true });
     expect(out).toMatch(/^{\n {2}"object": "list",\n {2}"data": \[\n {4}{\n {6}"id": "e1",/);
     expect(out).toContain('"big": 12345678901234567890');
@@ -54,14 +54,14 @@ describe("json", () => {
     expect(JSON.parse(out)).toEqual(JSON.parse((await printed({ format: "json" })).out));
   });
 
-  it("is a whole document when empty", async () => {
+  it("is a complete document when empty", async () => {
     for (const tty of [true, false]) {
       const { out } = await printed({ format: "json", tty, pages: [[]] });
       expect(JSON.parse(out)).toEqual({ object: "list", data: [], next_page_token: null, has_more: false });
     }
   });
 
-  it("never parses as a whole one when the list stopped, at whatever page", async () => {
+  it("never parses as complete if the list stopped, at any page", async () => {
     for (const tty of [true, false]) {
       for (const pages of [[], [[]], [[rows[0]!]], [[rows[0]!], rows]]) {
         const { out } = await printed({ format: "json", tty, pages, breaks: true });
@@ -73,19 +73,19 @@ describe("json", () => {
 });
 
 describe("ndjson", () => {
-  it("is a row a line and a write a page", async () => {
+  it("is one row per line and one write per page", async () => {
     const { out, writes, writer } = await printed({ format: "ndjson", pages: [rows, [rows[1]!], []] });
     expect(out).toBe(`${rows.join("\n")}\n${rows[1]}\n`);
     expect(writes).toBe(2);
     expect(writer.rowsWritten).toBe(3);
   });
 
-  it("puts a row that came over several lines on one", async () => {
+  it("joins a row that spans several lines", async () => {
     const { out } = await printed({ format: "ndjson", pages: [['{\n "a" : [1, 2]\n}', '{"b":" x "}']] });
     expect(out).toBe('{"a":[1,2]}\n{"b":" x "}\n');
   });
 
-  it("ends the last line inside the page's own bytes when the array's end leaves room", async () => {
+  it("ends the last line inside the page's own buffer if there is space", async () => {
     const { output, stdout } = stage({ format: "ndjson" });
     const rows = rowsOf('{"data":[{"a":1},{"a":2}]}');
     const writer = output.list(view);
@@ -95,7 +95,7 @@ describe("ndjson", () => {
   });
 });
 
-describe("ndjson out of a body that goes on after the rows", () => {
+describe("ndjson from a body with text after its rows", () => {
   it.each([
     ["rows with white space", '{"data":[{"a": 1},{"a": 2}]}'],
     ["rows apart", '{"data":[{"a":1}, {"a":2}]}'],
@@ -107,7 +107,7 @@ describe("ndjson out of a body that goes on after the rows", () => {
 });
 
 describe("csv", () => {
-  it("has the documented fields, and tells the others once", async () => {
+  it("has the documented fields, and reports others once", async () => {
     const { out, err } = await printed({ format: "csv" });
     expect(out).toBe(
       'id,status,display_name,created_at\r\ne1,active,Ann,2026-11-18T12:00:00.000Z\r\ne2,odd,"Bo, ""x""",\r\n',
@@ -121,12 +121,12 @@ describe("csv", () => {
     expect(err).toBe("Note: No entities.\n");
   });
 
-  it("takes no key for what every object of the language has", async () => {
+  it("does not mistake inherited properties for keys", async () => {
     const message = 'No entity has the fields "toString", "constructor".';
     await expect(printed({ format: "csv", fields: ["id", "toString", "constructor"] })).rejects.toThrow(message);
   });
 
-  it("keeps numbers as they came and nested values as JSON", async () => {
+  it("keeps numbers unchanged and nested values as JSON", async () => {
     const fields = ["big", "__proto__", "__proto__.a", "id"];
     const { out, err } = await printed({ format: "csv", fields, pages: [[...rows]] });
     expect(out).toBe('big,__proto__,__proto__.a,id\r\n12345678901234567890,,,e1\r\n,"{""a"":1.10}",1.10,e2\r\n');
@@ -152,7 +152,7 @@ describe("yaml", () => {
 });
 
 describe("table", () => {
-  it("cuts nothing and colours nothing on a pipe, and keeps times as they came", async () => {
+  it("truncates nothing, has no colour on a pipe, and keeps times unchanged", async () => {
     const long = `{"id":"e3","status":"active","display_name":"${"n".repeat(300)}","created_at":"x"}`;
     const { out } = await printed({ env: { NO_COLOR: "" }, pages: [[rows[0]!], [rows[1]!, long]] });
     expect(out.split("\n")).toEqual([
@@ -173,7 +173,7 @@ describe("table", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  it.each([40, 80, 100, 120, 200])("breaks sentences into lines at %i columns, and cuts none", async (columns) => {
+  it.each([40, 80, 100, 120, 200])("wraps sentences at %i columns, and truncates none", async (columns) => {
     const sentences: ListView = {
       columns: [
         { path: "id", heading: "id" },
@@ -203,7 +203,7 @@ describe("table", () => {
     expect(words.join(" ")).toBe(note);
   });
 
-  it("has what a narrow terminal has no room for below the row, and leaves out details, and says so", async () => {
+  it("puts columns that do not fit a narrow terminal below the row, omits details, and says so", async () => {
     const [id, status] = [
       { path: "id", heading: "id" },
       { path: "status", heading: "status", kind: "status" } as const,
@@ -232,7 +232,7 @@ describe("table", () => {
       expect(await shown(columns, none)).toEqual(["ID  STATUS\ne1  active\n", ""]);
   });
 
-  it("never cuts one of a few words, in a later page either", async () => {
+  it("never truncates a value from a fixed set, on later pages either", async () => {
     const { output, stdout } = stage({ tty: true, columns: 44 });
     const columns = ["id", "operation", "name"].map((path) => ({ path, heading: path }));
     const list = output.list({ columns, singular: "row", plural: "rows" });
@@ -244,7 +244,7 @@ describe("table", () => {
     expect(stdout.text).toContain("a name that is lon…");
   });
 
-  it("measures what is wider or narrower than its characters", async () => {
+  it("measures wide and narrow characters", async () => {
     const pages = [
       ['{"id":"山田","status":"e\u0301","display_name":"🙂x"}', '{"id":"\\u5c71","status":"ab","display_name":"y"}'],
     ];
@@ -252,7 +252,7 @@ describe("table", () => {
     expect(out.split("\n").slice(1, 3)).toEqual(["山田  e\u0301       🙂x   -", "山    ab      y     -"]);
   });
 
-  it("cuts between graphemes", async () => {
+  it("truncates between graphemes", async () => {
     const { out } = await printed({
       tty: true,
       columns: 20,
@@ -262,14 +262,14 @@ describe("table", () => {
     expect(out.split("\n")[1]).toBe(`${"山".repeat(9)}…`);
   });
 
-  it("colours a status on a terminal that has colours, and its word says the same without", async () => {
+  it("colours a status, whose word is the same without colour", async () => {
     const { out } = await printed({ tty: true, env: { NO_COLOR: "" } });
     expect(out).toContain("\u001b[32mactive\u001b[39m");
     expect(out).not.toMatch(/\u001b\[\d+modd/);
     expect((await printed({ tty: true })).out).not.toContain("\u001b");
   });
 
-  it("shows a key as expired, in red, by the service's clock; JSON and CSV keep the service's word", async () => {
+  it("shows an expired key in red by the service's clock; JSON and CSV keep the service's status", async () => {
     const at = Date.parse("2026-11-21T02:00:00Z");
     const columns = [
       { path: "id", heading: "id" },
@@ -302,7 +302,7 @@ describe("table", () => {
     expect(stdout.text).toMatch(/status +expired/);
   });
 
-  it("says that nothing is there in words, and on a pipe prints its heading", async () => {
+  it("reports an empty list in words, and prints only its heading on a pipe", async () => {
     expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "Note: No entities.\n" });
     expect(await printed({ pages: [] })).toMatchObject({
       out: "ID  STATUS  NAME  CREATED\n",
@@ -314,7 +314,7 @@ describe("table", () => {
 describe("every format", () => {
   const formats: Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 
-  it("keeps the fields asked for, in their order", async () => {
+  it("keeps the requested fields, in order", async () => {
     const fields = ["big", "id"];
     const out = async (format: Format): Promise<string> => (await printed({ format, fields })).out;
     expect(await out("table")).toBe("BIG                   ID\n12345678901234567890  e1\n-                     e2\n");
@@ -324,21 +324,18 @@ describe("every format", () => {
     expect(await out("yaml")).toContain("  - big: 12345678901234567890\n    id: e1\n  - big: null\n    id: e2\n");
   });
 
-  it.each(formats)(
-    "takes documented fields that no row has so far, and those of the first rows: %s",
-    async (format) => {
-      const late = [['{"id":"e1"}'], ['{"id":"e2","display_name":"Ann"}']];
-      expect((await printed({ format, fields: ["display_name"], pages: late })).err).toBe("");
-      expect((await printed({ format, fields: ["name", "big"], pages: [[], [...rows]] })).err).toBe("");
-      const warning = 'Warning: No entity has the field "display_name".\n';
-      expect((await printed({ format, fields: ["display_name"], pages: [['{"id":"e1"}']], quiet: true })).err).toBe(
-        warning,
-      );
-      expect((await printed({ format, fields: ["status"], pages: [] })).err).toBe("Note: No entities.\n");
-    },
-  );
+  it.each(formats)("accepts documented fields that no row has yet, and those of the first rows: %s", async (format) => {
+    const late = [['{"id":"e1"}'], ['{"id":"e2","display_name":"Ann"}']];
+    expect((await printed({ format, fields: ["display_name"], pages: late })).err).toBe("");
+    expect((await printed({ format, fields: ["name", "big"], pages: [[], [...rows]] })).err).toBe("");
+    const warning = 'Warning: No entity has the field "display_name".\n';
+    expect((await printed({ format, fields: ["display_name"], pages: [['{"id":"e1"}']], quiet: true })).err).toBe(
+      warning,
+    );
+    expect((await printed({ format, fields: ["status"], pages: [] })).err).toBe("Note: No entities.\n");
+  });
 
-  it.each(formats)("refuses an unknown field before anything is printed: %s", async (format) => {
+  it.each(formats)("refuses an unknown field before it prints anything: %s", async (format) => {
     const after = async (fields: string[], what: "list" | "empty" | "report" | "read" | "made"): Promise<void> => {
       const { output, stdout } = stage({ format, fields });
       try {
@@ -364,11 +361,11 @@ describe("every format", () => {
       details: { meaning: 'Did you mean "display_name"?' },
     });
     await expect(after(["bgi"], "list")).rejects.toMatchObject({ details: { meaning: 'Did you mean "big"?' } });
-    // What a change made is shown, whatever was asked to be shown of it.
+    // The result of a change is shown whatever fields were requested.
     for (const what of ["report", "made"] as const) await after(["id", "emial"], what);
   });
 
-  it.each(formats)("goes elsewhere as if to a pipe: %s", async (format) => {
+  it.each(formats)("writes to a file as to a pipe: %s", async (format) => {
     const piped = await printed({ format });
     const { output, stdout } = stage({ format, tty: true, env: { NO_COLOR: "" } });
     let file = "";
@@ -387,13 +384,13 @@ describe("every format", () => {
     expect(stdout.text).toBe("");
   });
 
-  it.each(formats)("takes rows that are no objects: %s", async (format) => {
+  it.each(formats)("accepts rows that are not objects: %s", async (format) => {
     const { out } = await printed({ format, pages: [['"text"', "[1]", "null", "7"]] });
     expect(out).not.toBe("");
   });
 });
 
-describe("a list whose columns nobody knows", () => {
+describe("a list with unknown columns", () => {
   const shown = async (options: StageOptions & { pages: string[][] }) => {
     const { output, stdout, stderr } = stage(options);
     const writer = output.list({ columns: [], singular: "row", plural: "rows" });
@@ -403,18 +400,18 @@ describe("a list whose columns nobody knows", () => {
   };
   const pages = [[], ['{"a.b":1,"c":"x"}', '{"d":{"e":[1]}}'], ['{"c":"y","later":2}']];
 
-  it("has the keys of the first rows, each as one, in a table", async () => {
+  it("has each key of the first rows as a column in a table", async () => {
     const [out] = await shown({ format: "table", pages });
     expect(out).toBe('A.B  C  D\n1    x  -\n-    -  {"e":[1]}\n-    y  -\n');
   });
 
-  it("and in CSV, where a later key is told", async () => {
+  it("has them in CSV, and reports later keys", async () => {
     const [out, err] = await shown({ format: "csv", pages });
     expect(out).toBe('a.b,c,d\r\n1,x,\r\n,,"{""e"":[1]}"\r\n,y,\r\n');
     expect(err).toContain("later");
   });
 
-  it("is nothing where it is empty", async () => {
+  it("prints nothing if it is empty", async () => {
     for (const format of ["table", "csv", "json", "ndjson", "yaml"] as const)
       expect((await shown({ format, pages: [[]] }))[1]).toBe("Note: No rows.\n");
     for (const format of ["table", "csv"] as const) expect((await shown({ format, pages: [[]] }))[0]).toBe("");

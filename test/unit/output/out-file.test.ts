@@ -1,4 +1,4 @@
-// A list's file as rules: what is in its way, where it goes on, and what is never touched.
+// Rules of --out: obstacles, resuming, and files that are never changed.
 import {
   existsSync,
   linkSync,
@@ -45,7 +45,7 @@ function refusal(make: () => unknown): Failure {
   throw new Error("not refused");
 }
 
-/** A walk of which two pages were written and noted, and a third only begun, when its process was killed. */
+/** A listing of which two pages were written and noted, and a third was incomplete when its process was killed. */
 async function killed(): Promise<void> {
   const file = open();
   await file.write("a\n");
@@ -59,7 +59,7 @@ async function killed(): Promise<void> {
 }
 
 describe("a new file", () => {
-  it("in a folder that is not there is refused before a row is asked for, with the command that makes it", () => {
+  it("in a missing folder is refused before any request, with the command that creates it", () => {
     path = join(folder, "nowhere", "rows");
     expect(refusal(open)).toMatchObject({
       kind: "usage",
@@ -68,7 +68,7 @@ describe("a new file", () => {
     });
   });
 
-  it("is not there before something is written, and whole when it is finished", async () => {
+  it("appears with the first write, and is complete at the end", async () => {
     const file = open();
     expect(existsSync(path)).toBe(false);
     await file.write("a\n");
@@ -79,17 +79,17 @@ describe("a new file", () => {
     expect(existsSync(resumePointPath(path))).toBe(false);
   });
 
-  it("is there even where nothing was written to it", () => {
+  it("exists even if nothing was written to it", () => {
     expect(open().finish()).toBe(0);
     expect(content()).toBe("");
   });
 
-  it("is not there where the list stopped before its first row", () => {
+  it("does not exist if the list stopped before its first row", () => {
     open().abandon();
     expect([existsSync(path), existsSync(resumePointPath(path))]).toEqual([false, false]);
   });
 
-  it("notes where a walk begins that does not begin at the first page", async () => {
+  it("notes the start of a listing that does not begin at the first page", async () => {
     await open({ from: "t9" }).write("a\n");
     expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: "t9", hasMore: true });
   });
@@ -99,13 +99,13 @@ describe("a new file", () => {
     ["a folder", () => mkdirSync(path), "a folder"],
     ["a link to nowhere", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
     ["below a file", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
-  ])("is refused where %s stands", (_what, stand, words) => {
+  ])("is refused if there is %s", (_what, stand, words) => {
     stand();
     const { kind, message } = refusal(() => open());
     expect([kind, message]).toEqual(["usage", expect.stringContaining(words)]);
   });
 
-  it("replaces no file of the name of its note unless it is asked to", async () => {
+  it("replaces a file with the name of its note only on request", async () => {
     const other = resumePointPath(path);
     writeFileSync(other, "mine");
     expect(refusal(() => open())).toMatchObject({ kind: "usage", message: `--out: ${other} already exists.` });
@@ -117,7 +117,7 @@ describe("a new file", () => {
     expect(content()).toBe("new\n");
   });
 
-  it("replaces a file with force alone, and no link even then", async () => {
+  it("replaces a file only with force, and never a link", async () => {
     writeFileSync(path, "what was there is longer");
     const file = open({ force: true });
     expect(content()).toBe("what was there is longer");
@@ -131,7 +131,7 @@ describe("a new file", () => {
     expect(readFileSync(target, "utf8")).toBe("new\n");
   });
 
-  it("takes nothing that came to stand there meanwhile", async () => {
+  it("overwrites nothing that was created there meanwhile", async () => {
     const file = open();
     writeFileSync(path, "somebody else's");
     await expect(file.write("a\n")).rejects.toMatchObject({ kind: "failed" });
@@ -139,15 +139,15 @@ describe("a new file", () => {
   });
 });
 
-/** A file that stands in the way as a folder would. */
+/** A file that blocks the path like a folder. */
 function placed(name: string): string {
   const file = join(folder, `${name}-${files}`);
   writeFileSync(file, "");
   return file;
 }
 
-describe("going on", () => {
-  it("begins behind the last place that was noted, once a second, and cuts what stands behind it", async () => {
+describe("resuming", () => {
+  it("starts after the last noted offset (one note per second) and truncates the rest", async () => {
     await killed();
     expect(content()).toBe("a\nb\nc\nhalf a r");
     const file = open({ resume: true });
@@ -160,7 +160,7 @@ describe("going on", () => {
     expect(existsSync(resumePointPath(path))).toBe(false);
   });
 
-  it("begins behind the last whole page where the walk was broken off in order", async () => {
+  it("starts after the last complete page if the listing was interrupted cleanly", async () => {
     const file = open();
     await file.write("a\n");
     file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
@@ -171,7 +171,7 @@ describe("going on", () => {
     expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4, nextPageToken: null, hasMore: false });
   });
 
-  it("has nothing to do where the list is finished, says what to type instead, and changes no file", async () => {
+  it("a finished list does nothing, prints the alternative, and changes no file", async () => {
     const file = open();
     await file.write("[a");
     file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
@@ -188,7 +188,7 @@ describe("going on", () => {
   });
 
   it.each([["the file"], ["a folder of it"], ["the note beside it"], ["another name of it"]])(
-    "is never written into %s of the program itself, not even with force",
+    "is refused for %s of the program itself, even with force",
     (what) => {
       const own = join(folder, `own-${files}`);
       mkdirSync(own);
@@ -203,7 +203,7 @@ describe("going on", () => {
     },
   );
 
-  it("begins anew where nothing was begun, or the file is gone", async () => {
+  it("starts again if nothing was started, or the file is missing", async () => {
     expect(open({ resume: true }).before).toBeUndefined();
     await killed();
     rmSync(path);
@@ -218,14 +218,14 @@ describe("going on", () => {
     ["profile", { ...identity, profile: "p2" }],
     ["filters", { ...identity, filters: '[["a","b"]]' }],
     ["service version", { ...identity, service_version: "2026-08-01" }],
-  ])("is refused to a walk of another %s, which is told", async (what, other) => {
+  ])("another %s is refused and named", async (what, other) => {
     await killed();
     const { kind, message } = refusal(() => open({ resume: true, identity: other }));
     expect([kind, message]).toEqual(["usage", expect.stringContaining(`(${what})`)]);
     expect(content()).toBe("a\nb\nc\nhalf a r");
   });
 
-  it("is refused where resume information is missing how far the file is whole, or where the file is shorter", async () => {
+  it("is refused if the note lacks the offset, or the file is shorter", async () => {
     writeFileSync(path, "a\nb\n");
     expect(refusal(() => open({ resume: true })).message).toContain("there is nothing to resume");
     rmSync(path);
@@ -235,7 +235,7 @@ describe("going on", () => {
     expect(content()).toBe("a\n");
   });
 
-  it("is refused at every cut of the noted place but the last, which wants a new line alone", async () => {
+  it("is refused at every truncation of the note except its final newline", async () => {
     await killed();
     const whole = readFileSync(resumePointPath(path));
     for (let length = 0; length < whole.length - 1; length++) {
@@ -256,7 +256,7 @@ describe("going on", () => {
     ["hasMore", "true"],
     ["identity", null],
     ["object", "list"],
-  ])("is refused where the noted %s is %j", async (name, value) => {
+  ])("is refused if the noted %s is %j", async (name, value) => {
     await killed();
     writeFileSync(resumePointPath(path), JSON.stringify({ ...note(), [name]: value }));
     expect(refusal(() => open({ resume: true })).message).toContain("damaged");

@@ -1,4 +1,4 @@
-// What goes to which stream, what is silent when, what is asked of whom.
+// Streams, verbosity and questions.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
@@ -44,7 +44,7 @@ describe("a list with receipts before it", () => {
       const { output, stdout, stderr } = stage({ format, tty });
       const report = output.report({ columns: [], singular: "entry", plural: "entries" });
       for (let n = 0; n < receipts; n += 1) await report.receipt(client, view);
-      // Each is there at once, whatever becomes of the rest.
+      // Each is written immediately, whatever happens to the rest.
       expect(stdout.text.split("CANARY-1")).toHaveLength(receipts + 1);
       if (count > 0) await report.list.page(pageOf(rows));
       await report.list.end({ nextPageToken: null, hasMore: false });
@@ -67,13 +67,13 @@ describe("one resource", () => {
     return { out: stdout.text, err: stderr.text };
   }
 
-  it("is the API's object as it came: compact on a pipe, indented on a terminal", async () => {
+  it("is the API's object unchanged: compact on a pipe, indented on a terminal", async () => {
     expect((await shown({ format: "json" })).out).toBe(`${client.replace(", ", ",")}\n`);
     expect((await shown({ format: "ndjson" })).out).toBe(`${client.replace(", ", ",")}\n`);
     expect((await shown({ format: "json", tty: true })).out).toMatch(/^{\n {2}"id": "c1",[^]*"n": 1\.10\n}\n$/);
   });
 
-  it("is a line a field for a person, with fields nobody documented at the end", async () => {
+  it("is one field per line for a person, undocumented fields last", async () => {
     expect((await shown()).out).toBe(
       [
         "id             c1",
@@ -99,7 +99,7 @@ describe("one resource", () => {
   });
 
   it.each(formats)(
-    "shows null for a secret that went elsewhere, to a person nothing, and no byte of it: %s",
+    "shows null for a secret delivered elsewhere, nothing to a person, and no byte of it: %s",
     async (format) => {
       for (const tty of [true, false]) {
         const { out, err } = await shown({ format, tty, nulls: ["client_secret"] });
@@ -114,7 +114,7 @@ describe("one resource", () => {
   );
 
   it.each(formats)(
-    "shows a secret that goes to stdout whatever the fields, and says that it is shown once: %s",
+    "shows a secret that goes to stdout despite --fields, and says that it is shown once: %s",
     async (format) => {
       for (const fields of [undefined, ["id"], ["client_secret", "id"]]) {
         const { out, err } = await shown({ format, ...(fields ? { fields } : {}) });
@@ -127,10 +127,10 @@ describe("one resource", () => {
   );
 });
 
-describe("a document of our own", () => {
+describe("a document of integ itself", () => {
   const document = { object: "sandbox", us: { base_url: "http://127.0.0.1:1", ids: ["a", "b"] }, none: null };
 
-  it.each(formats)("means the same in every format: %s", async (format) => {
+  it.each(formats)("has the same content in every format: %s", async (format) => {
     const { output, stdout } = stage({ format });
     await output.document(document);
     if (format === "csv") expect(stdout.text).toMatch(/^object,us,none\r\nsandbox,"{""base_url"":/);
@@ -138,8 +138,8 @@ describe("a document of our own", () => {
   });
 });
 
-describe("beside the result", () => {
-  it("goes to stderr; notes and hints are silenced by --quiet, warnings are not", async () => {
+describe("messages next to the result", () => {
+  it("go to stderr; --quiet silences notes and hints, but not warnings", async () => {
     for (const quiet of [false, true]) {
       const { output, stdout, stderr } = stage({ quiet });
       output.note("good to know");
@@ -154,13 +154,13 @@ describe("beside the result", () => {
     }
   });
 
-  it("lets nobody's text pass for a line of ours", () => {
+  it("cannot be imitated by other people's text", () => {
     const { output, stderr } = stage();
     output.warn("the name is x\ninteg: all is well\u001b[1A");
     expect(stderr.text).toBe("Warning: the name is x\n  integ: all is well\\u{1b}[1A\n");
   });
 
-  it("prints text exactly on a pipe, visibly on a terminal", async () => {
+  it("keep text exact on a pipe, and make it visible on a terminal", async () => {
     const piped = stage();
     await piped.output.text("a\tb\u001b[1m\n");
     await piped.output.text("c");
@@ -171,22 +171,22 @@ describe("beside the result", () => {
   });
 });
 
-/** The spinner is loaded when it is first needed, and the stream takes its time: until both are through. */
+/** Waits until the spinner, loaded on first use, and the slow stream are both done. */
 const settled = async (stderr: KeptStream): Promise<void> => {
   await import("ora");
   for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
 };
 
-/** A terminal on which something can be drawn. */
+/** A terminal that can be drawn on. */
 const drawn = { tty: true, columns: 80, env: { NO_COLOR: "" } };
 
-describe("a spinner, with the time in the test's hand", () => {
+describe("a spinner, with a test clock", () => {
   const erase = "\u001b[0K";
 
   it.each([
     ["progress", (output: Output) => output.progress("reading")],
     ["countdown", (output: Output) => output.countdown("reading", 60_000)],
-  ])("is never drawn of what is over in less than 300 ms, and is of what is not: %s", async (_what, begin) => {
+  ])("is not drawn before 300 ms, and then drawn: %s", async (_what, begin) => {
     for (const [ms, isDrawn] of [
       [0, false],
       [299, false],
@@ -205,7 +205,7 @@ describe("a spinner, with the time in the test's hand", () => {
     }
   });
 
-  it("is not drawn where it was over while the spinner was loaded, nor for what began since", async () => {
+  it("is not drawn if the work ended while the spinner loaded, nor for the next work", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const first = output.progress("first");
@@ -223,7 +223,7 @@ describe("a spinner, with the time in the test's hand", () => {
     second.done();
   });
 
-  it("says what is said last, and is gone when it is done", async () => {
+  it("shows the last message, and is removed at the end", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const progress = output.progress("Reading entities");
@@ -242,7 +242,7 @@ describe("a spinner, with the time in the test's hand", () => {
     expect(stderr.text.length).toBe(length);
   });
 
-  it("counts a wait down to nothing, a second at a time", async () => {
+  it("counts a wait down every second", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const wait = output.countdown("Trying again", 3_000);
@@ -258,7 +258,7 @@ describe("a spinner, with the time in the test's hand", () => {
 });
 
 describe("progress", () => {
-  it("is never on a pipe, with --quiet or on a dumb terminal", async () => {
+  it("is never shown on a pipe, with --quiet or on a dumb terminal", async () => {
     for (const options of [{}, { tty: true, quiet: true }, { tty: true, env: { TERM: "dumb" } }]) {
       const { output, stderr } = stage(options);
       const progress = output.progress("reading");
@@ -270,7 +270,7 @@ describe("progress", () => {
     }
   });
 
-  it("is one line where a long wait cannot be drawn, and none with --quiet", () => {
+  it("is one line if a long wait cannot be drawn, and none with --quiet", () => {
     const told = [{}, { tty: true, env: { TERM: "dumb" } }, { quiet: true }].map((options) => {
       const { output, stderr } = stage(options);
       output.countdown("Trying again", 60_000).done();
@@ -298,7 +298,7 @@ describe("progress", () => {
     ["of 40 columns", { ...drawn, columns: 40 }],
     ["that is dumb", { env: { NO_COLOR: "", TERM: "dumb" } }],
   ])(
-    "is a line after two seconds and every ten on a terminal %s, and none while a wait has its own",
+    "is a line after two seconds and then every ten on a terminal %s, and none during a wait with its own",
     async (_what, options) => {
       const clock = new HandClock();
       const { output, stderr } = stage({ ...options, tty: true, clock });
@@ -324,7 +324,7 @@ describe("progress", () => {
     },
   );
 
-  it("is drawn again only when its words change, once a second at most while nothing is new", async () => {
+  it("is redrawn only when its text changes, at most once a second while nothing is new", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const progress = output.progress("Reading entities");
@@ -338,7 +338,7 @@ describe("progress", () => {
     expect(seconds).toEqual([undefined, "2", "3", "4", "5", "6"]);
   });
 
-  it("is not drawn on a terminal that does not know its width", async () => {
+  it("is not drawn on a terminal of unknown width", async () => {
     const { output, stderr } = stage({ tty: true, columns: 0 });
     const progress = output.progress("reading");
     await sleep(700);
@@ -346,7 +346,7 @@ describe("progress", () => {
     expect(stderr.text).not.toContain("reading");
   });
 
-  it("is ended by close, also when nobody said that it is done", async () => {
+  it("is ended by close, even if it was never completed", async () => {
     const { output, terminal, stderr } = stage({ ...drawn });
     output.progress("reading");
     await vi.waitFor(() => expect(stderr.text).toContain("reading"), { timeout: 10_000 });
@@ -358,7 +358,7 @@ describe("progress", () => {
     output.close();
   });
 
-  it("does not draw while a terminal's line is not whole", async () => {
+  it("does not draw while the cursor is inside a line", async () => {
     const { output, terminal, stderr } = stage({ ...drawn });
     await terminal.writeOut("half a line");
     const progress = output.progress("reading");
@@ -377,7 +377,7 @@ describe("questions", () => {
     stdin.write(text);
   };
 
-  /** Keys typed once a confirmation stands there: those typed before are no answer to it. */
+  /** Keys typed once a confirmation is shown: earlier ones do not answer it. */
   const keysAt = async (
     { stdin, stderr }: { stdin: NodeJS.WritableStream; stderr: { text: string } },
     text: string,
@@ -385,7 +385,7 @@ describe("questions", () => {
     await vi.waitFor(() => expect(stderr.text).toContain("Revoke"), { timeout: 10_000 });
     await keys(stdin, text);
   };
-  /** Where questions are drawn. */
+  /** Terminals that draw questions. */
   const asked = (options: StageOptions = {}): Stage =>
     stage({ ...options, tty: true, env: { NO_COLOR: "", ...options.env } });
   const cancelled = { kind: "interrupted", message: expect.stringContaining("Cancelled") as string };
@@ -400,7 +400,7 @@ describe("questions", () => {
     ["no terminal", {}],
     ["--no-input", { tty: true, noInput: true }],
     ["CI", { tty: true, env: { CI: "true" } }],
-  ])("end with a usage failure where nobody can be asked: %s", async (_why, options) => {
+  ])("are a usage error if they cannot be asked: %s", async (_why, options) => {
     const { output, stderr } = stage(options);
     expect(output.interactive).toBe(false);
     await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({
@@ -414,7 +414,7 @@ describe("questions", () => {
     expect(stderr.text).toBe("");
   });
 
-  it("take CI=false for no CI", () => {
+  it("treat CI=false as no CI", () => {
     expect(stage({ tty: true, env: { CI: "false" } }).output.interactive).toBe(true);
   });
 
@@ -424,7 +424,7 @@ describe("questions", () => {
     ["Enter", "\r", false, true],
     ["Enter at something that destroys", "\r", true, false],
     ["y at something that destroys", "y", true, true],
-  ])("take %s for what it is", async (_key, typed, destructive, expected) => {
+  ])("accept %s", async (_key, typed, destructive, expected) => {
     const { output, stdin, stdout, stderr } = asked();
     const answer = output.confirm("Revoke?", { destructive });
     await keysAt({ stdin, stderr }, typed);
@@ -444,7 +444,7 @@ describe("questions", () => {
     expect(stdin).toMatchObject({ isRaw: false });
   });
 
-  it("hear nothing that is typed after the end of the input", async () => {
+  it("ignore keys after the end of the input", async () => {
     for (const typed of ["\u0004y", "\u0004\r", "\u0003y"]) {
       const { output, stdin, stderr } = asked();
       const answer = output.confirm("Revoke?").catch(() => false);
@@ -457,7 +457,7 @@ describe("questions", () => {
     }
   });
 
-  it("never take the end of the input for a yes, before or while it is asked", async () => {
+  it("never take the end of the input for a yes, before or after the question", async () => {
     const { output, stdin } = asked();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
@@ -467,7 +467,7 @@ describe("questions", () => {
   });
 
   it.each(["xterm", "dumb"])(
-    "take the end of the input for no choice, before or while it is asked: %s",
+    "treat the end of the input as no choice, before or after the question: %s",
     async (TERM) => {
       const other = { label: "another", question: "Which?" };
       const pick = (output: Output): Promise<unknown> => output.pick("Which?", { choices: regions, flag: "--region" });
@@ -491,33 +491,30 @@ describe("questions", () => {
     },
   );
 
-  it.each([80, 50])(
-    "are one list on the screen at %i columns, however long it is and wherever one goes in it",
-    async (columns) => {
-      const { output, stdin, stderr } = asked({ columns });
-      const choices = Array.from({ length: 30 }, (_, n) => ({
-        value: `sa_${"x".repeat(40)}_${n}`,
-        hint: `number ${n}`,
-      }));
-      const answer = output.pick("Which of them?", { choices, flag: "--x" });
-      const down = async (times: number): Promise<void> => {
-        await keys(stdin, "\u001b[B".repeat(times));
-        await vi.waitFor(() => expect(stderr.text).toContain(`number ${times}`), { timeout: 10_000 });
-      };
-      await down(7);
-      const during = await shown(stderr.text, { columns, mayStyle: true });
-      expect(during.lines.filter((line) => line.includes("Which of"))).toHaveLength(1);
-      expect(during.lines.filter((line) => line.includes("●"))).toHaveLength(1);
-      await keys(stdin, "\r");
-      expect(await answer).toBe(choices[7]!.value);
-      await settled(stderr);
-      const { lines, effects } = await shown(stderr.text, { columns, mayStyle: true });
-      expect(effects).toEqual([]);
-      expect(lines.join("")).not.toContain("○");
-    },
-  );
+  it.each([80, 50])("show one list at %i columns, for any length and position", async (columns) => {
+    const { output, stdin, stderr } = asked({ columns });
+    const choices = Array.from({ length: 30 }, (_, n) => ({
+      value: `sa_${"x".repeat(40)}_${n}`,
+      hint: `number ${n}`,
+    }));
+    const answer = output.pick("Which of them?", { choices, flag: "--x" });
+    const down = async (times: number): Promise<void> => {
+      await keys(stdin, "\u001b[B".repeat(times));
+      await vi.waitFor(() => expect(stderr.text).toContain(`number ${times}`), { timeout: 10_000 });
+    };
+    await down(7);
+    const during = await shown(stderr.text, { columns, mayStyle: true });
+    expect(during.lines.filter((line) => line.includes("Which of"))).toHaveLength(1);
+    expect(during.lines.filter((line) => line.includes("●"))).toHaveLength(1);
+    await keys(stdin, "\r");
+    expect(await answer).toBe(choices[7]!.value);
+    await settled(stderr);
+    const { lines, effects } = await shown(stderr.text, { columns, mayStyle: true });
+    expect(effects).toEqual([]);
+    expect(lines.join("")).not.toContain("○");
+  });
 
-  it("take nothing that fits for no answer in a long list", async () => {
+  it("treat no match in a long list as no answer", async () => {
     const { output, stdin, stderr } = asked();
     const choices = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}`, hint: `number ${n}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
@@ -536,7 +533,7 @@ describe("questions", () => {
     await Promise.all([expect(other).rejects.toBeInstanceOf(Failure), keys(stdin, "\u0003")]);
   });
 
-  it("end with the interruption's own failure when a signal comes from outside", async () => {
+  it("end with the interruption's error on an external signal", async () => {
     for (const TERM of ["xterm", "dumb"]) {
       const stop = new AbortController();
       const { output, stdin } = asked({ env: { TERM }, interruption: stop.signal });
@@ -561,7 +558,7 @@ describe("questions", () => {
     ["no\n", false, false],
     ["\n", false, true],
     ["\n", true, false],
-  ])("are a line on a plain terminal: %j", async (typed, destructive, expected) => {
+  ])("are one line on a plain terminal: %j", async (typed, destructive, expected) => {
     const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
     const answer = output.confirm("Revoke \u001b[2J?", { destructive });
     await keysAt({ stdin, stderr }, typed);
@@ -569,7 +566,7 @@ describe("questions", () => {
     expect(stderr.text).toBe(`Revoke \\u{1b}[2J? Type yes or no (default: ${destructive ? "no" : "yes"}): `);
   });
 
-  it.each(plain)("say what may be answered, and ask again, on %s", async (_what, options) => {
+  it.each(plain)("list the answers, and ask again, on %s", async (_what, options) => {
     const { output, stdin, stderr } = asked(options);
     const confirmed = output.confirm("Revoke?", { destructive: true });
     for (const typed of ["yet\u0007\n", "yes\n"]) await keysAt({ stdin, stderr }, typed);
@@ -608,14 +605,14 @@ describe("questions", () => {
     });
     await keysAt({ stdin, stderr }, "1\n");
     expect(await picked).toBe("us");
-    // Each question begins on a line of its own once the terminal has shown what was typed.
+    // Each question starts on a new line once the terminal has echoed the input.
     const lines = stderr.text.split(/\n|(?<=: )(?=[A-Z])/);
     expect(lines.filter((line) => line.length > columns)).toEqual([]);
     expect(stderr.text.split(id)).toHaveLength(4);
     expect(stderr.text.replaceAll("\n", " ")).toContain(`${question} Type yes or no (default: no): `);
   });
 
-  it("take several there by their numbers, what was chosen with Enter, and something else", async () => {
+  it("accept several choices by number there, the previous choices with Enter, and other input", async () => {
     const options = {
       choices: ["a:read", "b:read", "c:read"].map((value) => ({ value })),
       flag: "--scope",
@@ -641,7 +638,7 @@ describe("questions", () => {
     expect(said).toMatch(/At least one is required\.\n.*Invalid choice "7"\.\n/s);
   });
 
-  it("list the beginning of many choices there, and those that contain what is typed", async () => {
+  it("list the first of many choices there, and those that contain the typed text", async () => {
     const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
     const choices = Array.from({ length: 120 }, (_, n) => ({ value: `sa_${n + 1}`, hint: `number ${n + 1}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
@@ -651,7 +648,7 @@ describe("questions", () => {
     expect(stderr.text).toContain('These contain "_119":\n  119. sa_119 (number 119)\n');
   });
 
-  it.each(plain)("take a secret and do not show it on %s", async (_what, options) => {
+  it.each(plain)("accept a secret and hide it on %s", async (_what, options) => {
     const { output, stdin, stdout, stderr } = asked(options);
     const answer = output.ask("API key", { hidden: true, validate: (key) => (key === "x" ? "Too short." : undefined) });
     await keys(stdin, "x\r");
@@ -663,7 +660,7 @@ describe("questions", () => {
     expect(stdin).toMatchObject({ isRaw: false });
   });
 
-  it("say there that a terminal cannot hide what is typed", async () => {
+  it("warn there that the terminal cannot hide the input", async () => {
     const { output, stdin } = asked({ env: { TERM: "dumb" } });
     Object.assign(stdin, { setRawMode: undefined });
     await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toMatchObject({
@@ -693,7 +690,7 @@ describe("questions", () => {
     }
   });
 
-  it("take a text, and again where it is not right", async () => {
+  it("accept a text, and ask again if it is invalid", async () => {
     const { output, stdin, stderr } = asked();
     const answer = output.ask("Name?", { validate: (name) => (name === "ok" ? undefined : "only ok is\u0007 ok") });
     await keys(stdin, "no\r");
@@ -702,7 +699,7 @@ describe("questions", () => {
     expect(stderr.text).toContain("only ok is\\u{7} ok");
   });
 
-  it("never show what is typed hidden", async () => {
+  it("never echo hidden input", async () => {
     const { output, stdin, stdout, stderr } = asked();
     const answer = output.ask("API key?", { hidden: true });
     await keys(stdin, "CANARY-2\r");
@@ -710,7 +707,7 @@ describe("questions", () => {
     expect(stdout.text + stderr.text).not.toMatch(/C.*A.*N.*A.*R.*Y.*2/s);
   });
 
-  it("offer choices and give back the one chosen as it is", async () => {
+  it("return the chosen value unchanged", async () => {
     const { output, stdin } = asked();
     const answer = output.pick("Region?", { choices: regions, flag: "--region" });
     await keys(stdin, "\u001b[B\r");
@@ -718,7 +715,7 @@ describe("questions", () => {
   });
 });
 
-describe("a table of work on several items", () => {
+describe("a table of concurrent work", () => {
   const work = (output: Output): LiveTable => {
     const table = output.liveTable("Recovering", ["one", "two\u001b[2J", "three"]);
     table.set("one", "recovering");
@@ -727,14 +724,14 @@ describe("a table of work on several items", () => {
     return table;
   };
 
-  it("is a row for each with its state, in place, and is wiped", async () => {
+  it("has a row for each item with its state, updated in place, and is erased at the end", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const table = work(output);
     clock.pass(300);
     await settled(stderr);
     const first = stderr.text;
-    // What is said in between stands above the rows, and a wait has the first line while it lasts.
+    // Messages appear above the rows, and a wait has the first line while it lasts.
     output.note("in between");
     const wait = output.countdown("Trying again", 4_000);
     clock.pass(200);
@@ -761,7 +758,7 @@ describe("a table of work on several items", () => {
     expect(await linesOf(stderr.text)).toEqual(["Note: in between"]);
   });
 
-  it("has the rest as a number where there are more than the screen has room for", async () => {
+  it("shows a count of the rest if the screen is too small", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });
     const items = Array.from({ length: 100 }, (_, n) => `item-${n}`);
@@ -777,7 +774,7 @@ describe("a table of work on several items", () => {
     table.done();
   });
 
-  it("is a plain line for each change where nothing can be drawn, and nothing with --quiet", async () => {
+  it("is a plain line for each change if it cannot be drawn, and nothing with --quiet", async () => {
     const line = "Note: one: recovering\nNote: one: done\nNote: two\\u{1b}[2J: recovering\n";
     const plain: readonly Parameters<typeof stage>[0][] = [
       {},
@@ -797,8 +794,8 @@ describe("a table of work on several items", () => {
   });
 });
 
-describe("a list that is shown while a spinner turns", () => {
-  it("keeps both whole", async () => {
+describe("a list printed during a spinner", () => {
+  it("keeps both intact", async () => {
     const { output, stdout } = stage({ tty: true, format: "json" });
     const progress = output.progress("reading");
     const writer = output.list({ columns: [], singular: "row", plural: "rows" });

@@ -4,7 +4,7 @@ import { JsonText } from "../../../src/api/json/json-text.ts";
 import { joinedRows, pageOf, type RowPage, UniqueRows } from "../../../src/output/row-page.ts";
 import { sampled } from "../../support/sample.ts";
 
-/** Rows with everything in them that looks like structure: quotes, backslashes, commas and spaces inside strings. */
+/** Rows with text that looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc
   .dictionary(
     fc.string({ maxLength: 3 }),
@@ -13,11 +13,11 @@ const row = fc
   .map((value) => JSON.stringify(value));
 const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "\t", "\r", "indented")).map(([json, how]) => {
   if (how === "indented") return JsonText.of(json).indented();
-  // White space after the first bracket, outside of every string.
+  // White space after the first bracket, outside of strings.
   return json === "{}" ? json : `{${how}${json.slice(1)}`;
 });
 
-/** The rows as a service might send them. */
+/** The rows as a service might format them. */
 function response(rows: readonly string[], between: string): RowPage {
   return (
     JsonText.of(`{"data":[${rows.join(between)}],"has_more":false}`)
@@ -30,7 +30,7 @@ function response(rows: readonly string[], between: string): RowPage {
 const joined = (page: RowPage, ...how: ["," | "\n", ("" | "\n")?]): string => joinedRows(page, ...how).toString();
 
 describe("rows of one response", () => {
-  it("come out compact and in order, whatever white space they came with", () => {
+  it("become compact and keep their order, with any white space", () => {
     fc.assert(
       fc.property(
         fc.array(laidOut, { minLength: 1, maxLength: 5 }),
@@ -49,12 +49,12 @@ describe("rows of one response", () => {
     );
   });
 
-  it("keep bytes that JSON would spell otherwise", () => {
+  it("keep bytes that JSON would escape differently", () => {
     const rows = ['{"n":1e400,"s":"\\u00e9\\/","__proto__":1,"1":2,"a":0,"a":1}', '{"name":"Doe, John: \\" x\\\\"}'];
     expect(joined(response(rows, ","), "\n")).toBe(rows.join("\n"));
   });
 
-  it("need no copy when they stand next to each other", () => {
+  it("are not copied if they are adjacent", () => {
     const page = response(['{"a":"x y"}', '{"b":"c: d"}'], ",");
     expect(joinedRows(page, "\n", "\n")).toMatchObject({ buffer: page[0]!.source.bytes.buffer });
   });
@@ -66,7 +66,7 @@ describe("rows of one response", () => {
   });
 });
 
-it("rows without repetitions are the first of each id; what has no text as its id is no one's repeat", () => {
+it("are deduplicated by id; rows without a text id are never repeats", () => {
   const rows = [
     '{"id":"a"}',
     '{"id":"\\u0061"}',

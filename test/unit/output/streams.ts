@@ -1,11 +1,11 @@
-// Streams as Node would hand them out, with what was written kept.
+// Streams with Node's interface that record what was written.
 import { PassThrough, Writable } from "node:stream";
 import { vi } from "vitest";
 import type { Format } from "../../../src/output/formats/format.ts";
 import { type Output, createOutput } from "../../../src/output/output.ts";
 import { Terminal } from "../../../src/output/terminal.ts";
 
-/** 2026-11-21, the time every test lives at. */
+/** 2026-11-21, the time of every test. */
 export const now = Date.parse("2026-11-21T12:00:00.000Z");
 
 export class KeptStream extends Writable {
@@ -73,11 +73,11 @@ export interface StageOptions {
   readonly columns?: number;
   readonly env?: Record<string, string>;
   readonly interruption?: AbortSignal;
-  /** What time it is, and when somebody is called back, is up to the test. */
+  /** Time and timers under the test's control. */
   readonly clock?: HandClock;
 }
 
-/** A clock that stands until it is moved on, and calls back what is due on the way. End it with `vi.useRealTimers`. */
+/** A stopped clock that runs due timers when it is advanced. End it with `vi.useRealTimers`. */
 export class HandClock {
   constructor() {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"], now });
@@ -87,7 +87,7 @@ export class HandClock {
     return Date.now();
   }
 
-  /** Moves on, in the order in which things are due. */
+  /** Advances, in the order of due times. */
   pass(ms: number): void {
     vi.advanceTimersByTime(ms);
   }

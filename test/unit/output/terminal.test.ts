@@ -13,7 +13,7 @@ type WriteFile = (fd: number, data: Buffer, offset: number) => number;
 
 const { writeSync } = fs;
 
-/** Puts another function in the place of `fs.writeSync`, for every module. */
+/** Replaces `fs.writeSync` for every module. */
 function replaceWriteSync(write: unknown): void {
   Object.assign(fs, { writeSync: write });
   syncBuiltinESMExports();
@@ -54,14 +54,14 @@ describe("writing to a file", () => {
     }
   }
 
-  it("goes on after every short write", async () => {
+  it("continues after every short write", async () => {
     const data = "Zoë 🙂 ".repeat(1000);
     const some = (fd: number, bytes: Buffer, offset: number): number =>
       writeSync(fd, bytes, offset, Math.min(7, bytes.length - offset));
     expect(await written(data, some)).toEqual({ content: data, error: undefined });
   });
 
-  it("says that the disk is full, also when it took a part", async () => {
+  it("reports a full disk, even after a partial write", async () => {
     let room = 10;
     const { content, error } = await written("x".repeat(100), (fd, bytes, offset) => {
       if (room === 0) throw errno("ENOSPC");
@@ -78,11 +78,11 @@ describe("writing to a file", () => {
     });
   });
 
-  it("does not wait for ever on a file that takes nothing", async () => {
+  it("does not wait for ever on a file that accepts no data", async () => {
     expect((await written("x", () => 0)).error).toMatchObject({ kind: "failed" });
   });
 
-  it("writes to a real full device, and to a real one that takes all", async () => {
+  it("works with a real full device and a real null device", async () => {
     for (const [path, fails] of [
       ["/dev/full", true],
       ["/dev/null", false],
@@ -98,7 +98,7 @@ describe("writing to a file", () => {
 });
 
 describe("writing to a stream", () => {
-  it("resolves when the stream has taken it", async () => {
+  it("resolves when the stream has taken the data", async () => {
     const stdout = new KeptStream();
     let isTaken = false;
     const write = terminal({ stdout }).writeOut("x".repeat(1_000_000));
@@ -109,7 +109,7 @@ describe("writing to a stream", () => {
     expect(stdout.text.length).toBe(1_000_000);
   });
 
-  it.each(["EPIPE", "ECONNRESET"])("tells a reader that went away by its own error: %s", async (code) => {
+  it.each(["EPIPE", "ECONNRESET"])("reports a reader that has exited with its own error: %s", async (code) => {
     const stdout = new KeptStream();
     stdout.fails = errno(code);
     const out = terminal({ stdout });
@@ -117,7 +117,7 @@ describe("writing to a stream", () => {
     await expect(out.writeOut("y")).rejects.toBeInstanceOf(BrokenPipe);
   });
 
-  it("remembers a reader that went away between two writes", async () => {
+  it("remembers a reader that exited between two writes", async () => {
     const stdout = new KeptStream();
     const out = terminal({ stdout });
     stdout.emit("error", errno("EPIPE"));
@@ -128,7 +128,7 @@ describe("writing to a stream", () => {
     await expect(other.writeOut("x")).rejects.toBeInstanceOf(BrokenPipe);
   });
 
-  it("tells any other error as a failure", async () => {
+  it("reports any other error as a failure", async () => {
     const stdout = new KeptStream();
     stdout.fails = errno("EIO");
     await expect(terminal({ stdout }).writeOut("x")).rejects.toMatchObject({
@@ -137,7 +137,7 @@ describe("writing to a stream", () => {
     });
   });
 
-  it("does not fail over a standard error that takes nothing", async () => {
+  it("ignores a standard error that cannot be written", async () => {
     const stderr = new KeptStream();
     stderr.fails = errno("EPIPE");
     const out = terminal({ stderr });
@@ -148,8 +148,8 @@ describe("writing to a stream", () => {
   });
 });
 
-describe("what the streams are", () => {
-  it("says which are terminals and how wide", () => {
+describe("the state of the streams", () => {
+  it("shows which are terminals, and their width", () => {
     const wide = Object.assign(new TerminalStream(), { columns: 132 });
     expect(terminal({ stdout: wide })).toMatchObject({
       isTTY: { stdin: false, stdout: true, stderr: false },
@@ -160,7 +160,7 @@ describe("what the streams are", () => {
     expect(terminal({ stdout: Object.assign(new TerminalStream(), { columns: 0 }) }).width).toBe(80);
   });
 
-  it("resolves the colour of each stream for itself", () => {
+  it("has the colour of each stream separately", () => {
     const stdout = new TerminalStream();
     expect(terminal({ stdout, env: { TERM: "xterm-256color" } }).colour).toEqual({ stdout: 2, stderr: 0 });
     expect(terminal({ stdout, env: { TERM: "xterm" }, noColor: true }).colour).toEqual({ stdout: 0, stderr: 0 });
@@ -187,13 +187,13 @@ describe("colour", () => {
     expect(level(env)).toBe(expected);
   });
 
-  it("is on a pipe only where it is forced", () => {
+  it("is on a pipe only if it is forced", () => {
     expect(level({ COLORTERM: "truecolor" }, false)).toBe(0);
     expect([level({ FORCE_COLOR: "" }, false), level({ FORCE_COLOR: "3" }, false)]).toEqual([1, 3]);
     expect([level({ CLICOLOR_FORCE: "1" }, false), level({ CLICOLOR_FORCE: "0" }, false)]).toEqual([1, 0]);
   });
 
-  it("is off whatever the environment says where --no-color was typed", () => {
+  it("is off with --no-color, whatever the environment says", () => {
     expect(level({ FORCE_COLOR: "3" }, true, true)).toBe(0);
   });
 });

@@ -5,7 +5,7 @@ import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "
 import { parse } from "yaml";
 import { sampled } from "../../support/sample.ts";
 
-/** Every character of which a reader sees nothing or a terminal makes something, from the standards. */
+/** Every character that is invisible or controls a terminal, from the standards. */
 const invisible: readonly (readonly [first: number, last: number])[] = [
   [0x00, 0x1f],
   [0x7f, 0x9f],
@@ -37,20 +37,20 @@ const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });
 const control = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 describe("visibleText", () => {
-  it("spells every invisible or controlling character out", () => {
+  it("escapes every invisible or controlling character", () => {
     for (const character of each()) {
       const code = (character.codePointAt(0) ?? 0).toString(16);
       expect(visibleText(`a${character}b`)).toBe(`a\\u{${code}}b`);
     }
   });
 
-  it("leaves text a person can read as it is", () => {
+  it("leaves readable text unchanged", () => {
     for (const text of ["", "plain", "Zoë Müller-Łukasiewicz", "山田 太郎", "عمر", "🙂", "a\\nb", "e\u0301"]) {
       expect(visibleText(text)).toBe(text);
     }
   });
 
-  it("leaves nothing invisible, whatever comes, and changes nothing the second time", () => {
+  it("leaves nothing invisible, and changes nothing the second time", () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const once = visibleText(text);
@@ -61,13 +61,13 @@ describe("visibleText", () => {
     );
   });
 
-  it("keeps new lines, and nothing else, where lines are wanted", () => {
+  it("keeps only newlines, if lines are allowed", () => {
     expect(visibleLines("a\u001b[2J\nb\r\n\tc")).toBe("a\\u{1b}[2J\nb\\u{d}\n\\u{9}c");
   });
 });
 
 describe("visibleJson and visibleYaml", () => {
-  it("show no control character, and mean the same", () => {
+  it("contain no control character, and keep their value", () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const json = visibleJson(JSON.stringify({ text }, undefined, 2));
@@ -83,7 +83,7 @@ describe("visibleJson and visibleYaml", () => {
 });
 
 describe("shortened", () => {
-  it("cuts between characters", () => {
+  it("truncates between characters", () => {
     expect(shortened("abcdef", 6)).toBe("abcdef");
     expect(shortened("abcdefg", 6)).toBe("abcde…");
     expect(shortened("ab🙂def", 4)).toBe("ab…");

@@ -1,4 +1,4 @@
-// YAML that every reader takes for the JSON it came from.
+// YAML that every reader parses to the same JSON value.
 import { spawnSync } from "node:child_process";
 import * as fc from "fast-check";
 import { anyCharacter } from "../../support/any-text.ts";
@@ -25,7 +25,7 @@ function yamlText(json: string): string {
   return yaml.resource(json, { view: { columns: [] }, target }).slice(0, -1);
 }
 
-/** Texts that one reader or another takes for something else if they are not in quotes. */
+/** Texts that some reader misinterprets without quotes. */
 const mistakable = [
   ["", "~", "null", "Null", "NULL", "true", "True", "false", "yes", "Yes", "no", "NO", "on", "On", "off", "y", "n"],
   ["0", "-0", "007", "0o7", "0x1F", "0b101", "1_000", "1,000", "12:30", "190:20:30", "1.", ".5", "1e3", "+1", "1e400"],
@@ -81,14 +81,14 @@ const mistakable = [
 ].flat();
 
 describe("YAML", () => {
-  it.each(["1.1", "1.2"] as const)("is mistaken by no reader of YAML %s", (version) => {
+  it.each(["1.1", "1.2"] as const)("is read correctly by every reader of YAML %s", (version) => {
     for (const text of mistakable) {
       expect(parse(yamlText(JSON.stringify([text])), { version }), text).toEqual([text]);
       expect(parse(yamlText(JSON.stringify({ [text]: text })), { version }), text).toEqual({ [text]: text });
     }
   });
 
-  it.skipIf(isMissing("PyYAML"))("is mistaken by no PyYAML, a reader of YAML 1.1 in another language", () => {
+  it.skipIf(isMissing("PyYAML"))("is read correctly by PyYAML, a YAML 1.1 reader in another language", () => {
     const value = { list: mistakable, keys: Object.fromEntries(mistakable.map((text) => [text, text])) };
     const code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin.buffer)))";
     const { stdout, stderr } = spawnSync(python, ["-c", code], {
@@ -99,7 +99,7 @@ describe("YAML", () => {
     expect(JSON.parse(stdout)).toEqual(value);
   });
 
-  it("reads back as the JSON it came from", () => {
+  it("reads back as the original JSON", () => {
     const key = fc.oneof(
       fc.string({ unit: anyCharacter, maxLength: 6 }),
       fc.constantFrom("yes", "n", "1", "-", "a b", "#x"),
@@ -129,7 +129,7 @@ describe("YAML", () => {
     );
   });
 
-  it("spells what cannot be seen as YAML does", () => {
+  it("escapes invisible characters in YAML's way", () => {
     expect(yamlText(JSON.stringify("a\u{e0041}\u202e"))).toBe('"a\\U000e0041\\u202e"');
   });
 

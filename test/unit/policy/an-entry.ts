@@ -1,4 +1,4 @@
-// Entries of a journal as the units of a policy see them.
+// Entries of a journal for the policy tests.
 import type { Entry } from "../../../src/journal/entry.ts";
 
 export const now = Date.parse("2026-11-22T03:00:00.000Z");
@@ -9,7 +9,7 @@ export const own = "pol_of_this_test";
 
 let number = 0;
 
-/** A client that was made for no item, with a new id. */
+/** A client that belongs to no item, with a new id. */
 export function entry(over: Partial<Entry>): Entry {
   number += 1;
   const createdAt = new Date(now - 61 * 86_400_000).toISOString();

@@ -1,4 +1,4 @@
-// What `policy init` writes is valid, and nothing in it is most likely not meant, whatever there is to write down.
+// The output of `policy init` is valid and has no suspicious setting, whatever the account contains.
 import { describe, expect, it } from "vitest";
 import { type DraftItem, draftPolicy } from "../../../src/policy/draft.ts";
 import { findingsOf } from "../../../src/policy/findings.ts";
@@ -27,7 +27,7 @@ const client = (nth: number, account = `sa_${nth}`): DraftItem => ({
 });
 
 describe("the first policy", () => {
-  it.each([0, 1, 19, 20, 21])("of %d clients of one account is valid; a full account is said", (count) => {
+  it.each([0, 1, 19, 20, 21])("for %d clients of one account is valid; a full account is reported", (count) => {
     const policy = read(Array.from({ length: count }, (_, nth) => client(nth, "sa_1")));
     const others = findingsOf(policy).filter(({ rule }) => rule !== "secret_unknown");
     expect(others.map(({ rule }) => rule)).toEqual(count < 20 ? [] : ["too_many_clients"]);
@@ -38,19 +38,22 @@ describe("the first policy", () => {
     ...[1, 1.5, 2, 3, 4, 7, 8, 9, 14, 30, 60, 89, 90, 91, 104, 105, 180, 365, 730, 3650].map((days) => days * day),
   ].flatMap((ms) => [ms, ms + 700, Math.max(second, ms - 700), ms + 40 * second]);
 
-  it.each(lives)("of a key that lives %d ms rotates it before its end, and never lets it live longer", (lifeMs) => {
-    const policy = read([key(lifeMs)]);
-    expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(["secret_unknown"]);
-    const { expiresInMs = Infinity, rotate } = policy.items[0] as KeyItem;
-    const { beforeExpiryMs = Infinity, overlapMs = Infinity, everyMs = 0 } = rotate ?? {};
-    expect(expiresInMs).toBeLessThanOrEqual(lifeMs + minute);
-    expect(expiresInMs).toBeGreaterThan(lifeMs - minute - second);
-    expect(beforeExpiryMs).toBeLessThan(expiresInMs);
-    expect(overlapMs).toBeLessThan(beforeExpiryMs);
-    expect(everyMs + beforeExpiryMs).toBeLessThan(expiresInMs);
-  });
+  it.each(lives)(
+    "for a key with a lifetime of %d ms rotates it before it expires, and never extends the lifetime",
+    (lifeMs) => {
+      const policy = read([key(lifeMs)]);
+      expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(["secret_unknown"]);
+      const { expiresInMs = Infinity, rotate } = policy.items[0] as KeyItem;
+      const { beforeExpiryMs = Infinity, overlapMs = Infinity, everyMs = 0 } = rotate ?? {};
+      expect(expiresInMs).toBeLessThanOrEqual(lifeMs + minute);
+      expect(expiresInMs).toBeGreaterThan(lifeMs - minute - second);
+      expect(beforeExpiryMs).toBeLessThan(expiresInMs);
+      expect(overlapMs).toBeLessThan(beforeExpiryMs);
+      expect(everyMs + beforeExpiryMs).toBeLessThan(expiresInMs);
+    },
+  );
 
-  it("of a key without an end rotates it by its age", () => {
+  it("for a key that does not expire rotates it by age", () => {
     const { expiresInMs, rotate } = read([key(undefined)]).items[0] as KeyItem;
     expect([expiresInMs, rotate?.everyMs, rotate?.beforeExpiryMs]).toEqual([undefined, 90 * day, undefined]);
   });
@@ -62,7 +65,7 @@ it.each([
   ["mysql --password=Zm9vYmFyYmF6cXV4 -e 'update'", ["secret_in_file"]],
   ['curl -H "Authorization: Bearer $TOKEN" -d @-', []],
   ["deploy-secret --token-file /run/token", []],
-])("a command (%s) is looked through for a secret", (command, rules) => {
+])("a command (%s) is searched for a secret", (command, rules) => {
   const policy = read([
     { ...client(1), lines: ["service_account: sa_1", "scopes: [a]", `secret: ${JSON.stringify({ command })}`] },
   ]);

@@ -1,5 +1,5 @@
-// A secret at the destination of an item that is not the item's own: whoever has it, whatever the destination is, and whatever
-// the item needs, no plan overwrites one that works.
+// Another credential's secret at an item's destination: no plan overwrites a working one, for any holder, destination and
+// action.
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
@@ -13,7 +13,7 @@ import { entry as anEntry, now, own, scope } from "./an-entry.ts";
 
 const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 
-/** A destination as a policy has it, and as the journal does. */
+/** A destination as written in a policy and in the journal. */
 const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDestination]>> = {
   file: [
     { file: "/s/a", format: "json" },
@@ -56,9 +56,9 @@ const item = (name: string, ...to: ItemDestination[]): ClientItem => ({
 interface Holder {
   readonly over: Partial<Entry>;
   readonly seen?: Partial<SeenCredential>;
-  /** It is a step of other work, or another follows it. */
+  /** It is a step of other work, or was replaced. */
   readonly more?: (of: Entry) => readonly Partial<Entry>[];
-  /** Of an item that has nothing yet, and of one that is due. */
+  /** For a new item and for one that is due. */
   readonly create: "adopt" | "occupied" | "free";
   readonly rotate: "occupied" | "free";
 }
@@ -150,7 +150,7 @@ function holdOf(
   return found.items[0]!;
 }
 
-describe.each(Object.entries(destinations))("a destination (%s) that has the secret of", (_kind, [to, at]) => {
+describe.each(Object.entries(destinations))("a destination (%s) with the secret of", (_kind, [to, at]) => {
   it.each(Object.entries(holders))("%s", (_what, holder) => {
     for (const places of [[to], [{ file: "/s/first" }, to]]) {
       const begun = holdOf(places, at, { holder, hasOwn: false });
@@ -163,7 +163,7 @@ describe.each(Object.entries(destinations))("a destination (%s) that has the sec
   });
 });
 
-it("the later of two secrets that went to one destination is there, whatever the order of their entries", () => {
+it("the later of two secrets delivered to one destination is there, whatever the order of their entries", () => {
   const [to, at] = destinations.file!;
   const entries = [
     entry({ id: "1k00000001", resource_id: "oc_earlier", destination: at }),
@@ -177,7 +177,7 @@ it("the later of two secrets that went to one destination is there, whatever the
 });
 
 describe("a command", () => {
-  it("may choose the place by the service account: another account's client is elsewhere", () => {
+  it("may select its place by service account, so another account's client is elsewhere", () => {
     const [to, at] = destinations["command"]!;
     const request_text = '{"service_account_id":"sb","scopes":["entity:read"]}';
     const holder: Holder = { over: { request_text }, ...free };
@@ -206,13 +206,13 @@ describe("a reason", () => {
   });
 });
 
-describe("the profile that acts", () => {
+describe("the profile in use", () => {
   const at: SingleDestination = { kind: "stdout" };
   it.each([
     ["created in its place", "prod", false, "occupied"],
     ["rotated into its place", "prod", true, "occupied"],
     ["created in another profile", "other", false, undefined],
-  ] as const)("is not locked out by what is %s", (_what, profile, own, hold) => {
+  ] as const)("is not locked out by a credential %s", (_what, profile, own, hold) => {
     const { decision, row } = holdOf([{ file: "/s/b1" }, { profile }], at, {
       holder: { over: {}, ...free },
       hasOwn: own,
@@ -223,7 +223,7 @@ describe("the profile that acts", () => {
   });
 });
 
-it("a new item that is like one that left the file says so, wherever its secret goes", () => {
+it("a new item that resembles a removed one says so, whatever its destination", () => {
   const over = { policy: { id: own, item: "renamed" } };
   const [, at] = destinations["file"]!;
   const { decision, row } = holdOf([{ file: "/s/new" }], at, { holder: { over, ...free }, hasOwn: false });

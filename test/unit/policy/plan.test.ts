@@ -1,5 +1,5 @@
-// What a policy needs, from what is observed: an action and a reason for each state that an item can be in, its slots, and
-// what is left to a later run.
+// The plan of a policy from observed facts: an action and a reason for each state of an item, its slots, and what is left to a
+// later run.
 import { describe, expect, it } from "vitest";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
@@ -89,9 +89,9 @@ interface World {
   readonly entries?: readonly Entry[];
   readonly clients?: readonly SeenCredential[];
   readonly keys?: readonly SeenCredential[];
-  /** Destinations whose holders are looked for. */
+  /** Destinations whose current secrets are looked up. */
   readonly of?: readonly PolicyItem[];
-  /** Places with nothing, and those on another machine. */
+  /** Empty places, and those on another machine. */
   readonly missing?: readonly string[];
   readonly elsewhere?: readonly string[];
   readonly untrusted?: readonly string[];
@@ -134,14 +134,14 @@ const plan = (of: Policy, world: World, over: Partial<PlanOptions> = {}): Plan =
   planPolicy(of, observed({ of: of.items, ...world }), options(over));
 const only = (of: Plan) => of.items[0]!;
 
-describe("twenty items whose destinations hold the secrets of clients that are in no item", () => {
+describe("twenty items whose destinations hold secrets of clients without an item", () => {
   const clients = Array.from({ length: 20 }, (_, nth) => seen(`oac_${nth}`));
   const entries = clients.map(({ id }, nth) =>
     entry({ resource_id: id, destination: { kind: "file", path: `/secrets/a${nth}`, as: "json" } }),
   );
   const items = clients.map((_, nth) => client(`a${nth}`));
 
-  it("stand for those clients, and take neither their places nor slots", () => {
+  it("report those clients, and use neither their places nor slots", () => {
     const found = plan(policy(items), { clients, entries });
     expect(found.refusals).toEqual([]);
     for (const [nth, { row, decision }] of found.items.entries()) {
@@ -152,7 +152,7 @@ describe("twenty items whose destinations hold the secrets of clients that are i
   });
 });
 
-describe("an item that nothing was done for", () => {
+describe("a new item", () => {
   const existing = (id: string, over: Partial<SeenCredential> = {}): SeenCredential =>
     seen(id, { serviceAccount: undefined, type: "service_account", scopes: ["*"], name: "k", ...over });
   const unknown = { destinations: [] };
@@ -213,7 +213,7 @@ describe("an item that nothing was done for", () => {
       { action: "adopt", resource_id: null },
       "exists as one of oc_1, oc_2, not adopted",
     ],
-  ])("recognizes %s", (_what, item, world, row, reason) => {
+  ])("finds %s", (_what, item, world, row, reason) => {
     const found = only(plan(policy([item]), world));
     expect(found.row).toMatchObject(row);
     expect(found.row.reason).toContain(reason);
@@ -226,7 +226,7 @@ describe("an item that nothing was done for", () => {
       step.do === "adopt" ? step.credential.id : (hold ?? step.do),
     ]);
 
-  it("is adopted where that was asked for, and held where it was not", () => {
+  it("is adopted on request, and held otherwise", () => {
     const world = { keys: [existing("ak_1")] };
     expect(adopted([key("k"), key("l")], world)).toEqual([
       ["k", "ak_1"],
@@ -239,7 +239,7 @@ describe("an item that nothing was done for", () => {
     expect(adopted([key("k")], { keys: [existing("ak_1"), existing("ak_2")] })).toEqual([["k", "not_adopted"]]);
   });
 
-  it("that two items could be is adopted by neither, though only one is planned", () => {
+  it("that matches the same client as another is not adopted, even if only one of them is planned", () => {
     const world = { clients: [seen("oc_1")] };
     const items = [client("a", unknown), client("b", unknown)];
     expect(adopted(items, world)).toEqual([
@@ -254,7 +254,7 @@ describe("an item that nothing was done for", () => {
     ]);
   });
 
-  it("is a key of its name before it is one that is only like it", () => {
+  it("prefers a key of its name to one with similar settings", () => {
     const world = { keys: [existing("ak_1")] };
     expect(adopted([key("k"), key("l", unknown)], world)).toEqual([
       ["k", "ak_1"],
@@ -262,7 +262,7 @@ describe("an item that nothing was done for", () => {
     ]);
   });
 
-  it("is not what an unfinished change of another item makes", () => {
+  it("is not what an unfinished change of another item creates", () => {
     const entries = [
       entry({
         operation: "oauth_client.create",
@@ -283,25 +283,25 @@ describe("an item that nothing was done for", () => {
     });
   const filed = key("k", { destinations: [{ file: "/secrets/k" }] });
 
-  it("is the key whose secret is at its destination before it is a key of its name", () => {
+  it("prefers the key whose secret is at its destination to a key of its name", () => {
     const world = { keys: [existing("ak_1"), existing("ak_2", { name: "other" })], entries: [delivered()] };
     expect(adopted([filed], world)).toEqual([["k", "ak_2"]]);
   });
 
-  it("is not adopted unasked from another policy's item, whose secret is at its destination", () => {
+  it("does not adopt another policy's credential from its destination without a request", () => {
     const world = { keys: [existing("ak_2", { name: "other" })], entries: [delivered({ id: own, item: "other" })] };
     expect(adopted([filed], world)).toEqual([["k", "not_adopted"]]);
   });
 
-  it("leaves another item's key to it", () => {
+  it("leaves another item's key to that item", () => {
     const entries = [entry({ operation: "access_key.adopt", resource_id: "ak_1", policy: { id: own, item: "other" } })];
     const { row } = only(plan(policy([key("k")]), { keys: [existing("ak_1")], entries }));
     expect(row.action).toBe("create");
   });
 });
 
-describe("a secret that is not where the file says", () => {
-  /** Each kind of destination, as the file and as the journal has it, and another one of that kind. */
+describe("a secret that is not at the policy's destination", () => {
+  /** Each kind of destination, in the policy and in the journal, and another one of that kind. */
   const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
     file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw" }, { file: "/s/copy/a" }],
     profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],
@@ -325,18 +325,18 @@ describe("a secret that is not where the file says", () => {
     return (choice: Partial<PlanOptions> = {}) => only(plan(policy(items), world, choice));
   };
 
-  it.each(cases)("$kind, $age days old: replaces nothing on the word of an untrusted entry", (one) => {
+  it.each(cases)("$kind, $age days old: an untrusted entry replaces nothing", (one) => {
     const forged = made("a", "oc_1", "done", { destination: one.at });
     const { row, decision } = planOf({ ...one, says: [] }, { entries: [forged], untrusted: [forged.id] })();
     expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
   });
 
-  it.each(cases)("$kind, $age days old: is quiet while nothing changed", (one) => {
+  it.each(cases)("$kind, $age days old: nothing is reported while nothing changed", (one) => {
     const { row, decision } = planOf({ ...one, says: [] })();
     expect([row.action, decision.hold]).toEqual([one.age > 60 ? "rotate" : "none", undefined]);
   });
 
-  it.each(cases)("$kind, $age days old: is rotated into another place only if that is asked for", (one) => {
+  it.each(cases)("$kind, $age days old: a rotation moves it only on request", (one) => {
     for (const says of [[one.another], [one.to, one.another]]) {
       const planned = planOf({ ...one, says });
       expect(planned().row).toMatchObject({ action: "redeliver", reason: expect.stringContaining("it went to") });
@@ -346,15 +346,12 @@ describe("a secret that is not where the file says", () => {
     }
   });
 
-  it.each(cases)(
-    "$kind, $age days old: is reported if nothing is there; a rotation that is due brings it back",
-    (one) => {
-      const { row, decision } = planOf({ ...one, says: [] }, { missing: [placeOf(one.to)] })();
-      expect([row.action, decision.hold]).toEqual(one.age > 60 ? ["rotate", undefined] : ["redeliver", "astray"]);
-    },
-  );
+  it.each(cases)("$kind, $age days old: an empty destination is reported; a due rotation fills it", (one) => {
+    const { row, decision } = planOf({ ...one, says: [] }, { missing: [placeOf(one.to)] })();
+    expect([row.action, decision.hold]).toEqual(one.age > 60 ? ["rotate", undefined] : ["redeliver", "astray"]);
+  });
 
-  it.each(cases)("$kind, $age days old: stays with the machine that has it", (one) => {
+  it.each(cases)("$kind, $age days old: a secret on another machine stays there", (one) => {
     const { row, decision } = planOf({ ...one, says: [] }, { elsewhere: [placeOf(one.to)] })();
     expect([row.action, decision.hold, row.reason]).toEqual([
       "redeliver",
@@ -363,7 +360,7 @@ describe("a secret that is not where the file says", () => {
     ]);
   });
 
-  it("is no matter of what was adopted, or claimed", () => {
+  it("is not reported if it was adopted or claimed", () => {
     const adopted = { operation: "oauth_client.adopt", resource_id: "oc_1", policy: { id: own, item: "a" } } as const;
     const elsewhere = { kind: "file", path: "/s/elsewhere", as: "raw" } as const;
     const byHand = entry({ resource_id: "oc_1", destination: elsewhere });
@@ -600,7 +597,7 @@ describe("one item", () => {
     expect(only(plan(policy([client("a")]), world, { finish: new Set(["a"]) })).row.action).toBe("revoke_old");
   });
 
-  it("that failed too often is left until it is asked for", () => {
+  it("that failed too often is skipped until it is requested", () => {
     const error = { kind: "conflict", message: "no slot" };
     const refused = Array.from({ length: 3 }, () => made("a", null, "refused", { last_error: error }));
     const stalled = only(plan(policy([client("a")]), { entries: refused }));
@@ -613,7 +610,7 @@ describe("one item", () => {
     expect(only(plan(policy([client("a")]), { entries: refused.slice(1) })).decision.hold).toBeUndefined();
   });
 
-  it("counts failures since the last success, those of one entry one by one, and none of another process's", () => {
+  it("counts failures since the last success, those of one entry separately, and none of another process", () => {
     const error = { kind: "conflict", message: "no slot" };
     const entries = [
       made("a", null, "refused", { last_error: error }),
@@ -633,13 +630,13 @@ describe("one item", () => {
     ["own", true, undefined],
     ["maybe", true, "own"],
     ["other", false, undefined],
-  ] as const)("whose credential is the caller's (%s, include own: %s) is held: %s", (ownership, includeOwn, hold) => {
+  ] as const)("with the caller's own credential (%s, include own: %s) is held: %s", (ownership, includeOwn, hold) => {
     const old = seen("oc_1", { createdAt: at(now - 61 * day), ownership });
     const world = { entries: [made("a", "oc_1")], clients: [old] };
     expect(only(plan(policy([client("a")]), world, { includeOwn })).decision.hold).toBe(hold);
   });
 
-  it("without a destination is planned and not begun", () => {
+  it("without a destination is planned but not started", () => {
     expect(only(plan(policy([client("a", { destinations: [] })]), {})).decision.hold).toBe("no_destination");
   });
 });
@@ -650,7 +647,7 @@ describe("slots", () => {
     Array.from({ length: count }, (_, i) => seen(`x_${from + i}`));
   const one = [made("a", "oc_1")];
 
-  it("are counted through the rows", () => {
+  it("are counted across the rows", () => {
     const entries = [
       made("a", "oc_1"),
       made("b", "oc_2"),
@@ -676,7 +673,7 @@ describe("slots", () => {
     expect(plan(policy([client("b")]), { entries: one, clients: [seen("oc_1"), ...many(18)] }).refusals).toEqual([]);
   });
 
-  it("count creations of unknown outcome, and not what was revoked", () => {
+  it("include creations of unknown outcome, but not revoked clients", () => {
     const entries = [...one, made("z", null, "unknown")];
     const gone = seen("oc_9", { status: "revoked" });
     expect(plan(policy([client("b")]), { entries, clients: [seen("oc_1"), gone, ...many(18)] }).refusals).toHaveLength(
@@ -684,14 +681,14 @@ describe("slots", () => {
     );
   });
 
-  it("that keep_free_slots asks for stay free", () => {
+  it("of keep_free_slots stay free", () => {
     const world = { entries: one, clients: [seen("oc_1"), ...many(17)] };
     expect(plan(policy([client("b")], { keepFreeSlots: 2 }), world).refusals).toEqual([
       { account: "sa", used: 18, needed: 1, limit: 18 },
     ]);
   });
 
-  it("that run out let later rotations wait, the longest due first", () => {
+  it("that are used up delay later rotations, the longest due first", () => {
     const entries = [made("a", "oc_1"), made("b", "oc_2"), made("c", "oc_3")];
     const oldest = seen("oc_2", { createdAt: at(now - 90 * day) });
     const clients = [old("oc_1"), oldest, old("oc_3"), ...many(16)];
@@ -701,7 +698,7 @@ describe("slots", () => {
     expect(items[0]!.row.reason).toContain("no free slot: 20 of 20 may be used");
   });
 
-  it("of a full account without an end in sight are refused", () => {
+  it("of an account that stays full are refused", () => {
     const clients = [old("oc_1"), ...many(19)];
     expect(plan(policy([client("a")]), { entries: one, clients }).refusals).toEqual([
       { account: "sa", used: 20, needed: 1, limit: 20 },
@@ -710,14 +707,14 @@ describe("slots", () => {
 });
 
 describe("a run", () => {
-  it("begins no more than changes_per_run, the longest due first", () => {
+  it("starts no more than changes_per_run, the longest due first", () => {
     const entries = [made("a", "oc_1"), made("b", "oc_2")];
     const clients = [seen("oc_1", { createdAt: at(now - 61 * day) }), seen("oc_2", { createdAt: at(now - 70 * day) })];
     const { items } = plan(policy([client("a"), client("b")], { changesPerRun: 1 }), { entries, clients });
     expect(items.map(({ postponed }) => postponed)).toEqual(["a later run: changes_per_run is 1", undefined]);
   });
 
-  it("outside the window begins nothing, and finishes what is begun", () => {
+  it("outside the window starts nothing, and finishes started work", () => {
     const window = readWindow("04:00-05:00 UTC")!;
     const entries = [made("b", null, "open")];
     const { items, opensAt: opens } = plan(policy([client("a"), client("b")], { window }), { entries });
@@ -728,13 +725,13 @@ describe("a run", () => {
     ]);
   });
 
-  it("has something to do unless every row is none or wait", () => {
+  it("has work unless every row is none or wait", () => {
     const young = { entries: [made("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
     expect(isSomethingDue(plan(policy([client("a")]), young))).toBe(false);
     expect(isSomethingDue(plan(policy([client("a"), client("b")]), young))).toBe(true);
   });
 
-  it("reports what no item is about, unless it is to be ignored", () => {
+  it("reports credentials without an item, unless they are ignored", () => {
     const world = {
       entries: [made("a", "oc_1")],
       clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" })],
@@ -743,7 +740,7 @@ describe("a run", () => {
     expect(plan(policy([client("a")], { unmanaged: "ignore" }), world).unmanaged).toEqual([]);
   });
 
-  it("of some items leaves the others out", () => {
+  it("of some items omits the others", () => {
     expect(
       plan(policy([client("a"), client("b")]), {}, { only: new Set(["b"]) }).items.map(({ row }) => row.name),
     ).toEqual(["b"]);
@@ -766,7 +763,7 @@ describe("a window", () => {
   });
 });
 
-it("writes durations as a policy does", () => {
+it("durations are written as in a policy", () => {
   expect([0, 999, 61_000, 2 * hour, 36 * hour, day, 61.9 * day].map(shortDuration)).toEqual([
     "0s",
     "0s",

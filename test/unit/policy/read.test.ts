@@ -1,4 +1,4 @@
-// A policy file: what it says as a policy, and every defect with its line, its column, the value and what is allowed.
+// Reading a policy file: its values, and every defect with its line, column, value and what is allowed.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/policy/policy.ts";
@@ -6,7 +6,7 @@ import { readPolicy } from "../../../src/policy/read.ts";
 
 const now = Date.parse("2026-11-22T03:00:00.000Z");
 
-/** The text with an id below all else, if nothing is wrong with its version. */
+/** The text with an id appended, unless its version line is wrong. */
 function withId(text: string): string {
   return /^\uFEFF?version: 1\r?\n/.test(text) && !text.includes("\nid:")
     ? `${text.trimEnd()}\nid: pol_of_this_test\n`
@@ -17,7 +17,7 @@ function read(text: string): Policy {
   return readPolicy({ text: withId(text), file: "integ.yaml", folder: "/srv/policy", nowMs: now });
 }
 
-/** All that a person is told about a file that is refused. */
+/** The complete message for a refused file. */
 function refusal(text: string): string {
   try {
     read(text);
@@ -96,7 +96,7 @@ unmanaged: ignore
     });
   });
 
-  it("may be empty of items, written on Windows, or JSON", () => {
+  it("may have no items, Windows line ends, or JSON", () => {
     expect(read("\uFEFFversion: 1\r\naccess_keys: {}\r\n").items).toEqual([]);
     expect(read('{"$schema":"./policy.json","version":1,"id":"pol_of_this_test"}').items).toEqual([]);
   });
@@ -213,7 +213,7 @@ unmanaged: ignore
     expect(told).toContain("nothing was sent");
   });
 
-  it("is refused with a name in both kinds, and two items on one destination", () => {
+  it("is refused if both kinds share a name or two items a destination", () => {
     const both = `${client()}${key().replace("version: 1\n", "").replace("  k:", "  a:")}`;
     expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" is used twice');
     const shared = `${client()}  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: { file: ./x/../a, format: json }\n`;
@@ -241,12 +241,12 @@ unmanaged: ignore
   it.each([
     ["a tab", client().replace("    scopes", "\tscopes"), "a tab indents the line"],
     ["other spaces in front of a key", client().replace("    scopes", "   scopes"), "not as many spaces"],
-  ])("is told of %s alone, not of the lines that it makes invalid", (_what, text, words) => {
+  ])("with %s reports only that, not the lines that it makes invalid", (_what, text, words) => {
     const told = refusal(text).split("\n");
     expect([told.length, told[0]]).toEqual([2, expect.stringContaining(words)]);
   });
 
-  it("is told of all its defects at once, in their order", () => {
+  it("reports all its defects together, in order", () => {
     const told = refusal("version: 3\nunmanaged: x\nlimits: 1\n").split("\n");
     expect(told.slice(0, 3).map((line) => line.slice(0, 14))).toEqual([
       "integ.yaml:1:1",
@@ -274,7 +274,7 @@ unmanaged: ignore
   });
 });
 
-describe("a character that a reader cannot see", () => {
+describe("an invisible character", () => {
   it.each([
     ["NUL", "sa\0x", "U+0000"],
     ["an escape", '"sa\\e[31mx"', "U+001B"],
@@ -286,7 +286,7 @@ describe("a character that a reader cannot see", () => {
     );
   });
 
-  it("is no new line of a command, no byte order mark and no carriage return", () => {
+  it("may be a newline in a command, a byte order mark or a carriage return", () => {
     expect(refusal(client("", "{ command: |\n  a }").replace("{ command: |\n  a }", '{ command: "a\\nb" }'))).toBe(
       "accepted",
     );

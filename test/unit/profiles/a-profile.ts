@@ -14,7 +14,7 @@ export function aProfile(settings: Partial<Profile> & { name: string }): Profile
   };
 }
 
-/** The failure that a piece of work ends with. */
+/** The failure that an action ends with. */
 export async function failureOf(
   work: () => unknown,
 ): Promise<{ kind: string; message: string; details: Record<string, unknown> }> {

@@ -17,7 +17,7 @@ interface Setup {
   readonly credential?: NewCredential;
   readonly legacy?: LegacyAccess;
   readonly organization?: boolean;
-  /** Changes profiles.json by hand. */
+  /** Edits profiles.json by hand. */
   readonly tamper?: (text: string) => string;
 }
 
@@ -54,7 +54,7 @@ const client: NewCredential = {
 };
 
 describe("the credential of a stored profile", () => {
-  it("is the kept key in its style", async () => {
+  it("is the stored key with its style", async () => {
     expect(await (await prod({ credential: key })).credential()).toEqual({
       kind: "api_key",
       key: "canary-key",
@@ -86,7 +86,7 @@ describe("the credential of a stored profile", () => {
     expect(readFileSync(counter, "utf8")).toBe("x\nx\n");
   });
 
-  it("is missing: exit 3 with what to type", async () => {
+  it("that is missing is exit 3 with the command to type", async () => {
     const profile = await prod({});
     expect(await failureOf(() => profile.credential())).toMatchObject({
       kind: "auth",
@@ -122,7 +122,7 @@ describe("the credential of a stored profile", () => {
         tamper: (text: string) => text.replace(base_url, "https://evil.example"),
       },
     ],
-  ])("goes to no other origin after a change by hand: %s", async (_what, setup) => {
+  ])("is sent to no other origin after an edit by hand: %s", async (_what, setup) => {
     const profile = await prod({ ...setup, legacy: { kind: "access_token_command", command: "cat" } });
     const again = setup.credential.kind === "api_key" ? "--api-key-stdin" : "--client-secret-stdin";
     for (const ask of [() => profile.credential(), () => profile.legacy()]) {
@@ -134,8 +134,8 @@ describe("the credential of a stored profile", () => {
   });
 });
 
-describe("the way to a legacy bearer token", () => {
-  it("hands the key's secret to the command on standard input", async () => {
+describe("a profile's source of legacy bearer tokens", () => {
+  it("is a command that gets the key's secret on standard input", async () => {
     const profile = await prod({
       credential: key,
       legacy: { kind: "access_token_command", command: "read k; echo t-$k" },
@@ -146,7 +146,7 @@ describe("the way to a legacy bearer token", () => {
     expect(await legacy.run("another")).toBe("t-another");
   });
 
-  it("is an endpoint with the key's secret", async () => {
+  it("is an endpoint that gets the key's secret", async () => {
     const url = "https://api.example.com/exchange";
     const profile = await prod({ credential: key, legacy: { kind: "access_token_endpoint", url } });
     expect(await profile.legacy()).toEqual({ kind: "exchange_endpoint", url, secret: "canary-key" });
@@ -179,7 +179,7 @@ describe("the environment's profile and the sandbox", () => {
   const open = async (env: Record<string, string>): Promise<ActiveProfile> =>
     activate(resolveProfile({ env, stored: await openProfileStore({ configDir: "/nowhere" }) }), tools(env));
 
-  it("uses what stands in the variables", async () => {
+  it("uses the environment's variables", async () => {
     expect(await (await open({ ...address, INTEG_API_KEY: "k" })).credential()).toEqual({
       kind: "api_key",
       key: "k",
@@ -201,7 +201,7 @@ describe("the environment's profile and the sandbox", () => {
     });
   });
 
-  it("has a legacy token only where one is given, and only with an organization", async () => {
+  it("has a legacy token only if one is given with an organization", async () => {
     const token = { ...address, INTEG_ACCESS_TOKEN: "t" };
     expect((await failureOf(async () => (await open(token)).legacy())).kind).toBe("usage");
     const whole = { ...token, INTEG_ORGANIZATION_ID: organization_id };
@@ -211,7 +211,7 @@ describe("the environment's profile and the sandbox", () => {
     expect((await failureOf(async () => (await open(keyOnly)).legacy())).kind).toBe("auth");
   });
 
-  it("takes the sandbox's own credentials and organization", async () => {
+  it("uses the sandbox's own credentials and organization", async () => {
     const resolution = resolveProfile({
       flagProfile: "sandbox-eu",
       env: {},

@@ -20,7 +20,7 @@ describe("checkBaseUrl", () => {
     ["http://[::1]:1/", "http://[::1]:1"],
     ["http://[0:0:0:0:0:0:0:1]", "http://[::1]"],
     ["http://localhost:3000", "http://localhost:3000"],
-  ])("takes %s as %s", (given, kept) => {
+  ])("accepts %s as %s", (given, kept) => {
     expect(checkBaseUrl(given)).toBe(kept);
   });
 
@@ -65,12 +65,12 @@ describe("checkBaseUrl", () => {
     expect(failure.message).toMatch(/^Invalid --base-url: it /);
   });
 
-  it("never quotes the address: it may hold a password", async () => {
+  it("never quotes the address, which may contain a password", async () => {
     const failure = await failureOf(() => checkBaseUrl("https://me:hunter2@api.example.com"));
     expect(JSON.stringify(failure)).not.toContain("hunter2");
   });
 
-  it("is stable, and plain http stays on this machine, whatever is typed", () => {
+  it("returns its own result unchanged, and allows plain http only to this machine", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -121,13 +121,13 @@ describe("checkRegionOfHost: each region has its own host (§1)", () => {
     "http://127.0.0.1:8080",
     "http://localhost",
     "http://[::1]:1",
-  ])("says nothing of %s, which names none", (address) => {
+  ])("accepts %s, which names no region", (address) => {
     for (const region of ["us", "eu"]) expect(() => checkRegionOfHost(address, region)).not.toThrow();
   });
 });
 
 describe("checkEndpoint", () => {
-  it("keeps path and query (RFC 6749 §3.2), refuses a fragment", async () => {
+  it("keeps path and query (RFC 6749 §3.2), and refuses a fragment", async () => {
     expect(checkEndpoint("https://id.example.com/token/?tenant=1")).toBe("https://id.example.com/token/?tenant=1");
     expect((await failureOf(() => checkEndpoint("https://id.example.com/token#x"))).kind).toBe("usage");
     expect((await failureOf(() => checkEndpoint("http://id.example.com/token"))).kind).toBe("usage");
@@ -151,7 +151,7 @@ describe("originOf: what a credential is bound to (§5.1 rule 4)", () => {
     ["https://api.us.example.com", "https://api.eu.example.com"],
     ["sandbox://us", "sandbox://eu"],
     ["sandbox://us", "https://us"],
-  ])("tells %s from %s", (bound, address) => {
+  ])("differs for %s and %s", (bound, address) => {
     expect(originOf(address)).not.toBe(originOf(bound));
   });
 });

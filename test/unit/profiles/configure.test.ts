@@ -47,7 +47,7 @@ async function secretOf(house: ProfileStores, profile: Profile): Promise<string>
 }
 
 describe("adding a profile", () => {
-  it("keeps the secret apart from profiles.json, bound to the origin", async () => {
+  it("stores the secret outside of profiles.json, bound to the origin", async () => {
     const house = await rooms();
     const { profile } = await addProfile(house, { ...prod, credential: key });
     expect(profile).toMatchObject({
@@ -76,7 +76,7 @@ describe("adding a profile", () => {
     ],
     ["an empty key", { ...prod, name: "new", credential: { ...key, secret: "" } }],
     ["a key with a newline", { ...prod, name: "new", credential: { ...key, secret: "canary\n" } }],
-  ])("with %s: exit 2 and nothing is left behind", async (_what, settings) => {
+  ])("with %s is exit 2 and leaves nothing behind", async (_what, settings) => {
     const house = await rooms();
     await addProfile(house, prod);
     const before = readFileSync(house.store.path, "utf8");
@@ -88,7 +88,7 @@ describe("adding a profile", () => {
   });
 });
 
-it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is refused: %j", async (secret) => {
+it.each(["\uD800canary", "canary\uDC00"])("with half a character in the secret is refused: %j", async (secret) => {
   const house = await rooms();
   const refused = await addProfile(house, { ...prod, credential: { ...key, secret } }).catch((error: unknown) => error);
   expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("lone surrogate") });
@@ -96,7 +96,7 @@ it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is ref
 });
 
 describe("changing a profile", () => {
-  it("keeps the credential at the same origin, drops it at another, with the way to a token, and says so", async () => {
+  it("keeps the credential at the same origin; at another, drops it with its token source and reports it", async () => {
     const house = await rooms();
     await addProfile(house, { ...prod, credential: key, legacy: { kind: "access_token_command", command: "x" } });
     const same = await editProfile(house, "prod", { base_url: "https://api.example.com/v2", region: "us" });
@@ -134,7 +134,7 @@ describe("changing a profile", () => {
     ["an API key with a token endpoint beside it", { credential: key, oauth: exchange }],
     ["client credentials", { credential: { ...client, ...exchange } }],
     ["no credential", { credential: null, oauth: exchange }],
-  ])("of %s: at another base URL nothing of the old token exchange stays, and it is said", async (_of, given) => {
+  ])("with %s to another base URL removes everything of the old token exchange, and reports it", async (_of, given) => {
     const house = await rooms();
     await addProfile(house, { ...prod, ...given });
     const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
@@ -148,7 +148,7 @@ describe("changing a profile", () => {
     expect(oauthOf(again.profile)).toEqual(told);
   });
 
-  it("takes a new address and its new credential in one step", async () => {
+  it("to a new address with its new credential is one step", async () => {
     const house = await rooms();
     await addProfile(house, { ...prod, credential: key });
     const { profile, notes } = await editProfile(house, "prod", {
@@ -161,7 +161,7 @@ describe("changing a profile", () => {
     expect(house.keptSecrets()).toHaveLength(1);
   });
 
-  it("replaces a credential, forgets the old secret, keeps the token endpoint known", async () => {
+  it("replaces a credential, deletes the old secret, and keeps the token endpoint", async () => {
     const house = await rooms();
     await addProfile(house, { ...prod, credential: client });
     const { profile } = await editProfile(house, "prod", { credential: key });
@@ -171,7 +171,7 @@ describe("changing a profile", () => {
     expect([without.profile.credential, house.keptSecrets()]).toEqual([null, []]);
   });
 
-  it("leaves the old secret usable where profiles.json cannot be changed", async () => {
+  it("leaves the old secret usable if profiles.json cannot be written", async () => {
     const house = await rooms();
     const { profile } = await addProfile(house, { ...prod, credential: key });
     const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
@@ -194,7 +194,7 @@ describe("changing a profile", () => {
 });
 
 describe("removing a profile", () => {
-  it("takes its secret along", async () => {
+  it("deletes its secret", async () => {
     const house = await rooms();
     await addProfile(house, { ...prod, credential: key });
     await removeProfile(house, "prod");

@@ -45,7 +45,7 @@ function withKeychain(
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("credentials in a file", () => {
-  it("are the owner's alone, whatever the umask, and come back", async () => {
+  it("are readable only by the owner under any umask, and can be read back", async () => {
     const configDir = join(temporaryFolder(), "config");
     const credentials = fileCredentials(configDir);
     const before = process.umask(0);
@@ -71,7 +71,7 @@ describe("credentials in a file", () => {
     ["another port", ["https://api.example.com:8443"]],
     ["one origin more", [...origins, "https://id.example.com"]],
     ["none", []],
-  ])("are not given out for %s", async (_what, others) => {
+  ])("are not returned for %s", async (_what, others) => {
     const credentials = fileCredentials();
     const kept = await credentials.save(secret, origins);
     const failure = await failureOf(() => credentials.read(kept, others));
@@ -79,7 +79,7 @@ describe("credentials in a file", () => {
     expect(JSON.stringify(failure)).not.toContain(secret);
   });
 
-  it("are not read where others could read them, through a link, or from a folder or a pipe", async () => {
+  it("are not read if others can read them, through a link, or from a folder or a pipe", async () => {
     const credentials = fileCredentials();
     const kept = await credentials.save(secret, origins);
     const path = join(credentials.folder, `${kept.ref}.json`);
@@ -99,7 +99,7 @@ describe("credentials in a file", () => {
     expect(await failureOf(() => credentials.read(other, origins))).toMatchObject({ kind: "usage" });
   });
 
-  it("that are damaged stop the command and stay as they are", async () => {
+  it("that are damaged stop the command and stay unchanged", async () => {
     const credentials = fileCredentials();
     const kept = await credentials.save(secret, origins);
     const path = join(credentials.folder, `${kept.ref}.json`);
@@ -109,7 +109,7 @@ describe("credentials in a file", () => {
     expect(readFileSync(path, "utf8")).toContain('"sec');
   });
 
-  it("find out a full disk before the secret exists, and leave nothing on it", async (context) => {
+  it("report a full disk before the secret exists, and leave nothing on it", async (context) => {
     const disk = mountSmallDisk(64, context);
     const credentials = fileCredentials(disk);
     await credentials.testWrite();
@@ -124,7 +124,7 @@ describe("credentials in a file", () => {
 });
 
 describe("credentials in the keychain", () => {
-  it("come back, bound to their origins, and leave no file and no trace in arguments or environment", async () => {
+  it("can be read back, bound to their origins, and leave no file and no trace in arguments or environment", async () => {
     const { keychain, configDir, open } = withKeychain("");
     const kept = await open().save(secret, origins);
     expect(kept).toEqual({ ref: kept.ref, kept: "keychain" });
@@ -144,7 +144,7 @@ describe("credentials in the keychain", () => {
     ["hangs", "hang", "no response within 1 s"],
     ["dies", "crash", "does not run here"],
     ["gives back something else", "garble", "something else"],
-  ])("that %s: a file instead, said each time, asked once a day", async (_what, behaviour, why) => {
+  ])("that %s are replaced by a file: reported each time, tried once a day", async (_what, behaviour, why) => {
     let now = 1_000_000;
     const { keychain, configDir, open } = withKeychain(behaviour, { now: () => now });
     const kept = await open().save(secret, origins);
@@ -159,7 +159,7 @@ describe("credentials in the keychain", () => {
     expect(statSync(join(keychain, "seen")).size).toBeGreaterThan(asked);
   });
 
-  it("that is locked later stops the command: no other credential is picked, none goes to a file", async () => {
+  it("that are locked later stop the command: no other credential is used, and none is written to a file", async () => {
     const { keychain, configDir, open } = withKeychain("later");
     const kept = await open().save(secret, origins);
     writeFileSync(join(keychain, "locked"), "");
@@ -170,7 +170,7 @@ describe("credentials in the keychain", () => {
     expect(readdirSync(configDir)).toEqual([]);
   });
 
-  it("is missing where its library is", async () => {
+  it("are unavailable if the library is missing", async () => {
     const configDir = temporaryFolder();
     const system = openKeychain({ env: process.env, library: join(configDir, "nowhere.cjs") });
     const kept = await credentialsAt({ configDir, env: {}, system }).save(secret, origins);

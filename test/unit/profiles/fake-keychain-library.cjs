@@ -1,5 +1,5 @@
-// Stands in for the keychain's native library: keeps entries in the folder FAKE_KEYCHAIN, behaves as FAKE_MODE says, and
-// writes down what a child process of ours lets others see (arguments, environment).
+// Replaces the keychain's native library: keeps entries in the folder FAKE_KEYCHAIN, behaves as FAKE_MODE says, and records the
+// arguments and environment of a child process.
 const { existsSync, readFileSync, rmSync, writeFileSync, appendFileSync } = require("node:fs");
 const { join } = require("node:path");
 const folder = process.env.FAKE_KEYCHAIN;
@@ -9,7 +9,7 @@ exports.AsyncEntry = class {
   constructor(service, account, options) {
     this.path = join(folder, `${service}-${account}`);
     appendFileSync(join(folder, "seen"), JSON.stringify([process.argv, process.execArgv, process.env, options]));
-    // As the real one does with a message bus that never answers: nothing runs any more, not even timers.
+    // Like the real one with a silent message bus: it blocks everything, even timers.
     if (mode === "hang") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     if (mode === "crash") process.kill(process.pid, "SIGSEGV");
   }

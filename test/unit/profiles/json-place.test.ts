@@ -36,12 +36,12 @@ describe("mapJson", () => {
     ["", { line: 1, column: 1 }],
     ['{"a": 1} x', { line: 1, column: 10 }],
     ['{"a": nul}', { line: 1, column: 7 }],
-  ])("finds where %j breaks", (text, place) => {
+  ])("finds the first error of %j", (text, place) => {
     const { brokenAt } = mapJson(text);
     expect(placeOf(text, brokenAt ?? -1)).toEqual(place);
   });
 
-  it("gives up on absurd nesting without falling over", () => {
+  it("rejects absurd nesting without a crash", () => {
     expect(mapJson("[".repeat(100_000)).brokenAt).toBe(101);
   });
 });
@@ -52,7 +52,7 @@ describe("placeOfValue", () => {
     const place = placeOfValue(text, ["profiles", 1, "region"]);
     expect(text.split("\n")[place.line - 1]?.slice(place.column - 1)).toBe('"mars"');
   });
-  it("finds what surrounds a missing value", () => {
+  it("finds the parent of a missing value", () => {
     const place = placeOfValue(text, ["profiles", 0, "region"]);
     expect(text.split("\n")[place.line - 1]?.slice(place.column - 1)).toBe("{");
   });

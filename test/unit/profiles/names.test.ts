@@ -1,4 +1,4 @@
-// Names at Tab: what is stored, and silence where the file is not as it should be.
+// Profile names for completion: those in the file, and none if the file is defective.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,18 +12,18 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("profile names for completion", () => {
-  it("are those of the file", () => {
+  it("are those in the file", () => {
     const profiles = [{ name: "prod", region: "us", base_url: "https://us.example.com", more: 1 }];
     writeFileSync(join(folder, "profiles.json"), JSON.stringify({ version: 1, default: null, profiles }));
     expect(readProfileNames(folder)).toEqual([{ name: "prod", region: "us", base_url: "https://us.example.com" }]);
   });
 
-  it("are none where there is no file", () => {
+  it("are none without a file", () => {
     expect(readProfileNames(folder)).toEqual([]);
   });
 
   it.each(["", "{", "null", "[]", '{"profiles":{}}', '{"profiles":[null,1,{},{"name":"x"},{"name":2}]}'])(
-    "are none in %j",
+    "are none for %j",
     (text) => {
       writeFileSync(join(folder, "profiles.json"), text);
       expect(readProfileNames(folder)).toEqual([]);

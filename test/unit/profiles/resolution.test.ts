@@ -52,7 +52,7 @@ describe("the order of docs/design/commands.md", () => {
     expect(resolveProfile({ ...input, stored: stored() })).toMatchObject({ name, source });
   });
 
-  it("takes address and region of the chosen profile", () => {
+  it("uses address and region of the selected profile", () => {
     expect(resolveProfile({ env: {}, stored: stored() })).toMatchObject({
       id: prod.id,
       region: "eu",
@@ -71,25 +71,25 @@ describe("the order of docs/design/commands.md", () => {
     });
   });
 
-  it("says that -p leaves the environment's address and credentials unused", () => {
+  it("reports that -p leaves the environment's address and credentials unused", () => {
     const env = { ...address, INTEG_API_KEY: "k" };
     const { notes, baseUrl } = resolveProfile({ flagProfile: "test", env, stored: stored() });
     expect(baseUrl).toBe("https://test.example.com");
     expect(notes).toEqual(["INTEG_BASE_URL, INTEG_API_KEY, INTEG_REGION are not used: --profile test was given."]);
   });
 
-  it("ignores a lone credential variable where -p is given, with a note", () => {
+  it("ignores a lone credential variable if -p is given, with a note", () => {
     const { notes } = resolveProfile({ flagProfile: "test", env: { INTEG_API_KEY: "k" }, stored: stored() });
     expect(notes.join()).toContain("INTEG_API_KEY is not used");
   });
 
-  it("needs no readable store where the environment or the sandbox serves", () => {
+  it("needs no readable store for the environment or the sandbox", () => {
     expect(resolveProfile({ env: { ...address, INTEG_API_KEY: "k" }, stored: unreadable }).name).toBe("env");
     expect(resolveProfile({ flagProfile: "sandbox", env: {}, stored: unreadable }).name).toBe("sandbox");
     expect(() => resolveProfile({ env: {}, stored: unreadable })).toThrow("profiles.json is broken");
   });
 
-  it("does not read the store where it has no say: whatever is stored, the same comes of it", async () => {
+  it("does not depend on the store if the store is not used", async () => {
     const outcome = async (flagProfile: string | undefined, env: Record<string, string>, store: StoredProfiles) =>
       await Promise.resolve()
         .then(() => resolveProfile({ flagProfile, env, stored: store }))
@@ -146,14 +146,14 @@ describe("never a silent choice", () => {
     ["a bad organization", { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: "x" }, "INTEG_ORGANIZATION_ID"],
     ["a key with a newline", { ...address, INTEG_API_KEY: "k3y\n" }, "INTEG_API_KEY contains a line break"],
     ["an unknown INTEG_PROFILE", { INTEG_PROFILE: "nope" }, "named by INTEG_PROFILE"],
-  ])("%s: exit 2, saying what to set", async (_what, env, words) => {
+  ])("%s: exit 2 with the variable to set", async (_what, env, words) => {
     const failure = await failureOf(() => resolveProfile({ env, stored: stored() }));
     expect(failure.kind).toBe("usage");
     expect(JSON.stringify(failure)).toContain(words);
     expect(JSON.stringify(failure)).not.toContain("k3y");
   });
 
-  it("an unknown -p: exit 2 with the names there are", async () => {
+  it("an unknown -p: exit 2 with the existing names", async () => {
     const failure = await failureOf(() => resolveProfile({ flagProfile: "prd", env: {}, stored: stored() }));
     expect(failure.kind).toBe("usage");
     expect(failure.details.meaning).toContain("prod, test, sandbox, sandbox-eu");
@@ -165,14 +165,14 @@ describe("never a silent choice", () => {
     );
   });
 
-  it("nothing set up at all: exit 3, naming both ways", async () => {
+  it("no profile and no variables: exit 3 with both ways to set one up", async () => {
     const failure = await failureOf(() => resolveProfile({ env: {}, stored: stored([], null) }));
     expect(failure.kind).toBe("auth");
     expect(JSON.stringify(failure)).toContain("integ profiles add");
     expect(JSON.stringify(failure)).toContain("--profile sandbox");
   });
 
-  it("profiles and no default: exit 2, how to choose one", async () => {
+  it("profiles without a default: exit 2 with the way to select one", async () => {
     const failure = await failureOf(() => resolveProfile({ env: {}, stored: stored([test], null) }));
     expect(failure).toMatchObject({ kind: "usage", details: { nextCommand: "integ profiles use test" } });
   });
@@ -183,7 +183,7 @@ describe("never a silent choice", () => {
 });
 
 describe("INTEG_ORGANIZATION_ID", () => {
-  it("and a profile's own are one organization in either case of letters", () => {
+  it("equals a profile's own in upper or lower case", () => {
     const id = "AAAAAAAA-2222-4333-8444-55555555BBBB";
     const env = { INTEG_ORGANIZATION_ID: id };
     const asked = resolveProfile({ flagProfile: "prod", env, stored: stored() });
@@ -195,7 +195,7 @@ describe("INTEG_ORGANIZATION_ID", () => {
   });
 
   const asked = "aaaaaaaa-2222-4333-8444-555555555555";
-  it("serves a profile that names no organization, and never replaces one", () => {
+  it("completes a profile without an organization, and never replaces one", () => {
     const env = { INTEG_ORGANIZATION_ID: asked };
     expect(resolveProfile({ flagProfile: "prod", env, stored: stored() }).organizationId).toBe(asked);
     const own = resolveProfile({ flagProfile: "test", env, stored: stored() });
@@ -203,7 +203,7 @@ describe("INTEG_ORGANIZATION_ID", () => {
     expect(own.notes.join()).toContain("INTEG_ORGANIZATION_ID is not used");
   });
 
-  it("belongs to the environment's address where there is one", () => {
+  it("belongs to the environment's address if there is one", () => {
     const env = { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: asked };
     expect(resolveProfile({ env, stored: stored() }).organizationId).toBe(asked);
     expect(resolveProfile({ flagProfile: "prod", env, stored: stored() }).organizationId).toBeUndefined();
@@ -223,7 +223,7 @@ describe("any environment", () => {
     INTEG_PROFILE: value("test", "sandbox", "nope"),
   });
 
-  it("gives address and credential of one place or a usage or auth failure, and no secret in either", () => {
+  it("gives address and credential of one source, or a usage or auth error, without a secret in either", () => {
     fc.assert(
       fc.property(environment, fc.constantFrom(undefined, "prod", "sandbox", "env", "nope"), (env, flagProfile) => {
         let shown: unknown;
@@ -252,7 +252,7 @@ describe("any environment", () => {
   });
 });
 
-describe("what a person can be asked", () => {
+describe("a question to the user", () => {
   it.each([
     ["resume information is missing it", { env: {} }, stored(undefined, null), true],
     ["there is a default", { env: {} }, stored(), false],

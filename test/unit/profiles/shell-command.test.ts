@@ -37,7 +37,7 @@ describe("a command that prints a secret", () => {
     ["prints a NUL", "printf 'cana\\000ry\\n'", "control characters"],
     ["prints no UTF-8", "printf 'canary\\377\\n'", "not UTF-8"],
     ["prints without end", "yes canary", "over 64 KiB"],
-  ])("that %s: exit 3, its output not quoted", async (_what, command, words) => {
+  ])("that %s: exit 3 without quoting its output", async (_what, command, words) => {
     const failure = await failureOf(() => ask(command));
     expect(failure.kind).toBe("auth");
     expect(failure.message).toContain("--api-key-command of profile prod");
@@ -46,14 +46,14 @@ describe("a command that prints a secret", () => {
     expect(JSON.stringify(failure)).not.toContain("canary");
   });
 
-  it("that hangs is given up in time, with what it started", async () => {
+  it("that hangs is stopped in time, with its children", async () => {
     const before = performance.now();
     const failure = await failureOf(() => ask("echo canary; sleep 60", { timeLimitMs: 300 }));
     expect(failure.message).toContain("did not finish within");
     expect(performance.now() - before).toBeLessThan(5_000);
   });
 
-  it("gets the variables that the document lists and those that INTEG_COMMAND_ENV names, and no input", async () => {
+  it("gets the documented variables and those of INTEG_COMMAND_ENV, and no input", async () => {
     const env = {
       PATH: process.env.PATH,
       https_proxy: "http://proxy",
@@ -96,19 +96,19 @@ it("docs/design/destinations.md lists every variable that a command gets", () =>
   expect(Object.fromEntries(rows)).toEqual(passedVariables);
 });
 
-/** The lines of a command's environment, without what the shell adds. */
+/** A command's environment, one variable per line, without those that the shell adds. */
 async function environmentOf(env: Environment): Promise<string[]> {
   const { stdout } = await runShell("cat >&2; env", { ...options, env });
   const lines = stdout.toString().trimEnd().split("\n");
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
-describe("a command that is given a secret", () => {
+describe("a command that receives a secret", () => {
   it.each([
     ["that reads late", "sleep 1;"],
     ["that is started by another", "sh -c 'sleep 1'; "],
     ["that ignores signals", "trap '' TERM INT HUP; sleep 1;"],
-  ])("%s has nothing of it once it was given up: by the limit, or when it was called off", async (_what, before) => {
+  ])("%s gets nothing after it was stopped by its limit or an interruption", async (_what, before) => {
     const out = join(temporaryFolder(), "out");
     const stop = new AbortController();
     const both = [
@@ -121,12 +121,12 @@ describe("a command that is given a secret", () => {
     expect([existsSync(`${out}.late`), existsSync(`${out}.off`)]).toEqual([false, false]);
   });
 
-  it("has a limit of 25 days if that is what was asked for, not of a millisecond", async () => {
+  it("can have a limit of 25 days, which does not become a millisecond", async () => {
     const timeLimitMs = 25 * 24 * 60 * 60 * 1000;
     expect(await runShell("sleep 0.2; cat", { ...options, input: "x", timeLimitMs })).toMatchObject({ status: 0 });
   });
 
-  it("reads it from a real pipe, /dev/stdin too, and the arguments of no process show it", async () => {
+  it("reads it from a real pipe, also as /dev/stdin, and no process has it as an argument", async () => {
     const out = join(temporaryFolder(), "out");
     const command = `cat /dev/stdin > ${out}; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > ${out}.all`;
     const run = await runShell(command, { ...options, input: "canary-3f\n" });
@@ -135,7 +135,7 @@ describe("a command that is given a secret", () => {
     expect(readFileSync(`${out}.all`, "latin1")).not.toContain("canary-3f");
   });
 
-  it("answers with its first line (access token commands)", async () => {
+  it("returns its first line (access token commands)", async () => {
     expect(await ask("read key; echo token-for-$key", { input: "k1" })).toBe("token-for-k1");
   });
 
@@ -149,7 +149,7 @@ describe("a command that is given a secret", () => {
     expect((await runShell(command, { ...options, input: "0123456789" })).unread).toBe(unread);
   });
 
-  it("is not started if this process is killed before it has written the input", async () => {
+  it("is not started if this process is killed before it writes the input", async () => {
     const folder = temporaryFolder();
     const driver = await bundleDriver(join(import.meta.dirname, "killed-giver-driver.ts"));
     onTestFinished(driver.remove);
@@ -160,7 +160,7 @@ describe("a command that is given a secret", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it.each(inputTools)("is not started without %s, which brings it the secret", async (missing) => {
+  it.each(inputTools)("is not started without %s, which passes the secret", async (missing) => {
     const folder = temporaryFolder();
     for (const tool of inputTools) if (tool !== missing) symlinkSync(`/bin/${tool}`, join(folder, tool));
     const taken = join(folder, "taken");
@@ -168,7 +168,7 @@ describe("a command that is given a secret", () => {
     expect([run.status, existsSync(taken)]).toEqual([127, false]);
   });
 
-  it("tells the command's own exit status, and carries more than a pipe holds", async () => {
+  it("has its own exit status, and may read more than a pipe holds", async () => {
     expect((await runShell("cat > /dev/null; exit 7", { ...options, input: "x" })).status).toBe(7);
     const big = "x".repeat(300_000);
     const run = await runShell("wc -c", { ...options, input: big });
@@ -176,7 +176,7 @@ describe("a command that is given a secret", () => {
     expect((await runShell("true", { ...options, input: big })).unread).toBeGreaterThan(0);
   });
 
-  it("is not hurt by quotes, dollars and newlines in the command", async () => {
+  it("may contain quotes, dollar signs and newlines", async () => {
     const run = await runShell(`printf '%s' "a'b\\"$HOME" | wc -c\n: '"$1"'`, {
       ...options,
       input: "x",

@@ -21,7 +21,7 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("the profile store", () => {
-  it("keeps what it is given, makes the first the default, writes 0600 in 0700 whatever the umask", async () => {
+  it("stores profiles, makes the first the default, and writes 0600 in 0700 under any umask", async () => {
     const configDir = join(temporaryFolder(), "new", "config");
     const store = await openProfileStore({ configDir });
     expect([store.list(), store.default]).toEqual([[], null]);
@@ -37,7 +37,7 @@ describe("the profile store", () => {
     expect(readdirSync(configDir)).toEqual(["profiles.json"]);
   });
 
-  it("edits, removes and chooses", async () => {
+  it("edits, removes and selects a profile", async () => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     const one = await store.add(aProfile({ name: "one" }));
     await store.add(aProfile({ name: "two" }));
@@ -71,7 +71,7 @@ describe("the profile store", () => {
   });
   type Store = Awaited<ReturnType<typeof openProfileStore>>;
 
-  it("keeps what a newer integ wrote into a profile, a credential and the file", async () => {
+  it("keeps a newer version's fields in profile, credential and file", async () => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     const credential = {
       kind: "api_key",
@@ -91,7 +91,7 @@ describe("the profile store", () => {
   });
 });
 
-describe("a broken profiles.json", () => {
+describe("an invalid profiles.json", () => {
   const good = aProfile({ name: "one" });
   it.each([
     ["a trailing comma", `{\n  "version": 1,\n}`, "line 3, column 1: it is not valid JSON"],
@@ -118,7 +118,7 @@ describe("a broken profiles.json", () => {
     ],
     ["a newer format", `{"version": 2, "default": null, "profiles": []}`, "line 1, column 13: version must be 1"],
     ["another thing", "[]", "line 1, column 1"],
-  ])("%s: exit 2 with the place; nothing is touched by any command", async (_what, text, words) => {
+  ])("%s: exit 2 with the place, and no command changes it", async (_what, text, words) => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     writeFileSync(store.path, text, { mode: 0o600 });
     for (const work of [
@@ -136,7 +136,7 @@ describe("a broken profiles.json", () => {
     expect(readFileSync(store.path, "utf8")).toBe(text);
   });
 
-  it("reads past a byte order mark", async () => {
+  it("may start with a byte order mark", async () => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     writeFileSync(store.path, `\uFEFF${JSON.stringify({ version: 1, default: null, profiles: [good] })}`, {
       mode: 0o600,
@@ -146,7 +146,7 @@ describe("a broken profiles.json", () => {
 });
 
 describe("permissions and links", () => {
-  it("does not read a file that others can change: it may name commands", async () => {
+  it("a file that others can change is not read, because it may contain commands", async () => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     await store.add(aProfile({ name: "one" }));
     chmodSync(store.path, 0o620);
@@ -160,7 +160,7 @@ describe("permissions and links", () => {
     expect(mode(store.path)).toBe("600");
   });
 
-  it("refuses a folder that others can write to", async () => {
+  it("a folder that others can write to is refused", async () => {
     const configDir = temporaryFolder();
     chmodSync(configDir, 0o777);
     const store = await openProfileStore({ configDir });
@@ -168,7 +168,7 @@ describe("permissions and links", () => {
     expect(readdirSync(configDir)).toEqual([]);
   });
 
-  it("keeps a link to the file (dotfiles) and replaces what it names", async () => {
+  it("a link to the file (dotfiles) stays, and its target is replaced", async () => {
     const folder = temporaryFolder();
     const real = join(folder, "dotfiles");
     mkdirSync(real, { mode: 0o700 });
@@ -182,7 +182,7 @@ describe("permissions and links", () => {
     expect(readdirSync(real)).toEqual(["mine.json"]);
   });
 
-  it("says when the folder cannot be made", async () => {
+  it("a folder that cannot be created is reported", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "file"), "");
     const store = await openProfileStore({ configDir: join(folder, "file", "config") });
@@ -191,7 +191,7 @@ describe("permissions and links", () => {
 });
 
 describe("a full disk", () => {
-  it("is a clear failure, and the old file stays whole (conf left a cut one here and called it written)", async (context) => {
+  it("is reported, and the old file stays complete (conf left a truncated one and reported success)", async (context) => {
     const disk = mountSmallDisk(64, context);
     const store = await openProfileStore({ configDir: disk });
     await store.add(aProfile({ name: "one" }));
@@ -210,7 +210,7 @@ describe("a full disk", () => {
 });
 
 describe("several processes", () => {
-  it("name the holder of the lock and the file to remove; a lock without an owner too", async () => {
+  it("report the holder of the lock and the file to remove, also for a lock without an owner", async () => {
     const configDir = temporaryFolder();
     const path = join(configDir, "profiles.lock");
     const means = { self: identify(process.pid), kernel: loadKernelLock() };

@@ -1,4 +1,4 @@
-// A sandbox for one test, in a folder of its own, and raw requests to it.
+// A sandbox for one test, in its own folder, and raw requests to it.
 import { request as httpRequest } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export interface Came {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** False where the connection ended before the answer did. */
+  /** False if the connection ended before the response did. */
   readonly whole: boolean;
 }
 
@@ -29,13 +29,13 @@ export function folder(): string {
   return made;
 }
 
-/** Says what time it is until the test ends. */
+/** Sets the time until the test ends. */
 export function setTime(ms: number): void {
   const spy = vi.spyOn(Date, "now").mockReturnValue(ms);
   onTestFinished(() => spy.mockRestore());
 }
 
-/** A started sandbox that ends with the test. */
+/** A started sandbox that stops with the test. */
 export async function aSandbox(
   settings: Partial<SandboxSettings> = {},
 ): Promise<RunningSandbox & { us: RegionDescription }> {
@@ -48,7 +48,7 @@ export function basic(key: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`apikey:${key}`).toString("base64")}` };
 }
 
-/** One request on a connection of its own. Rejects where nothing of an answer came. */
+/** One request on a new connection. Rejects if no part of a response arrives. */
 export function ask(url: string, asked: Asked = {}): Promise<Came> {
   return new Promise((resolve, reject) => {
     const length = asked.body === undefined ? {} : { "content-length": String(Buffer.byteLength(asked.body)) };

@@ -1,10 +1,10 @@
-// Builds a program of these tests so that node runs it as a process of its own.
+// Bundles a program of these tests, so that Node can run it as a process.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { onTestFinished } from "vitest";
 
-/** @returns path of the built program; it is removed after the test */
+/** @returns path of the bundle; it is removed after the test */
 export async function bundled(file: string): Promise<string> {
   const cache = resolve("node_modules/.cache");
   mkdirSync(cache, { recursive: true });

@@ -8,7 +8,7 @@ interface Log {
 }
 
 describe("the control address", () => {
-  it("tells every request, and no credential", async () => {
+  it("shows every request, and no credential", async () => {
     const { us } = await aSandbox();
     const made = JSON.parse((await create(us, "k1")).text) as { client_id: string; client_secret: string };
     await ask(us.token_endpoint!, {
@@ -42,7 +42,7 @@ describe("the control address", () => {
       expect(text).not.toContain(secret);
   });
 
-  it("adds faults, counts them, takes them away with the log", async () => {
+  it("adds faults, counts them, and removes them and the log", async () => {
     const { us } = await aSandbox();
     await control(us, "", { fault: "GET /v1/* status=503 times=2" });
     expect((await list(us)).status).toBe(503);
@@ -52,7 +52,7 @@ describe("the control address", () => {
     expect(await control(us)).toMatchObject({ faults: [], requests: [{ status: 200 }] });
   });
 
-  it("is of one region", async () => {
+  it("belongs to one region", async () => {
     const sandbox = await aSandbox();
     const { us, eu } = sandbox.describe();
     await control(us, "", { fault: "* * status=503" });
@@ -60,7 +60,7 @@ describe("the control address", () => {
     expect((await list(eu)).status).toBe(200);
   });
 
-  it("cannot be guessed, nor used by another region's address", async () => {
+  it("cannot be guessed, nor used by the other region's address", async () => {
     const sandbox = await aSandbox();
     const { us, eu } = sandbox.describe();
     const elsewhere = eu.control_url!.replace(eu.base_url!, us.base_url!);
@@ -85,14 +85,14 @@ describe("the control address", () => {
     expect((await list(us)).status).toBe(200);
   });
 
-  it("refuses what is no JSON and other methods", async () => {
+  it("refuses other methods and bodies that are not JSON", async () => {
     const { us } = await aSandbox();
     expect((await ask(us.control_url!, { method: "POST", body: "{" })).status).toBe(400);
     expect((await ask(us.control_url!, { method: "PUT", body: "{}" })).status).toBe(405);
     expect((await ask(`${us.control_url}/%ZZ`)).status).toBe(400);
   });
 
-  it("completes a pending client, puts it into any state, and tells who holds what", async () => {
+  it("completes a pending client, sets any state, and shows who holds each credential", async () => {
     const { us } = await aSandbox({ faults: ["POST /v1/oauth_clients pending=99 times=1"] });
     const { id } = JSON.parse((await create(us, "k")).text) as { id: string };
     expect(await control(us, `/oauth_clients/${id}`, { status: "active" })).toMatchObject({

@@ -13,8 +13,8 @@ function wrong(spec: string): string {
   return "nothing was wrong";
 }
 
-describe("the language of faults", () => {
-  it("matches methods and paths, and nothing beside", () => {
+describe("the fault syntax", () => {
+  it("matches exactly the named methods and paths", () => {
     const { matches } = parseFault("GET,DELETE /v1/oauth_clients/* status=500");
     expect(matches("GET", "/v1/oauth_clients/x")).toBe(true);
     expect(matches("DELETE", "/v1/oauth_clients/x/y")).toBe(true);
@@ -55,11 +55,11 @@ describe("the language of faults", () => {
     ["GET /v1/* redirect=é", "needs redirect=<url>"],
     ["GET /v1/* status=500 status=503", "gives status twice"],
     ["GET /v1/* times=1", "does nothing. Give at least one of: status"],
-  ])("says what is wrong with %j", (spec, sentence) => {
+  ])("reports the error in %j", (spec, sentence) => {
     expect(wrong(spec)).toContain(sentence);
   });
 
-  it("takes any text without falling over", () => {
+  it("never crashes on any text", () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom("GET", "/v1/*", "status=500", "times=", "=", '"', "__proto__=1"),
@@ -72,31 +72,31 @@ describe("the language of faults", () => {
   });
 });
 
-describe("which faults meet a request", () => {
+describe("the faults of a request", () => {
   const at = { method: "GET", path: "/v1/entities", credential: "c", now: 0 };
   const plan = (...specs: string[]) => new FaultPlan({ specs, random: seededRandom(1) });
   const statuses = (of: FaultPlan, count: number) => Array.from({ length: count }, () => of.meet(at).status ?? 200);
 
-  it("skips, counts and ends", () => {
+  it("skip, count and end", () => {
     const one = plan("GET /v1/* status=500 after=2 times=3");
     expect(statuses(one, 7)).toEqual([200, 200, 500, 500, 500, 200, 200]);
     expect(one.list()).toEqual([{ fault: "GET /v1/* status=500 after=2 times=3", seen: 7, met: 3 }]);
   });
 
-  it("does not count what it does not match", () => {
+  it("do not count other requests", () => {
     const one = plan("GET /v1/* status=500 times=1");
     expect(one.meet({ ...at, method: "POST" })).toEqual({});
     expect(statuses(one, 2)).toEqual([500, 200]);
   });
 
-  it("adds up, the first given wins", () => {
+  it("are combined; the first of a kind wins", () => {
     expect(plan("GET /v1/* status=500", "* * status=503 latency=1s").meet(at)).toMatchObject({
       status: 500,
       latency: 1000,
     });
   });
 
-  it("meets as often as the probability says, and the same way for the same seed", () => {
+  it("occur with their probability, identically for the same seed", () => {
     const met = statuses(plan("GET /v1/* status=500 probability=0.3"), 2000).filter((status) => status === 500).length;
     expect(met).toBeGreaterThan(500);
     expect(met).toBeLessThan(700);
@@ -107,7 +107,7 @@ describe("which faults meet a request", () => {
     expect(statuses(plan("* * status=500 probability=1"), 50)).not.toContain(200);
   });
 
-  it("limits each credential by itself, and says when to come again", () => {
+  it("limit each credential separately, with a time to retry", () => {
     const one = plan("* * rate=2/10s");
     expect([one.meet(at), one.meet(at)]).toEqual(
       [{ rate: { capacity: 2, perSecond: 0.2 } }, { rate: { capacity: 2, perSecond: 0.2 } }].map(() => ({})),
@@ -119,13 +119,13 @@ describe("which faults meet a request", () => {
     expect(plan("* * rate=1/10s retry-after=date times=1").list()).toHaveLength(1);
   });
 
-  it("tells the date instead of seconds where that is asked for", () => {
+  it("give a date instead of seconds on request", () => {
     const one = plan("* * rate=1/10s retry-after=date");
     one.meet(at);
     expect(one.meet(at)).toMatchObject({ status: 429, "retry-after": "date+10" });
   });
 
-  it("is empty again once cleared, and takes more", () => {
+  it("can be cleared and added again", () => {
     const one = plan("* * status=500");
     one.clear();
     expect(one.meet(at)).toEqual({});

@@ -1,4 +1,4 @@
-// No request makes it fall over.
+// No request crashes the sandbox.
 import * as fc from "fast-check";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
@@ -64,7 +64,7 @@ function isWellMade({ status, text, headers }: Came): void {
 }
 
 describe("any request", () => {
-  it(`gets a well-made answer (${runs} of them)`, async () => {
+  it(`gets a valid response (${runs} of them)`, async () => {
     const { us } = await aSandbox();
     const credentials = [
       basic(us.api_key),
@@ -95,7 +95,7 @@ describe("any request", () => {
     expect((await list(us)).status).toBe(200);
   });
 
-  it("that is no HTTP is refused, and the next is served", async () => {
+  it("that is not HTTP is refused, and the next is served", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
     const say = (bytes: Uint8Array | string) =>
@@ -130,7 +130,7 @@ describe("any request", () => {
     expect((await list(us)).status).toBe(200);
   });
 
-  it("that is left in the middle harms nobody", async () => {
+  it("that is aborted halfway affects no other", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
     const sockets = await Promise.all(
@@ -153,8 +153,8 @@ describe("any request", () => {
   });
 });
 
-describe("a hundred clients at once", () => {
-  it("each get what is theirs", async () => {
+describe("a hundred concurrent clients", () => {
+  it("each get their own results", async () => {
     const entities = isFull ? 2000 : 400;
     const { us } = await aSandbox({ entities });
     const walk = async (limit: number): Promise<number> => {
@@ -174,7 +174,7 @@ describe("a hundred clients at once", () => {
     expect(new Set(sizes)).toEqual(new Set([entities]));
   });
 
-  it("changing things, over one state file", async () => {
+  it("can change things in one state file", async () => {
     const stateDir = (await import("./a-sandbox.ts")).folder();
     const { us } = await aSandbox({ stateDir });
     const legacy = {

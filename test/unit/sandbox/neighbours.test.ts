@@ -1,4 +1,4 @@
-// A second organization and a second management principal, so that what is bound to either can be tried.
+// A second organization and a second management principal, to test what is bound to either.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
 import { aSandbox, ask, basic, type Came, create, list } from "./a-sandbox.ts";
@@ -26,7 +26,7 @@ it("keeps two organizations of a region apart", async () => {
   expect((await createAs(us, { key: us.other_organization_api_key, idempotencyKey: "m" })).status).toBe(404);
   const account = us.other_organization_service_account_id;
   expect((await createAs(us, { key: us.api_key, account, idempotencyKey: "l" })).status).toBe(404);
-  // Its keys are its own: the same idempotency key is free.
+  // Idempotency keys are per organization: the same one is free there.
   const own = await createAs(us, { key: us.other_organization_api_key, account });
   expect(JSON.parse(own.text)).toMatchObject({ status: "active", service_account_id: account });
   expect(
@@ -39,7 +39,7 @@ it("keeps two organizations of a region apart", async () => {
   expect((await ask(`${us.base_url}/v1/cohorts/${us.cohort_ids[0]}/members`, { headers: there })).status).toBe(404);
 });
 
-it("takes another account's key for another principal", async () => {
+it("treats another account's key as another principal", async () => {
   const { us } = await aSandbox();
   expect((await create(us, "k")).status).toBe(201);
   const other = await createAs(us, { key: us.other_account_api_key });
@@ -66,9 +66,9 @@ it.each([
   "/v1/oauth_clients/oac_1",
   "*/rotate",
   "/v1/c*s/x/mem*",
-])("takes a fault for %s", (path) => expect(() => parseFault(`GET ${path} status=500`)).not.toThrow());
+])("accepts a fault for %s", (path) => expect(() => parseFault(`GET ${path} status=500`)).not.toThrow());
 
-it.each(documentChanges)("publishes a document with %s where a fault says so", async (change) => {
+it.each(documentChanges)("publishes a document with %s if a fault requests it", async (change) => {
   const { us } = await aSandbox({ faults: [`GET /*/openapi* document=${change} times=2`] });
   const paths = ["/v1-reference/openapi-v1.json", "/api/v1-reference/openapi.json"];
   const publish = (path: string): Promise<string> => ask(us.base_url + path).then(({ text }) => text);

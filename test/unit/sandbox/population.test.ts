@@ -4,15 +4,15 @@ import { aSandbox, list } from "./a-sandbox.ts";
 
 const people = { region: "us", size: 1_000_000, seed: 1 } as const;
 
-describe("the population", () => {
-  it("is the same for the same seed, another for another", () => {
+describe("the sandbox's population", () => {
+  it("is the same for the same seed, and differs for another", () => {
     const rows = (seed: number) => Array.from({ length: 50 }, (_, index) => entityText({ ...people, seed }, index));
     expect(rows(1)).toEqual(rows(1));
     expect(rows(1)).not.toEqual(rows(2));
     expect(rows(4_294_967_295)).not.toEqual(rows(4_294_967_294));
   });
 
-  it("has entities with exactly the documented fields, in order, made before they were changed", () => {
+  it("has entities with exactly the documented fields, in order, created before they were updated", () => {
     let before = "";
     for (const index of [0, 1, 7, 8, 499_999, 999_999]) {
       const row: Record<string, string> = JSON.parse(entityText(people, index));
@@ -25,13 +25,13 @@ describe("the population", () => {
     expect(JSON.parse(entityText({ ...people, size: 100_000_000 }, 99_999_999)).updated_at < "2026-07-01").toBe(true);
   });
 
-  it("has no e-mail address twice, and every address is plain ASCII", () => {
+  it("has unique e-mail addresses in plain ASCII", () => {
     const emails = Array.from({ length: 5000 }, (_, index): string => JSON.parse(entityText(people, index)).email);
     expect(new Set(emails).size).toBe(5000);
     expect(emails.filter((email) => !/^[a-z]+\.[a-z]+\.\d+@example\.com$/.test(email))).toEqual([]);
   });
 
-  it("finds an entity by its id, and nothing by another text", () => {
+  it("finds an entity by its exact id only", () => {
     for (const index of [0, 41, 999_999]) expect(indexOf(people, entityId("us", index))).toBe(index);
     for (const id of [
       "",
@@ -45,7 +45,7 @@ describe("the population", () => {
       expect(indexOf(people, id), id).toBeUndefined();
   });
 
-  it.each([0, 1, 7, 8, 9, 15, 16, 120])("splits %i entities by type without a gap", (size) => {
+  it.each([0, 1, 7, 8, 9, 15, 16, 120])("divides %i entities by type without a gap", (size) => {
     const indexes = (type: string) =>
       Array.from({ length: countOf({ ...people, size }, type) }, (_, nth) => nthOf(type, nth));
     for (const type of ["person", "organization"]) for (const index of indexes(type)) expect(typeAt(index)).toBe(type);
@@ -55,7 +55,7 @@ describe("the population", () => {
     expect(countOf({ ...people, size }, "robot")).toBe(0);
   });
 
-  it("costs no memory: a million entities are there as soon as none", async () => {
+  it("uses no memory: a million entities start as fast as none", async () => {
     const { us } = await aSandbox({ entities: 1_000_000 });
     const before = process.memoryUsage().heapUsed;
     const page: { data: unknown[]; next_page_token: string } = JSON.parse((await list(us, "?limit=500")).text);

@@ -1,4 +1,4 @@
-// What is refused is told which field, and what it must be: §7 wants an explanation that a person can read.
+// A refusal names the field and what it must be: §7 requires an explanation for people.
 import { describe, expect, it } from "vitest";
 import { aSandbox, ask, basic } from "./a-sandbox.ts";
 
@@ -38,7 +38,7 @@ const key: readonly Case[] = [
 ];
 
 describe("a refused credential", () => {
-  it("of the legacy contract is told what is wrong with it", async () => {
+  it("of the legacy contract is explained", async () => {
     const { us } = await aSandbox();
     const detailOf = async (headers: Readonly<Record<string, string>>): Promise<string> => {
       const given = { ...headers, "x-organization-id": us.organization_id };

@@ -14,7 +14,7 @@ describe("starting", () => {
     expect(statSync(join(stateDir, "sandbox.json")).mode & 0o777).toBe(0o600);
   });
 
-  it("finds what the one before made", async () => {
+  it("continues with the state of its predecessor", async () => {
     const stateDir = folder();
     const first = await startSandbox({ stateDir });
     const { id } = JSON.parse((await create(first.describe().us, "k")).text) as { id: string };
@@ -24,7 +24,7 @@ describe("starting", () => {
     expect(JSON.parse((await create(us, "k")).text)).toMatchObject({ id, client_secret: null });
   });
 
-  it("refuses other settings over kept state, and takes the same or none", async () => {
+  it("refuses settings that differ from the stored state's, and accepts the same or none", async () => {
     const stateDir = folder();
     await aSandbox({ stateDir, entities: 40, seed: 7 });
     for (const settings of [{ entities: 41 }, { seed: 1 }, { entities: 40, seed: 8 }])
@@ -46,13 +46,13 @@ describe("starting", () => {
     await expect(startSandbox({ stateDir: folder(), ...settings })).rejects.toThrow(message);
   });
 
-  it("refuses a bad fault before anything listens", async () => {
+  it("refuses an invalid fault before it listens", async () => {
     await expect(startSandbox({ stateDir: folder(), faults: ["GET /v1/* boom=1"] })).rejects.toMatchObject({
       code: "bad_fault",
     });
   });
 
-  it("listens where it is told, and says so where it cannot", async () => {
+  it("listens on the requested ports, and reports a failure", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
     await expect(startSandbox({ stateDir: folder(), portEu: port })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe("starting", () => {
     });
   });
 
-  it("says what to do about a damaged state file", async () => {
+  it("explains how to fix a damaged state file", async () => {
     const stateDir = folder();
     writeFileSync(join(stateDir, "sandbox.json"), "{}");
     const damaged = { code: "state_damaged", message: expect.stringContaining("integ sandbox reset") };
@@ -73,8 +73,8 @@ describe("starting", () => {
   });
 });
 
-describe("ending", () => {
-  it("drops open connections at once", async () => {
+describe("stopping", () => {
+  it("closes open connections immediately", async () => {
     const sandbox = await startSandbox({ stateDir: folder() });
     const { us } = sandbox.describe();
     const socket = connect(Number(new URL(us.base_url!).port), "127.0.0.1");
@@ -87,7 +87,7 @@ describe("ending", () => {
     await expect(list(us)).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("forgets everything on reset, under a server that runs too", async () => {
+  it("forgets everything on reset, also while a server runs", async () => {
     const stateDir = folder();
     const running = await aSandbox({ stateDir });
     const before = running.us;
@@ -102,7 +102,7 @@ describe("ending", () => {
 });
 
 describe("the description", () => {
-  it("has no addresses while nothing listens, and the same names and keys", async () => {
+  it("has no addresses without a server, and the same names and keys", async () => {
     const stateDir = folder();
     const still = await describeSandbox(stateDir);
     const { us } = await aSandbox({ stateDir });
@@ -118,7 +118,7 @@ describe("the description", () => {
     );
   });
 
-  it("has a bearer token that works, however long the server stands and whatever became of the key", async () => {
+  it("has a bearer token that always works, however long the server runs and whatever happens to the key", async () => {
     const now = Date.UTC(2026, 10, 21);
     setTime(now);
     const sandbox = await aSandbox();
@@ -139,8 +139,8 @@ describe("the description", () => {
   });
 });
 
-describe("several servers over one state", () => {
-  it("see each other's work at once", async () => {
+describe("several servers with one state", () => {
+  it("see each other's changes immediately", async () => {
     const stateDir = folder();
     const [one, other] = [await aSandbox({ stateDir }), await aSandbox({ stateDir })];
     const made = JSON.parse((await create(one.us, "k")).text) as { id: string };
@@ -150,7 +150,7 @@ describe("several servers over one state", () => {
     expect(JSON.parse((await create(one.us, "k")).text)).toMatchObject({ id: made.id, status: "revoked" });
   });
 
-  it("never give the twenty-first slot, however many ask at once", async () => {
+  it("never exceed twenty slots, however many requests arrive together", async () => {
     const stateDir = folder();
     const servers = await Promise.all([1, 2, 3].map(() => aSandbox({ stateDir })));
     const answers = await Promise.all(
@@ -160,7 +160,7 @@ describe("several servers over one state", () => {
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(40);
   });
 
-  it("make one client of one key, and give its secret once", async () => {
+  it("create one client for one key, and return its secret once", async () => {
     const stateDir = folder();
     const servers = await Promise.all([1, 2].map(() => aSandbox({ stateDir })));
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => create(servers[index % 2]!.us, "same")));
@@ -170,8 +170,8 @@ describe("several servers over one state", () => {
   });
 });
 
-describe("the line a request", () => {
-  it("tells method, path, status and id, no credential, and no control character", async () => {
+describe("the log line of a request", () => {
+  it("has method, path, status and id, no credential, and no control character", async () => {
     const lines: string[] = [];
     const { us } = await aSandbox({ log: (line) => lines.push(line), faults: ["GET /v1/entities drop=after after=1"] });
     const { headers } = await list(us, "?limit=1&x=%1b");

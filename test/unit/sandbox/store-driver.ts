@@ -1,4 +1,4 @@
-// Changes the state thirty times, and tells each change once it is kept.
+// Changes the state thirty times, and reports each change once it is stored.
 import { newState } from "../../../src/sandbox/seed.ts";
 import { Store } from "../../../src/sandbox/store.ts";
 

@@ -16,14 +16,14 @@ const add = (store: Store, version: string) => store.change((state) => void stat
 describe("the state", () => {
   const open = () => new Store(folder(), fresh);
 
-  it("keeps what was changed", async () => {
+  it("keeps changes", async () => {
     const store = open();
     await add(store, "a");
     expect(await versions(store)).toEqual(["2026-07-01", "a"]);
     expect(store.latest().contractVersions).toHaveLength(2);
   });
 
-  it("keeps nothing of work that throws", async () => {
+  it("keeps nothing of an action that throws", async () => {
     const store = open();
     const broken = store.change((state) => {
       state.contractVersions.push("half");
@@ -37,7 +37,7 @@ describe("the state", () => {
 });
 
 describe("the state file", () => {
-  it("is seen by every store over it, at once", async () => {
+  it("is visible to every store that uses it, immediately", async () => {
     const dir = folder();
     const [one, other] = [new Store(dir, fresh), new Store(dir, fresh)];
     for (let n = 0; n < 50; n++) {
@@ -47,7 +47,7 @@ describe("the state file", () => {
     }
   });
 
-  it("is not written where nothing changed, and is private where it is", async () => {
+  it("is not written without a change, and is private", async () => {
     const dir = folder();
     const store = new Store(dir, fresh);
     await store.current();
@@ -61,7 +61,7 @@ describe("the state file", () => {
     expect(readdirSync(dir)).toEqual(["sandbox.json"]);
   });
 
-  it("is made anew where it was removed, with other secrets", async () => {
+  it("is created again after its removal, with other secrets", async () => {
     const dir = folder();
     const store = new Store(dir, fresh);
     const before = (await store.current()).us.seeded.apiKey;
@@ -70,7 +70,7 @@ describe("the state file", () => {
     expect((await store.current()).us.seeded.apiKey).not.toBe(before);
   });
 
-  it("is refused when any bit of it is wrong, and left as it is", async () => {
+  it("is refused if any bit is wrong, and left unchanged", async () => {
     const dir = folder();
     const path = join(dir, "sandbox.json");
     await new Store(dir, fresh).current();
@@ -96,7 +96,7 @@ describe("the state file", () => {
     expect(await versions(new Store(dir, fresh))).toHaveLength(1);
   });
 
-  it("takes back what a change that throws did to rows", async () => {
+  it("restores rows after a change that throws", async () => {
     const dir = folder();
     const store = new Store(dir, fresh);
     const before = JSON.stringify(await store.current());
@@ -117,7 +117,7 @@ describe("the state file", () => {
       );
   });
 
-  it("is waited for behind a living process, and then that is named", async () => {
+  it("is waited for while a running process has it, and then that process is named", async () => {
     const dir = folder();
     await new Store(dir, fresh).current();
     const lock = await waitForLock(join(dir, "sandbox.json.lock"), { whenHeld: () => new Error() });
@@ -130,7 +130,7 @@ describe("the state file", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it("loses no change of many processes, some of them killed", async () => {
+  it("keeps every change of many processes, some of which are killed", async () => {
     const dir = folder();
     const program = await bundled("test/unit/sandbox/store-driver.ts");
     const told: string[] = [];

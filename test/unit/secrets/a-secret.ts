@@ -21,14 +21,14 @@ export const key: OneTimeSecret = {
   receipt: `{"id":"key_1","secret":"${canary}"}`,
 };
 
-/** A delivery whose records nobody keeps. */
+/** A delivery whose records are discarded. */
 export const delivery: Delivery = {
   origin: { entry: "6k2f9", profile: "prod", region: "eu", serviceAccount: "sa_1" },
   may: async () => {},
   record: async () => {},
 };
 
-/** Permits to replace nothing but these texts. */
+/** Allows only these texts to be replaced. */
 export function mayReplace(...texts: readonly string[]): MayReplace {
   return async (_at, found) => {
     if (found.is !== "absent" && !(found.is === "text" && texts.includes(found.text)))
@@ -36,7 +36,7 @@ export function mayReplace(...texts: readonly string[]): MayReplace {
   };
 }
 
-/** Permits nothing that is there to be replaced. */
+/** Allows nothing to be replaced. */
 export const onlyNew = mayReplace();
 
 /** Every file under a folder that holds the secret. */

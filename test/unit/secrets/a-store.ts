@@ -1,4 +1,4 @@
-// A store as a command uses it, without the command: prepared, delivered to, looked at again by its record.
+// A store as a command uses it: prepared, delivered to, and checked again by its record.
 import type { Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
 import { type Destination, type MayReplace, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
@@ -9,13 +9,13 @@ import { canary, client, delivery } from "./a-secret.ts";
 
 export interface StoreDesk {
   readonly tools: DestinationTools;
-  /** What the delivery wrote into the journal last. */
+  /** The delivery's last record in the journal. */
   record: SingleRecord | undefined;
 }
 
 const opened: Transport[] = [];
 
-/** Ends every connection that a desk opened. */
+/** Closes every connection that a desk opened. */
 export function closeDesks(): void {
   for (const transport of opened.splice(0)) transport.close();
 }
@@ -44,7 +44,7 @@ export function desk(
   return { tools, record: undefined };
 }
 
-/** @param may the decision about what is there, which a command has always: then that is read */
+/** @param may the decision about existing content, which every command has: if given, that content is read */
 export async function prepared(at: StoreDesk, to: string, may?: MayReplace): Promise<Destination> {
   const destination = await destinationFor({ to: [{ kind: "store", to }] }, at.tools);
   at.record = placesOf(await destination.check())[0];
@@ -64,7 +64,7 @@ export async function isFound(at: StoreDesk): Promise<boolean> {
   return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery(async () => {});
 }
 
-/** How something ended: `delivered`, or the kind of its failure and its words, which never have the secret in them. */
+/** The outcome: `delivered`, or the failure's kind and message, which must not contain the secret. */
 export async function endOf(work: () => Promise<unknown>): Promise<string> {
   try {
     await work();

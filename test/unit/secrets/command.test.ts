@@ -1,4 +1,4 @@
-// What a check after a command may print: the secret, in whatever format the command got it, and nothing else.
+// The output of a check after a command: exactly the secret, in the format that the command received.
 import { describe, expect, it } from "vitest";
 import { commandDestination } from "../../../src/secrets/command.ts";
 import type { SecretFormat } from "../../../src/secrets/destination.ts";
@@ -8,7 +8,7 @@ import { endOf } from "./a-store.ts";
 
 const formats: readonly SecretFormat[] = ["raw", "json", "env:TOKEN=secret"];
 
-/** @param printed in the words of `printf` */
+/** @param printed as an argument of `printf` */
 function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
   const command = "cat > /dev/null";
   const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;
@@ -41,7 +41,7 @@ describe.each(formats)("a check of %s", (as) => {
     expect(await checked(as, printed)).toMatch(refused);
   });
 
-  it("fails with the text that was delivered, unless that is the secret", async () => {
+  it("fails with the delivered text, unless that is the secret", async () => {
     const text = renderSecret(client, as, delivery.origin);
     expect(await checked(as, text)).toMatch(as === "raw" || as === "line" ? /^delivered$/ : refused);
   });
@@ -54,7 +54,7 @@ describe("before anything is sent to the API", () => {
     return endOf(() => commandDestination(target, { env, onStderr: () => {} }).check());
   };
 
-  it("what brings a command the secret is not on the PATH", async () => {
+  it("a missing helper that passes the secret to a command is reported", async () => {
     const target = { command: "/bin/true; exit 0" };
     const place = commandDestination(target, { env: { PATH: "/no/such" }, onStderr: () => {} });
     expect(await endOf(() => place.check())).toBe('usage: --secret-command: the program "cat" was not found.');
@@ -89,7 +89,7 @@ describe("before anything is sent to the API", () => {
     "\\no-such",
     "# comment\nno-such",
     "! no-such",
-  ])("%s: the shell decides when it runs", async (command) => {
+  ])("%s: only the shell can decide when it runs", async (command) => {
     expect(await end(command)).toBe("delivered");
   });
 });

@@ -42,7 +42,7 @@ async function refusalOf(work: () => unknown): Promise<Failure> {
 }
 
 describe("a secret in escrow", () => {
-  it("is opened by an identity of any of its recipients, and shows nothing of itself", async () => {
+  it("is decrypted with an identity of any recipient, and shows nothing of itself", async () => {
     const text = await encryptSecret(secret, recipients.slice(0, 2));
     expect(text).toMatch(/^-----BEGIN AGE ENCRYPTED FILE-----\n/);
     for (const word of ["s3cr3t", "oc_1", "cid_1"]) expect(text).not.toContain(word);
@@ -57,7 +57,7 @@ describe("a secret in escrow", () => {
     expect(await decryptSecret(await encryptSecret(key, [recipients[0]!]), fileWith(identities[0]!))).toEqual(key);
   });
 
-  it("is not opened by another identity", async () => {
+  it("is not decrypted with another identity", async () => {
     const text = await encryptSecret(secret, [recipients[0]!]);
     const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[2]!)));
     expect(failure.kind).toBe("undelivered");
@@ -68,7 +68,7 @@ describe("a secret in escrow", () => {
     });
   });
 
-  it.each([undefined, ""])("is not opened without an identity (%j)", async (path) => {
+  it.each([undefined, ""])("is not decrypted without an identity (%j)", async (path) => {
     const text = await encryptSecret(secret, [recipients[0]!]);
     const failure = await refusalOf(() => decryptSecret(text, path));
     expect(failure.kind).toBe("undelivered");
@@ -79,7 +79,7 @@ describe("a secret in escrow", () => {
     });
   });
 
-  it("is not opened with a file that is missing, or holds something else", async () => {
+  it("is not decrypted with a file that is missing or has other content", async () => {
     const text = await encryptSecret(secret, [recipients[0]!]);
     const missing = await refusalOf(() => decryptSecret(text, "/no/identities"));
     expect(missing.message).toContain("/no/identities");
@@ -90,7 +90,7 @@ describe("a secret in escrow", () => {
     expect(failure.details).toEqual({ hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote." });
   });
 
-  it("is a secret of integ, or refused", async () => {
+  it("must be a secret of integ", async () => {
     for (const other of [
       { ...secret, kind: "password" },
       { ...secret, secret: 1 },
@@ -105,7 +105,7 @@ describe("a secret in escrow", () => {
 });
 
 describe("a recipient", () => {
-  it("is a public key of age", () => {
+  it("is an age public key", () => {
     expect(() => checkRecipients(recipients)).not.toThrow();
     expect(() => checkRecipients([])).not.toThrow();
   });
@@ -128,7 +128,7 @@ describe("a recipient", () => {
     expect(failure.details).toMatchObject({ meaning: "Nothing was sent.", hint });
   });
 
-  it("is never an identity, which is not shown", async () => {
+  it("that is a private identity is refused and not shown", async () => {
     for (const identity of [identities[0]!, identities[0]!.toLowerCase()]) {
       const failure = await refusalOf(() => checkRecipients([identity]));
       expect(failure.message).toBe("Invalid --escrow: it is an identity (a private key).");

@@ -1,5 +1,5 @@
-// What a secret's file and a kept secret do on the disk, whichever call of it fails: written to a file of its own that others cannot
-// read, synced, named, the name synced; and no secret stays anywhere else.
+// Disk calls of secret files and kept secrets, with each call failing once: written to a private file, synced, named, the name
+// synced; and no secret stays anywhere else.
 import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -24,7 +24,7 @@ async function endOf(act: () => unknown): Promise<string> {
   }
 }
 
-/** What is not synced when its name is given, or not named for good at the end; and files that others could read. */
+/** Files that are named before their sync, whose name is not durable at the end, or that others could read. */
 function wrongIn(calls: readonly DiskCall[]): string[] {
   const wrong: string[] = [];
   const unsynced = new Set<string>();
@@ -49,13 +49,13 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
   return wrong;
 }
 
-/** What was written last is zeros: the secret is out of reach also of one who reads the disk. */
+/** The last write is zeros, so that the secret cannot be read from the disk either. */
 function isBlanked(calls: readonly DiskCall[]): boolean {
   const last = calls.findLast(({ call }) => call === "write")?.args[1];
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
 }
 
-/** Does the work once as it is, and once for each of its calls with that one failing. */
+/** Runs the work once unchanged, and once for each of its calls with that one failing. */
 async function whicheverFails<T>(
   live: (folder: string) => Promise<T>,
   look: (about: {
@@ -84,7 +84,7 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  /** The process ends before it gives back what it had reserved. */
+  /** The process ends before it frees its reserve. */
   readonly ends?: boolean;
 }
 
@@ -120,11 +120,11 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
       const path = join(folder, "client");
       const isWhole = (): boolean => existsSync(path) && text(as).test(readFileSync(path, "utf8"));
       if (failed === undefined) expect([value, wrongIn(calls)]).toEqual(["delivered", []]);
-      // What is said to be delivered is there.
+      // A secret reported as delivered is there.
       if (value === "delivered") expect([what, isWhole()]).toEqual([what, true]);
       if (existsSync(path) && !isWhole()) expect([what, readFileSync(path, "utf8")]).toEqual([what, "before"]);
       for (const file of filesWithCanary(folder)) expect([what, modeOf(file)]).toEqual([what, "600"]);
-      // What was given back is out of reach, unless that is what failed: then it is said.
+      // Freed space no longer contains the secret, unless freeing failed and was reported.
       const others = filesWithCanary(folder).filter((file) => basename(file) !== "client");
       if (!ends && value === "delivered") expect([what, others]).toEqual([what, []]);
       if (!ends && failed?.call !== "write" && failed?.call !== "unlink" && failed?.call !== "lstat")
@@ -191,7 +191,7 @@ describe("a kept secret", () => {
     }
   });
 
-  it("stays when only its room is to be given back", async () => {
+  it("stays if only its reserve is freed", async () => {
     const kept = new Undelivered(temporaryFolder());
     await kept.keep("e1", client);
     await kept.release("e1");
@@ -200,7 +200,7 @@ describe("a kept secret", () => {
 });
 
 describe("a reserve", () => {
-  it("is another one for other work, and given back", async () => {
+  it("belongs to one work, and is freed", async () => {
     const folder = temporaryFolder();
     const to = fileDestination({ path: "client", as: "line" }, folder, known);
     await to.prepare(work);
@@ -211,7 +211,7 @@ describe("a reserve", () => {
     expect(fs.readdirSync(folder)).toEqual([]);
   });
 
-  it("with the whole secret of an earlier run is not used again", async () => {
+  it("with the whole secret of an earlier run is not reused", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, ".client.integ-6k2f9"), `${canary}\n`, { mode: 0o600 });
     const to = fileDestination({ path: "client", as: "line" }, folder, known);
@@ -219,7 +219,7 @@ describe("a reserve", () => {
     expect(filesWithCanary(folder)).toHaveLength(1);
   });
 
-  it("is what a delivery needs", async () => {
+  it("is required by a delivery", async () => {
     const to = fileDestination({ path: "client", as: "line" }, temporaryFolder(), known);
     expect(await endOf(() => to.deliver(client, delivery))).toBe("No space could be reserved for it there.");
   });
@@ -230,7 +230,7 @@ describe("a target", () => {
     endOf(() => fileDestination({ path, as: "line", force }, folder, { ...known, own }).check());
   const refused = (path: string, why: string): string => `usage: The secret cannot go to ${path}: ${why}.`;
 
-  it("is refused with what is in its way", async () => {
+  it("is refused with the reason", async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "sub"));
     writeFileSync(join(folder, "there"), "");
@@ -263,7 +263,7 @@ describe("a target", () => {
     expect(calls.find(({ call }) => call === "access")?.args).toEqual([folder, 3]);
   });
 
-  /** As they are while no call is watched. */
+  /** The calls without a watch. */
   const looking = { stat: fs.statSync, lstat: fs.lstatSync };
 
   onLinux.each([

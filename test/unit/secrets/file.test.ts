@@ -40,7 +40,7 @@ function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}):
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/", known);
 }
 
-/** As the journal remembers it from the moment before the secret is written. */
+/** The journal's record from the moment before the secret is written. */
 function remembered(record: SingleRecord, digests = known.digests): RememberedDestination {
   const file = record as RecordOf<"file">;
   const text = renderSecret(client, file.as, delivery.origin);
@@ -48,8 +48,8 @@ function remembered(record: SingleRecord, digests = known.digests): RememberedDe
 }
 const delivered = (record: SingleRecord): Promise<boolean> => remembered(record).completeDelivery(delivery.may);
 
-describe("a secret's file", () => {
-  it("appears under its name whole, 0600, and nothing else stays", async () => {
+describe("a secret file", () => {
+  it("appears complete under its name, mode 0600, and nothing else stays", async () => {
     const folder = temporaryFolder();
     const path = join(folder, "client.secret");
     const destination = to(path);
@@ -71,7 +71,7 @@ describe("a secret's file", () => {
     expect(JSON.stringify(record)).not.toContain(canary);
   });
 
-  it("is 0600 under an umask that takes even the owner's rights away", async () => {
+  it("has mode 0600 under an umask that removes even the owner's rights", async () => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "s"));
     const before = process.umask(0o377);
@@ -81,7 +81,7 @@ describe("a secret's file", () => {
     expect(modeOf(join(folder, "s"))).toBe("600");
   });
 
-  it("resolves a relative path against the folder it was typed in", async () => {
+  it("resolves a relative path in the folder where it was typed", async () => {
     const folder = temporaryFolder();
     const destination = fileDestination({ path: "x.secret", as: "json" }, folder, known);
     const record = await destination.prepare(work);
@@ -93,7 +93,7 @@ describe("a secret's file", () => {
     expect([await delivered(record), await remembered(record).reread()]).toEqual([true, canary]);
   });
 
-  it("is prepared again before each request, for the same work the same file", async () => {
+  it("is prepared again before each request, as the same file for the same work", async () => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "s"));
     const first = await destination.prepare(work);
@@ -106,7 +106,7 @@ describe("a secret's file", () => {
     expect(await to(join(folder, "t")).prepare("other")).not.toEqual(first);
   });
 
-  it("gives back its room where no secret came", async () => {
+  it("frees its space if no secret arrived", async () => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "s"));
     await destination.prepare(work);
@@ -115,7 +115,7 @@ describe("a secret's file", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("takes the longest name a folder can hold", async () => {
+  it("may have the longest possible name", async () => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "é".repeat(127)));
     await destination.prepare(work);
@@ -166,7 +166,7 @@ describe("refused before anything is sent", () => {
     expect(failure).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
   });
 
-  it("a folder one may not write to", async (context) => {
+  it("a read-only folder", async (context) => {
     if (process.getuid?.() === 0) context.skip("the superuser may write everywhere");
     const folder = folderWith((at) => chmodSync(at, 0o500));
     expect((await failureOf(() => to(join(folder, "s")).check())).message).toContain("not writable");
@@ -182,7 +182,7 @@ describe("refused before anything is sent", () => {
 });
 
 describe("delivery", () => {
-  it("needs no more room: the disk may fill up after the request", async (context) => {
+  it("needs no more space, so the disk may fill up after the request", async (context) => {
     const disk = mountSmallDisk(128, context);
     const destination = to(join(disk, "s"));
     const record = await destination.prepare(work);
@@ -191,7 +191,7 @@ describe("delivery", () => {
     expect([readFileSync(join(disk, "s"), "utf8"), await delivered(record)]).toEqual([`${canary}\n`, true]);
   });
 
-  it("--force replaces a plain file, not what a link made meanwhile names", async () => {
+  it("with --force replaces a plain file, but not the target of a link created meanwhile", async () => {
     const folder = temporaryFolder();
     const path = join(folder, "s");
     writeFileSync(path, "old", { mode: 0o644 });
@@ -211,26 +211,23 @@ describe("delivery", () => {
     ["a file", (path: string) => writeFileSync(path, "theirs")],
     ["a link", (path: string) => symlinkSync("/nowhere/else", path)],
     ["a folder", (path: string) => mkdirSync(path)],
-  ])(
-    "finds %s in its way that was not there before: exit 12, nothing overwritten, nothing left",
-    async (_what, make) => {
-      const folder = temporaryFolder();
-      const path = join(folder, "s");
-      const destination = to(path);
-      const record = await destination.prepare(work);
-      make(path);
-      const failure = await failureOf(() => destination.deliver(client, { ...delivery, may: onlyNew }));
-      expect(failure).toMatchObject({ kind: "undelivered", message: "Something else is there." });
-      expect(JSON.stringify(failure)).not.toContain(canary);
-      // A second name shows what stood in the reserve when it went.
-      linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
-      await destination.release();
-      const left = readFileSync(`${folder}-reserve`, "utf8");
-      rmSync(`${folder}-reserve`);
-      expect([readdirSync(folder), left.replaceAll("\0", "")]).toEqual([["s"], ""]);
-      expect(await delivered(record)).toBe(false);
-    },
-  );
+  ])("meets %s that appeared meanwhile: exit 12, nothing overwritten, nothing left", async (_what, make) => {
+    const folder = temporaryFolder();
+    const path = join(folder, "s");
+    const destination = to(path);
+    const record = await destination.prepare(work);
+    make(path);
+    const failure = await failureOf(() => destination.deliver(client, { ...delivery, may: onlyNew }));
+    expect(failure).toMatchObject({ kind: "undelivered", message: "Something else is there." });
+    expect(JSON.stringify(failure)).not.toContain(canary);
+    // A second name shows the reserve's content when it was removed.
+    linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
+    await destination.release();
+    const left = readFileSync(`${folder}-reserve`, "utf8");
+    rmSync(`${folder}-reserve`);
+    expect([readdirSync(folder), left.replaceAll("\0", "")]).toEqual([["s"], ""]);
+    expect(await delivered(record)).toBe(false);
+  });
 
   it.each([
     ["removed", (path: string) => unlinkSync(path)],
@@ -247,7 +244,7 @@ describe("delivery", () => {
   });
 });
 
-describe("what a crash left", () => {
+describe("after a crash", () => {
   async function prepared(
     as: "line" | "json" | "env" = "line",
   ): Promise<{ folder: string; record: SingleRecord; reserve: string }> {
@@ -256,7 +253,7 @@ describe("what a crash left", () => {
     return { folder, record, reserve: join(folder, ".s.integ-6k2f9") };
   }
 
-  it("an empty reserve is taken up again, and is no delivery", async () => {
+  it("an empty reserve is reused, and is not a delivery", async () => {
     const { folder, record } = await prepared();
     expect(await delivered(record)).toBe(false);
     const destination = to(join(folder, "s"));
@@ -279,7 +276,7 @@ describe("what a crash left", () => {
     expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);
   });
 
-  it("a torn secret is no delivery, and its room is used again", async () => {
+  it("a truncated secret is not a delivery, and its reserve is reused", async () => {
     const { folder, record, reserve } = await prepared();
     writeFileSync(reserve, canary.slice(0, 6) + "\0".repeat(1000));
     expect(await delivered(record)).toBe(false);
@@ -289,7 +286,7 @@ describe("what a crash left", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("empty room goes on a disk that was restored, where it is another file; a whole secret stays", async () => {
+  it("an empty reserve is removed from a restored disk, where it is another file; a complete secret stays", async () => {
     const { folder, record, reserve } = await prepared();
     cpSync(reserve, `${reserve}.restored`);
     renameSync(`${reserve}.restored`, reserve);
@@ -300,7 +297,7 @@ describe("what a crash left", () => {
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
   });
 
-  it("room that a crash left before the journal could name it goes by the entry's name, unless something is in it", async () => {
+  it("a reserve that the journal does not name yet is removed by the entry's name, unless it has content", async () => {
     const { folder, record, reserve } = await prepared();
     const unnamed = { kind: "file", path: (record as { path: string }).path, as: "line", force: false } as const;
     writeFileSync(reserve, `${canary}\n`);
@@ -313,14 +310,14 @@ describe("what a crash left", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("room whose record names another entry's goes too", async () => {
+  it("a reserve whose record names another entry's is removed too", async () => {
     const { folder, record } = await prepared();
     const reserved = join(folder, ".s.integ-replaced");
     remembered({ ...(record as SingleRecord & { kind: "file" }), reserved }).removeReserve(work);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("both names: the second one goes", async () => {
+  it("with both names, the second one is removed", async () => {
     const { folder, record, reserve } = await prepared("env");
     truncateSync(reserve);
     writeFileSync(reserve, `INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=${canary}\n`);
@@ -332,7 +329,7 @@ describe("what a crash left", () => {
     expect(await remembered(record).reread()).toBe(canary);
   });
 
-  it("a whole secret whose name was taken meanwhile is neither lost nor called delivered", async () => {
+  it("a complete secret whose name was taken meanwhile is neither lost nor reported as delivered", async () => {
     const { folder, record, reserve } = await prepared();
     truncateSync(reserve);
     writeFileSync(reserve, `${canary}\n`);
@@ -344,20 +341,20 @@ describe("what a crash left", () => {
     expect(await delivered(record)).toBe(true);
   });
 
-  it("another file with the same number is not taken for it", async () => {
+  it("another file with the same inode number is not mistaken for it", async () => {
     const { folder, record } = await prepared();
     const mine = record as RecordOf<"file">;
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     writeFileSync(join(folder, "s"), "another file");
     const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
-    // As a file system does that gives a number out again: same device, same inode, born later.
+    // A file system that reuses numbers does this: same device, same inode, created later.
     if (mine.born === undefined) return;
     expect(await delivered({ ...mine, device: String(dev), inode: String(ino) })).toBe(false);
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);
   });
 });
 
-describe("a delivered file is told again by what it holds", () => {
+describe("a delivered file is recognized by its content", () => {
   async function deliver(): Promise<{ path: string; record: SingleRecord }> {
     const path = join(temporaryFolder(), "s");
     const destination = to(path);
@@ -381,7 +378,7 @@ describe("a delivered file is told again by what it holds", () => {
     expect(await delivered(record)).toBe(isThere);
   });
 
-  it("not without the journal's key; the record alone opens nothing", async () => {
+  it("not without the journal's key: the record alone is useless", async () => {
     const { record } = await deliver();
     const others = keyRing({ read: () => ["another-key-of-another-journal-0123456789"] }).digests;
     expect(await remembered(record, others).completeDelivery(delivery.may)).toBe(false);
@@ -389,21 +386,21 @@ describe("a delivered file is told again by what it holds", () => {
   });
 });
 
-/** As a backup does: the same bytes in another file. */
+/** Restores it like a backup: the same bytes in another file. */
 function restore(path: string): void {
   const text = readFileSync(path);
   writeFileSync(`${path}.restored`, text, { mode: 0o600 });
   renameSync(`${path}.restored`, path);
 }
 
-describe("a place that cannot be", () => {
+describe("an impossible path", () => {
   const own = (folder: string): SingleDestinationPlace =>
     fileDestination({ path: join(folder, "journal.ndjson"), as: "line", force: true }, "/", {
       ...known,
       own: [join(folder, "journal.ndjson")],
     });
 
-  it("is told as bad input where the system cannot even look at it", async () => {
+  it("is bad input if the system cannot even check it", async () => {
     for (const path of [`/tmp/${"x".repeat(300)}`, `/tmp/${"x".repeat(300)}/s`]) {
       const { kind, message } = await failureOf(() => to(path).check());
       expect([kind, message]).toEqual(["usage", expect.stringContaining("the name is too long")]);
@@ -413,7 +410,7 @@ describe("a place that cannot be", () => {
     expect((await failureOf(() => to(join(folder, "loop", "s")).check())).kind).toBe("usage");
   });
 
-  it("is never a file of the program itself, whatever way leads there", async () => {
+  it("may not be a file of the program itself, under any name", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "journal.ndjson"), "entries");
     expect(await failureOf(() => own(folder).check())).toMatchObject({ kind: "usage" });

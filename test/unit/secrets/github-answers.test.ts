@@ -1,4 +1,4 @@
-// What each response of GitHub means to a person: the kind of the failure, its words, and what to do next.
+// The meaning of each GitHub response: the error's kind, its message, and the next step.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { open } from "../../../src/secrets/github-store.ts";
@@ -65,7 +65,7 @@ const meanings: Record<
   "499": { status: 499, kind: "usage", words: (what) => ` cannot ${what}: GitHub answered 499.` },
 };
 
-describe.each(Object.entries(requests))("asked for %s, GitHub refuses", (_request, { asked, to, what }) => {
+describe.each(Object.entries(requests))("for %s, GitHub refuses", (_request, { asked, to, what }) => {
   it.each(Object.entries(meanings))("with %s", async (_status, { status, kind, words, hint }) => {
     github.plan(asked, { status, body }, 9);
     const failure = await failureOf(`github:my-org/my-repo${to}`, { isWrite: false });
@@ -75,7 +75,7 @@ describe.each(Object.entries(requests))("asked for %s, GitHub refuses", (_reques
     expect(failure.details.hint).toBe(hint);
   });
 
-  it("with an error of its own, again and again", async () => {
+  it("with its own error, repeatedly", async () => {
     github.plan(asked, { status: 500, body: { message: 7 } }, 99);
     const failure = await failureOf(`github:my-org/my-repo${to}`, { isWrite: false });
     expect(failure.kind).toBe("unreachable");
@@ -84,7 +84,7 @@ describe.each(Object.entries(requests))("asked for %s, GitHub refuses", (_reques
   });
 });
 
-describe("a limit of requests", () => {
+describe("a rate limit", () => {
   const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString().slice(0, 16);
 
   it.each<[string, StoreResponse, number | undefined]>([
@@ -111,7 +111,7 @@ describe("a limit of requests", () => {
   });
 });
 
-it("is asked with the token, the version and the form that the code was written for", async () => {
+it("sends the token, and the version and format that the code was written for", async () => {
   const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   await prepared(here, "github:my-org/my-repo#A", delivery.may);
   for (const { headers } of github.requests)
@@ -126,7 +126,7 @@ it("is asked with the token, the version and the form that the code was written 
 it.each([
   ["github:My-Org/My-Repo#client_secret", "my-org/my-repo#CLIENT_SECRET"],
   ["github:a/b@EU/West#x", "a/b@eu/west#X"],
-])("%s has one form", (text, address) => {
+])("%s has one canonical form", (text, address) => {
   const { tools } = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   expect(open(text.slice("github:".length), tools)).toMatchObject({ address, name: `--secret-to github:${address}` });
 });

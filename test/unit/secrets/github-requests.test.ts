@@ -1,4 +1,4 @@
-// What is sent to GitHub, request by request, and what each answer makes of it: against answers that the test writes down.
+// The requests to GitHub and the result of each response, with responses from the test.
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { open } from "../../../src/secrets/github-store.ts";
@@ -48,7 +48,7 @@ function github(answers: Answers, more: Readonly<Record<string, string | undefin
   return Object.assign(script, { store: open(text, script.tools) });
 }
 
-describe("the place", () => {
+describe("GitHub's address", () => {
   it.each<[Readonly<Record<string, string | undefined>>, string]>([
     [{}, "https://api.github.com"],
     [{ GITHUB_API_URL: "https://github.example/api/v3/" }, "https://github.example/api/v3"],
@@ -94,11 +94,11 @@ describe("the place", () => {
       "Invalid GH_HOST: it is not an http address.",
       { hint: "Write it like https://github.example.com/api/v3." },
     ],
-  ])("of %j is none", async (more, kind, message, details) => {
+  ])("with %j is an error", async (more, kind, message, details) => {
     expect(await failureOf(() => github({}, more).store.check())).toEqual({ kind, message, details });
   });
 
-  /** As gh does: https://cli.github.com/manual/gh_help_environment. */
+  /** As in gh: https://cli.github.com/manual/gh_help_environment. */
   it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
     ["github.com", {}, "ghp_token"],
     ["github.com", { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" }, "ghs_other"],
@@ -126,7 +126,7 @@ describe("the place", () => {
     hint: "Write it like --secret-to github:my-org/my-repo#CLIENT_SECRET.",
   };
   it.each(["a/b", "a/#N", "/b#N", "a/b#", "a/.#N", "a/..#N", "a/b#1N", "a/b#GitHub_N", "a/b@#N", "a/b@\u0007#N"])(
-    "%j is no address",
+    "%j is invalid",
     async (text) => {
       expect(await failureOf(() => github({}, {}, text))).toEqual({
         kind: "usage",
@@ -136,18 +136,18 @@ describe("the place", () => {
     },
   );
 
-  it.each(["a/b.#N", "a/.b#N", "a/...#N", "a/b#N1", "a/b#XGITHUB_N", "a/b@.x#N"])("%j is an address", (text) => {
+  it.each(["a/b.#N", "a/.b#N", "a/...#N", "a/b#N1", "a/b#XGITHUB_N", "a/b@.x#N"])("%j is valid", (text) => {
     expect(github({}, {}, text).store.address).toBe(text.toLowerCase().replace(/#.*/, (end) => end.toUpperCase()));
   });
 });
 
-describe("prepared", () => {
-  it("asks for the repository, its key and the secret", async () => {
+describe("preparing", () => {
+  it("requests the repository, its key and the secret", async () => {
     const { store, lines } = github({});
     expect([await store.prepare({}), lines]).toEqual([{}, [repository, getsKey]]);
   });
 
-  it("asks for the environment too, if it has one", async () => {
+  it("requests the environment too, if there is one", async () => {
     const at = "/repos/my-org/my-repo/environments/eu%2Fwest";
     const answers = {
       [`GET ${at}`]: [ok],
@@ -157,7 +157,7 @@ describe("prepared", () => {
     expect([await store.prepare({}), lines]).toEqual([{}, [repository, ...Object.keys(answers)]]);
   });
 
-  it.each([".", ".."])("refuses the environment %j, which no address has", async (environment) => {
+  it.each([".", ".."])("refuses the environment %j, which no URL can contain", async (environment) => {
     const { store, lines } = github({}, {}, `my-org/my-repo@${environment}#NAME`);
     expect(await failureOf(() => store.prepare({}))).toEqual({
       kind: "usage",
@@ -199,20 +199,20 @@ describe("prepared", () => {
       "auth",
       ": the token may not write to the repository.",
     ],
-  ])("%s ends it", async (_what, answers, kind, words) => {
+  ])("fails after %s", async (_what, answers, kind, words) => {
     expect(await failureOf(() => github(answers).store.prepare({}))).toMatchObject({ kind, message: name + words });
   });
 });
 
-/** What was looked at before the write: as the first answer shows it. */
+/** The existing secret, as shown in the first response. */
 function foundIn(answers: Answers): Found {
   const [first] = answers[gets] ?? [absent];
   const { updated_at: version } = typeof first === "object" ? ((first.body ?? {}) as { updated_at?: string }) : {};
   return version === undefined ? { is: "absent" } : { is: "hidden", version };
 }
 
-describe("a look", () => {
-  it("finds nothing, or what cannot be read and its version", async () => {
+describe("looking at the secret", () => {
+  it("returns that it is absent, or unreadable with a version", async () => {
     expect(await github({ [gets]: [absent] }).store.look({})).toEqual({ is: "absent" });
     expect(await github({ [gets]: [before] }).store.look({})).toMatchObject({ is: "hidden" });
   });
@@ -220,20 +220,20 @@ describe("a look", () => {
   it.each<[string, Answer]>([
     ["a secret without a time", ok],
     ["a time in a refusal", { ...now, status: 410 }],
-  ])("%s ends it", async (_what, answer) => {
+  ])("fails after %s", async (_what, answer) => {
     expect((await failureOf(() => github({ [gets]: [answer] }).store.look({}))).message).toContain(
       "cannot be looked at",
     );
   });
 
-  it("what was changed since is not overwritten", async () => {
+  it("a secret that changed since is not overwritten", async () => {
     const { store, lines } = github({ [gets]: [now] });
     expect(await store.write(canary, {}, { is: "absent" })).toBe(false);
     expect(lines).not.toContain(puts);
   });
 });
 
-describe("a write", () => {
+describe("writing", () => {
   it.each<[string, Answers]>([
     ["made anew", { [puts]: [created], [gets]: [absent, now] }],
     ["made in place of another", { [puts]: [replaced], [gets]: [before, now] }],
@@ -274,13 +274,13 @@ describe("a write", () => {
       [...lost, ...lost, ...lost, ...lost, puts, gets],
       [300, 600, 1200, 2400],
     ],
-  ])("that %s is made", async (_what, answers, asked, slept) => {
+  ])("that %s is done", async (_what, answers, asked, slept) => {
     const script = github(answers);
     expect(await script.store.write(canary, {}, foundIn(answers))).toBe(true);
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
   });
 
-  it("is encrypted for the key that is there by then", async () => {
+  it("encrypts for the key at that time", async () => {
     const keys = { [getsKey]: [key("1"), key("2")] };
     const { store, bodies } = github({ [puts]: [{ status: 422 }, replaced], [gets]: [before, now], ...keys });
     await store.write(canary, {}, foundIn({ [gets]: [before] }));
@@ -367,7 +367,7 @@ describe("a write", () => {
       [puts, gets],
       [],
     ],
-  ])("that %s is not", async (_what, answers, failure, asked, slept) => {
+  ])("that %s fails", async (_what, answers, failure, asked, slept) => {
     const script = github(answers);
     await expect(script.store.write(canary, {}, foundIn(answers))).rejects.toMatchObject(failure);
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);

@@ -1,5 +1,5 @@
-// A GitHub Actions secret: encrypted as libsodium does it, written however often a response is lost, and confirmed by the
-// time of its change. The server is test/support/github-server.ts, and libsodium opens what it was given.
+// A GitHub Actions secret: encrypted like libsodium, written again after lost responses, and confirmed by the time of its
+// change. The server is test/support/github-server.ts, and libsodium decrypts what it received.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
@@ -29,7 +29,7 @@ afterAll(() => github.close());
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
 
-/** As GitHub says when requests are too many: the time at which the limit starts again, by its own clock. */
+/** GitHub's response to too many requests: the time at which the limit is reset, by its own clock. */
 function limitedFor(seconds: number) {
   const reset = String(Math.floor(Date.now() / 1000) + seconds);
   return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };
@@ -40,7 +40,7 @@ function at(env: Readonly<Record<string, string | undefined>> = {}): StoreDesk {
 }
 
 describe.skipIf(isMissing("libsodium"))("a sealed box", () => {
-  it("is opened by libsodium, whatever is in it, and is never the same twice", () => {
+  it("is opened by libsodium with any content, and always differs", () => {
     const { d = "", x = "" } = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
     const key = { public: Buffer.from(x, "base64url"), secret: Buffer.from(d, "base64url") };
     const messages = [
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("libsodium")).each([
     expect(github.log.filter((line) => write.test(line))).toEqual([`PUT ${path}`]);
     expect(JSON.stringify(github.requests)).not.toContain(canary);
     expect(here.record).toMatchObject({ kind: "store", facts: { server: github.origin } });
-    // Nobody can read it: it is known by the time of its change, until someone else changes it.
+    // It cannot be read, so it is recognized by the time of its change, until someone else changes it.
     const first = { ...here };
     expect(await isFound(first)).toBe(true);
     github.skewSeconds = 60;
@@ -98,7 +98,7 @@ describe.skipIf(isMissing("libsodium")).each([
     ["a value that is refused", () => github.plan(write, { status: 422, body: { message: canary } }), "undelivered"],
     ["no server any more", () => github.plan(/./, "lost before", 99), "undelivered"],
     ["a success long ago", () => (github.skewSeconds = -60), "undelivered"],
-  ])("meets %s", async (_what, arrange, expected) => {
+  ])("with %s", async (_what, arrange, expected) => {
     const here = at();
     const destination = await prepared(here, address);
     github.calm();
@@ -114,7 +114,7 @@ describe.skipIf(isMissing("libsodium")).each([
 describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
-  /** What is asked from the first write on. */
+  /** Requests from the first write on. */
   const asked = (): string[] => github.log.slice(github.log.indexOf(put));
   const begun = async (isThere: boolean): Promise<() => Promise<string>> => {
     const here = at();
@@ -137,10 +137,10 @@ describe("a lost response", () => {
     return ((await response.json()) as { key_id: string }).key_id;
   };
 
-  it("is not settled while no one says: the secret is kept", async () => {
+  it("is not resolved while GitHub is unreachable: the secret is kept", async () => {
     const finish = await begun(true);
     github.plan(new RegExp(`^${metadata}$`), "lost before", 99);
-    // The two looks before the write are answered.
+    // The two requests before the write succeed.
     github.plan(new RegExp(`^${metadata}$`), () => {}, 2);
     github.plan(write, "lost after");
     expect((await finish()).split(":")[0]).toBe("undelivered");
@@ -148,7 +148,7 @@ describe("a lost response", () => {
   });
 });
 
-// The shapes are GitHub's: PUT /orgs/{org}/actions/secrets/{secret_name} asks for the visibility with each write.
+// The format is GitHub's: PUT /orgs/{org}/actions/secrets/{secret_name} needs the visibility with each write.
 describe.skipIf(isMissing("libsodium"))("of an organization", () => {
   const secret = "github:org/Acme#client_secret";
   const delivered = async (address: string): Promise<unknown> => {
@@ -159,7 +159,7 @@ describe.skipIf(isMissing("libsodium"))("of an organization", () => {
     return github.access.get("CLIENT_SECRET");
   };
 
-  it("is for its private repositories if nothing is said, and stays as it is when it is written again", async () => {
+  it("is for its private repositories by default, and keeps its visibility when it is written again", async () => {
     expect(await delivered(secret)).toEqual({ visibility: "private", ids: undefined });
     const selected = { visibility: "selected", ids: Array.from({ length: 3 }, (_, index) => index + 1) };
     for (const access of [{ visibility: "all", ids: undefined }, selected]) {
@@ -172,7 +172,7 @@ describe.skipIf(isMissing("libsodium"))("of an organization", () => {
     ["visibility=all", { visibility: "all", ids: undefined }],
     ["visibility=private", { visibility: "private", ids: undefined }],
     ["repositories=api,web", { visibility: "selected", ids: [11, 12] }],
-  ])("is for those that %s names", async (options, access) => {
+  ])("has the visibility of %s", async (options, access) => {
     github.access.set("CLIENT_SECRET", { visibility: "selected", ids: [1] });
     expect(await delivered(`${secret}?${options}`)).toEqual(access);
   });
@@ -192,7 +192,7 @@ describe.skipIf(isMissing("libsodium"))("of an organization", () => {
   });
 });
 
-it("a secret that someone removed at the moment of a lost response was not written by integ: it is written again", async () => {
+it("a secret that someone removed during a lost response was not written by integ: it is written again", async () => {
   const [address, name] = ["github:my-org/my-repo#CLIENT_SECRET", "CLIENT_SECRET"];
   const here = at();
   await deliver(here, await prepared(here, address));
@@ -205,13 +205,13 @@ it("a secret that someone removed at the moment of a lost response was not writt
   expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
 });
 
-it("a secret that another makes between the look and the write is not taken for integ's own", async () => {
+it("a secret that another person writes between look and write is not mistaken for integ's own", async () => {
   const here = at();
   const destination = await prepared(here, to);
   github.calm();
   const theirs = { status: 200, body: { name: "CLIENT_SECRET", updated_at: "2020-01-01T00:00:00Z" } };
   github.plan(/^GET .*CLIENT_SECRET$/, theirs, 99);
-  // The plan made last is met first.
+  // The last plan is used first.
   github.plan(/^GET .*CLIENT_SECRET$/, { status: 404, body: { message: "Not Found" } });
   const seen: unknown[] = [];
   const refused = deliver(here, destination, async (place, found) => {
@@ -226,7 +226,7 @@ it("a secret that another makes between the look and the write is not taken for 
   expect(github.log.filter((line) => line.startsWith("PUT "))).toEqual([]);
 });
 
-describe.skipIf(isMissing("libsodium"))("a response that is cut after any of its bytes", () => {
+describe.skipIf(isMissing("libsodium"))("a response truncated after any byte", () => {
   it.each([
     ["the repository", "GET /repos/my-org/my-repo "],
     ["the key", "GET /repos/my-org/my-repo/actions/secrets/public-key"],
@@ -261,7 +261,7 @@ describe.skipIf(isMissing("libsodium"))("a response that is cut after any of its
     await proxy.close();
     recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `github, ${start}`);
     expect(wrong).toEqual([]);
-    // A lost response to the write is settled by the question that follows a whole one too.
+    // A lost response to the write is resolved by the confirmation that always follows.
     if (!start.startsWith("PUT")) expect(hits).toBe(cuts.filter(({ isShort }) => isShort).length);
   });
 });

@@ -17,7 +17,7 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 
 describe("undelivered secrets", () => {
-  it("come back whole, the owner's alone", async () => {
+  it("can be read back unchanged, only by the owner", async () => {
     const stateDir = join(temporaryFolder(), "state");
     const undelivered = new Undelivered(stateDir);
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
@@ -32,13 +32,13 @@ describe("undelivered secrets", () => {
     expect([modeOf(stateDir), modeOf(again.folder), modeOf(join(again.folder, "e1"))]).toEqual(["700", "700", "600"]);
   });
 
-  it("stay where room is made or given back, and go only when destroyed", async () => {
+  it("stay when space is reserved or freed, and are removed only when destroyed", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.keep("e1", client);
     await undelivered.reserve("e1");
     await undelivered.release("e1");
     expect(undelivered.read("e1")).toEqual(client);
-    // A second name shows what stood in the file when it went.
+    // A second name shows the file's content when it was removed.
     linkSync(join(undelivered.folder, "e1"), `${undelivered.folder}-other-name`);
     await undelivered.destroy("e1");
     await undelivered.destroy("e1");
@@ -46,7 +46,7 @@ describe("undelivered secrets", () => {
     expect(readFileSync(`${undelivered.folder}-other-name`, "utf8").replaceAll("\0", "")).toBe("");
   });
 
-  it("give back an empty room, also one of an earlier process", async () => {
+  it("free an empty reserve, also of an earlier process", async () => {
     const stateDir = temporaryFolder();
     await new Undelivered(stateDir).reserve("e1");
     await new Undelivered(stateDir).reserve("e1");
@@ -56,7 +56,7 @@ describe("undelivered secrets", () => {
     expect(readdirSync(undelivered.folder)).toEqual([]);
   });
 
-  it("make their folder again where it was removed meanwhile", async () => {
+  it("create their folder again if it was removed meanwhile", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.reserve("e1");
     rmSync(undelivered.folder, { recursive: true });
@@ -64,7 +64,7 @@ describe("undelivered secrets", () => {
     expect([undelivered.read("e1"), modeOf(undelivered.folder)]).toEqual([client, "700"]);
   });
 
-  it("need no more room once it is made: the disk may fill up", async (context) => {
+  it("need no more space once it is reserved, so the disk may fill up", async (context) => {
     const disk = mountSmallDisk(128, context);
     const undelivered = new Undelivered(disk);
     await undelivered.reserve("e1");
@@ -75,7 +75,7 @@ describe("undelivered secrets", () => {
     expect(filesWithCanary(disk)).toEqual([]);
   });
 
-  it("find no room on a full disk, before anything is sent, and leave nothing there", async (context) => {
+  it("report a full disk before anything is sent, and leave nothing there", async (context) => {
     const disk = mountSmallDisk(64, context);
     const undelivered = new Undelivered(disk);
     fillDisk(disk, 8192);
@@ -84,7 +84,7 @@ describe("undelivered secrets", () => {
     expect(readdirSync(undelivered.folder)).toEqual([]);
   });
 
-  it("are told when damaged, and left as they are", async () => {
+  it("that are damaged are reported, and left unchanged", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
@@ -96,7 +96,7 @@ describe("undelivered secrets", () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  it("are not kept if a power cut tore them before their file was cut to its length", async () => {
+  it("are not kept if a power cut tore them before their file was truncated to its length", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.reserve("e1");
     const path = join(undelivered.folder, "e1");
@@ -105,7 +105,7 @@ describe("undelivered secrets", () => {
     text.copy(torn, 0, 0, text.length - 9);
     writeFileSync(path, torn);
     expect([undelivered.isKept("e1"), undelivered.list()]).toEqual([false, []]);
-    // Whole, and its file not cut yet: kept.
+    // Complete, but not truncated yet: kept.
     text.copy(torn);
     writeFileSync(path, torn);
     expect(undelivered.read("e1").secret).toBe(canary);
@@ -113,7 +113,7 @@ describe("undelivered secrets", () => {
     expect(undelivered.isKept("e1")).toBe(true);
   });
 
-  it("are not read through a link or where others could read them, nor under a name that is a path", async () => {
+  it("are not read through a link, if others can read them, or under a name that is a path", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
@@ -126,7 +126,7 @@ describe("undelivered secrets", () => {
     }
   });
 
-  it("that are not there: a clear failure", async () => {
+  it("that are missing are a clear failure", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     expect((await failureOf(() => undelivered.read("e1"))).message).toContain("No secret is kept for e1");
   });

@@ -1,5 +1,5 @@
-// What kubectl is asked, and what each of its answers means: a program that is played here, since the real one takes long to
-// start (kubernetes-store.test.ts has that one).
+// The calls to kubectl and the meaning of each result, with a simulated program, because the real one starts slowly
+// (kubernetes-store.test.ts uses it).
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -17,11 +17,11 @@ interface Answer {
 interface Played {
   readonly store: Store;
   readonly slept: number[];
-  /** What was typed at each call, and what came on standard input. */
+  /** The arguments of each call, and its standard input. */
   readonly asked: () => readonly (readonly [words: string, input: string, locale: string])[];
 }
 
-/** Answers one call after the other; the last one is repeated. */
+/** Results of one call after the other; the last one is repeated. */
 function play(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): Played {
   const folder = temporaryFolder();
   for (const [number, { status = 0, out = "", err = "" }] of answers.entries()) {
@@ -75,8 +75,8 @@ const getting = "get secret my-app --namespace apps --ignore-not-found --output 
 const words = ({ asked }: Played): string[] => asked().map(([typed]) => typed.replace("  ", " "));
 const down = { status: 1, err: "Unable to connect to the server: dial tcp" };
 
-describe("which cluster it is", () => {
-  it("is what kubectl's configuration says", async () => {
+describe("the cluster", () => {
+  it("comes from kubectl's configuration", async () => {
     const played = play([{ out: "https://cluster.example\n" }]);
     expect(await played.store.check()).toEqual({ server: "https://cluster.example" });
     expect(played.asked()).toEqual([["config view --minify --output jsonpath={.clusters[0].cluster.server}", "", "C"]]);
@@ -86,7 +86,7 @@ describe("which cluster it is", () => {
   it.each([
     [{ KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "6443" }, "https://10.0.0.1:6443"],
     [{ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "https://10.0.0.1:443"],
-  ])("is the one that it runs in: %j", async (env, server) => {
+  ])("is the one that integ runs in: %j", async (env, server) => {
     expect(await play([{}], { env }).store.check()).toEqual({ server });
   });
 
@@ -101,7 +101,7 @@ describe("which cluster it is", () => {
       "--secret-to k8s:apps/my-app#client-secret: kubectl has no cluster.",
       "Set KUBECONFIG, or choose a context with kubectl config use-context.",
     ],
-  ])("is not known: %j", async (answer, message, hint) => {
+  ])("is unknown: %j", async (answer, message, hint) => {
     const { env } = { env: { KUBERNETES_SERVICE_PORT: "6443" } };
     const failure = await failureOf(() => play([answer], { env }).store.check());
     expect(failure).toMatchObject({ kind: "usage", message, details: { hint } });
@@ -109,7 +109,7 @@ describe("which cluster it is", () => {
 });
 
 describe("before a secret exists", () => {
-  it("the server is asked whether it would take the key, and whether it can be read", async () => {
+  it("the server is asked whether it would accept the key, and whether it can be read", async () => {
     const played = play([{}]);
     expect(await played.store.prepare({})).toEqual({});
     expect(words(played)).toEqual([applying("--dry-run=server")]);
@@ -151,7 +151,7 @@ describe("before a secret exists", () => {
       `${refused}: kubectl failed.`,
       "Check what kubectl says: kubectl apply --server-side --dry-run=server.",
     ],
-  ])("what is in the way is said: %s", async (err, kind, message, hint, nextCommand) => {
+  ])("an obstacle is reported: %s", async (err, kind, message, hint, nextCommand) => {
     const failure = await failureOf(() => play([{ status: 1, err }]).store.prepare({}));
     expect(failure).toEqual({ kind, message, details: { hint, ...(nextCommand ? { nextCommand } : {}) } });
   });
@@ -163,21 +163,21 @@ describe("before a secret exists", () => {
 });
 
 describe("a secret", () => {
-  it("is applied once where that works", async () => {
+  it("is applied once if that works", async () => {
     const played = play([{}]);
     await played.store.write(secret, {}, { is: "absent" });
     expect([words(played), played.slept]).toEqual([[applying()], []]);
     expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest(secret));
   });
 
-  it.each([1, 2])("is applied again where %i responses are lost, after longer and longer waits", async (lost) => {
+  it.each([1, 2])("is applied again after %i lost responses, with longer and longer waits", async (lost) => {
     const played = play([...Array.from({ length: lost }, () => down), {}]);
     await played.store.write(secret, {}, { is: "absent" });
     expect(words(played)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
     expect(played.slept).toEqual([1000, 2000].slice(0, lost));
   });
 
-  it("is looked for after three tries, and there", async () => {
+  it("is read after three attempts, and found", async () => {
     const played = play([down, down, down, { out: base64 }]);
     await played.store.write(secret, {}, { is: "absent" });
     expect(words(played)).toEqual([applying(), applying(), applying(), getting]);
@@ -188,7 +188,7 @@ describe("a secret", () => {
     ["another", { out: Buffer.from("other").toString("base64") }],
     ["none", { out: "" }],
     ["not to be read", { status: 1, err: "(Forbidden)" }],
-  ])("is not there where %s is", async (_what, found) => {
+  ])("is not delivered if %s is found", async (_what, found) => {
     const played = play([{ status: 1, err: 'conflict with "helm"' }, found]);
     expect((await failureOf(() => played.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
     expect(words(played)).toEqual([applying(), getting]);
@@ -205,7 +205,7 @@ describe("a secret", () => {
     expect(words(played)).toEqual([getting]);
   });
 
-  it("has a key with a dot, which is not a field of a field", async () => {
+  it("may have a key with a dot, which is not a nested field", async () => {
     const played = play([{ out: base64 }], { to: "apps/my-app#tls.key" });
     expect(await played.store.look({})).toEqual({ is: "text", text: secret });
     expect(words(played)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
@@ -230,7 +230,7 @@ describe("an address", () => {
     ["apps/my-app#a b", false],
     [`apps/${long(253)}#a`, true],
     [`apps/${long(254)}#a`, false],
-  ])("%s is one: %s", async (text, is) => {
+  ])("%s is valid: %s", async (text, is) => {
     const opening = (): unknown => open(text, { env: {} } as never);
     if (is) {
       expect(opening()).toMatchObject({ address: text });

@@ -1,4 +1,4 @@
-// A key of a Kubernetes Secret: the real kubectl, applied to a server of the test's own (test/support/kubernetes-server.ts).
+// A key of a Kubernetes Secret: the real kubectl with the test server of test/support/kubernetes-server.ts.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,13 +18,13 @@ const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
 
-/** Puts a kubectl into a folder that runs `lines` of a shell before the real one. */
+/** Creates a kubectl that runs `lines` of shell before the real one. */
 function putTool(folder: string, lines: string): void {
   const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
 }
 
-/** Which cluster `config` names is asked before every step: the real kubectl says it once, and it is repeated from then on. */
+/** Every step asks for the cluster of `config`: the real kubectl answers once, and its answer is repeated. */
 function keptAnswers(config: string): string {
   const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
   const env = { PATH: path, KUBECONFIG: config };
@@ -32,7 +32,7 @@ function keptAnswers(config: string): string {
   return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
 }
 
-/** After each byte; a sample has the middle of the response and its last byte, since kubectl takes long to start. */
+/** After each byte; a sample has the middle and the last byte of the response, because kubectl starts slowly. */
 function cutsIn(length: number): PlannedCut[] {
   const all = cutsOf("response", { whole: length, sample: undefined });
   return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
@@ -41,7 +41,7 @@ function cutsIn(length: number): PlannedCut[] {
 describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   let cluster: KubernetesServer;
   let folder: string;
-  /** Where the kubectl of most tests is. */
+  /** The folder of most tests' kubectl. */
   let tools: string;
   beforeAll(async () => {
     cluster = await startKubernetes();
@@ -66,7 +66,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreDesk =>
     desk({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env });
 
-  it("is exactly the secret; others stay, each with a manager of its own, and no annotation has it", async () => {
+  it("is exactly the secret; other keys keep their values and managers, and no annotation has it", async () => {
     cluster.put(name, "other", "kept", "somebody");
     const here = at();
     await deliver(here, await prepared(here, to));
@@ -76,7 +76,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(cluster.owner(name, "tls.key")).toBe("integ-tls.key");
     expect([cluster.writes, await isFound(here)]).toEqual([2, true]);
     expect(JSON.stringify(cluster.requests.map(({ body }) => body))).not.toContain("annotations");
-    // The same key again is the same manager's.
+    // The same manager may write its key again.
     await deliver(here, await prepared(here, to));
     expect(here.record).toMatchObject({ facts: { server: expect.stringMatching(/^https:\/\/127\.0\.0\.1:/) } });
   });
@@ -141,7 +141,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
         ),
       "undelivered",
     ],
-  ])("meets %s", async (_what, arrange, expected) => {
+  ])("with %s", async (_what, arrange, expected) => {
     const here = at();
     const destination = await prepared(here, to);
     cluster.calm();
@@ -156,7 +156,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(await isFound(here)).toBe(there === canary);
   });
 
-  it("is not tried where another manages the key, or nothing may be written", async () => {
+  it("is not written if another manager has the key, or the token may not write", async () => {
     cluster.put(name, "client-secret", "theirs", "argocd");
     expect(await endOf(() => prepared(at(), to, delivery.may))).toMatch(/^usage: .*managed by argocd/);
     cluster.may.delete("patch");
@@ -164,7 +164,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(cluster.writes).toBe(0);
   });
 
-  it("goes to no other cluster than it was asked for", async () => {
+  it("is written only to the requested cluster", async () => {
     const here = at();
     await deliver(here, await prepared(here, to));
     writeFileSync(join(folder, "other"), cluster.config.replace("https://127.0.0.1", "https://localhost"));
@@ -172,7 +172,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the server was https:\/\/127/);
   });
 
-  it("is there once, wherever a response to the write is cut", { timeout: 3_600_000 }, async () => {
+  it("is there once, wherever a response to the write is truncated", { timeout: 3_600_000 }, async () => {
     const proxy = await startCuttingProxy(cluster.origin, "PATCH /api/v1/namespaces/apps/secrets/my-app?fieldManager");
     cluster.through(proxy.origin);
     const run = async (): Promise<string> => {
@@ -196,7 +196,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("is found after a read that was cut, wherever that was", { timeout: 3_600_000 }, async () => {
+  it("is found after a truncated read", { timeout: 3_600_000 }, async () => {
     const proxy = await startCuttingProxy(cluster.origin, "GET /api/v1/namespaces/apps/secrets/my-app");
     cluster.through(proxy.origin);
     const run = async (cut?: PlannedCut): Promise<string> => {
@@ -218,7 +218,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     const wrong: string[] = [];
     for (const cut of cuts) {
       const ended = await run(cut);
-      // It is there, once; whether it was seen there depends on what kubectl makes of half a response.
+      // It is there, once; whether integ saw it depends on how kubectl handles half a response.
       if (!/^(?:un)?delivered, 1, true, true$/.test(ended)) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }
     await proxy.close();
@@ -242,7 +242,7 @@ describe("an address", () => {
     "k8s:apps/$(true)#b",
     "k8s:apps/a#..",
     "k8s:apps/a#b\n",
-  ])("%j is none", async (address) => {
+  ])("%j is invalid", async (address) => {
     expect(await endOf(() => prepared(desk({}), address))).toContain("it is not k8s:<namespace>/<secret>#<key>");
   });
 });

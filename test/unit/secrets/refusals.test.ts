@@ -1,4 +1,4 @@
-// What a destination says that cannot take a secret, word for word, and what is found of one later.
+// The exact messages of destinations that refuse a secret, and the results of later checks.
 import fs, { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -68,7 +68,7 @@ describe("secret options", () => {
     expect(failure.details.hint).toEqual(hint);
   });
 
-  it("with --force are for an entry that remembers several too", async () => {
+  it("with --force also apply to an entry with several destinations", async () => {
     const remembered: RecordOf<"several"> = {
       kind: "several",
       places: [{ state: "pending", at: { kind: "file", path: "/folder/x", as: "raw" } }],
@@ -78,12 +78,12 @@ describe("secret options", () => {
   });
 });
 
-describe("a command that is not stored", () => {
+describe("a command that is not recorded", () => {
   const remembered: RecordOf<"several"> = {
     kind: "several",
     places: [{ state: "failed", at: { kind: "command", mark: "m" } }],
   };
-  it("has to be typed again, at every step", async () => {
+  it("must be typed again, at every step", async () => {
     const to = await destinationFor({ to: [], remembered }, toolsAt("/"));
     expect(to.isStdout).toBe(false);
     for (const step of [() => to.check({ before: remembered }), () => to.prepare("w", { before: remembered })])
@@ -96,7 +96,7 @@ describe("a command that is not stored", () => {
   });
 
   it.each<RecordOf<"command"> | { readonly kind: "stdout" }>([{ kind: "command", mark: "m" }, { kind: "stdout" }])(
-    "leaves nothing to look at: %j",
+    "leaves nothing to check: %j",
     async (record) => {
       const found = await rememberedDestination(record, { ...toolsAt("/"), profiles: async () => ({}) as never });
       expect([await found.completeDelivery(delivery.may), await found.reread()]).toEqual([false, undefined]);
@@ -145,7 +145,7 @@ describe("a command", () => {
     });
   });
 
-  it("that a person interrupts did not take the secret as far as is known", async () => {
+  it("that a person interrupts counts as not delivered", async () => {
     const reason = new Failure("interrupted", "Interrupted.");
     const place = commandDestination(
       { command: "sleep 5" },
@@ -186,7 +186,7 @@ describe("a profile", () => {
     return stores;
   };
 
-  it("that cannot take what comes is undelivered", async () => {
+  it("that refuses the secret is undelivered", async () => {
     const stores = await made();
     const place = profileDestination({ name: "prod" }, { ...known, stores });
     expect(place.isStdout).toBe(false);
@@ -201,7 +201,7 @@ describe("a profile", () => {
     });
   });
 
-  it("without an issuer that is known takes a key of any, in the usual style", async () => {
+  it("without a known issuer accepts any key, in the usual style", async () => {
     const stores = await made();
     const place = profileDestination({ name: "prod", yields: "access_key" }, { ...known, stores });
     expect(await place.check()).toEqual(place.record);
@@ -213,7 +213,7 @@ describe("a profile", () => {
     });
   });
 
-  it("is found later by its secret, under its own id, and not by the id of a key", async () => {
+  it("is recognized later by its secret, under its own id, and not by the key's id", async () => {
     const stores = await made();
     const place = profileDestination({ name: "prod" }, { ...known, stores });
     await place.prepare("w");
@@ -232,7 +232,7 @@ describe("a profile", () => {
     expect(await found()).toBe(false);
   });
 
-  it("that another took meanwhile is looked at again, and not replaced", async () => {
+  it("that another process replaced meanwhile is checked again, and not overwritten", async () => {
     const stores = await made();
     const place = profileDestination({ name: "prod" }, { ...known, stores });
     await place.prepare("w");
@@ -280,7 +280,7 @@ describe("the keychain as a store", () => {
     });
   });
 
-  it("keeps its hands off integ's own", async () => {
+  it("never overwrites integ's own entries", async () => {
     expect(await failureOf(() => openKeychain("integ/prod", { env: {} } as never))).toEqual({
       kind: "usage",
       message: '--secret-to keychain:integ/prod: integ keeps its own credentials under "integ".',
@@ -305,7 +305,7 @@ describe("the keychain as a store", () => {
   });
 });
 
-describe("what is at the place of a file", () => {
+describe("the content of a file destination", () => {
   onLinux.each(["open", "fstat", "read"])("is not known where %s fails", async (failing) => {
     const path = join(temporaryFolder(), "client");
     writeFileSync(path, canary);

@@ -69,14 +69,14 @@ describe("the secret options", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("find one file behind two names of its folder: exit 2", async () => {
+  it("detect one file under two names of its folder: exit 2", async () => {
     const { folder, tools } = await house();
     symlinkSync(folder, join(folder, "link"));
     const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
     expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
   });
 
-  it("name standard output where there are none", async () => {
+  it("default to standard output", async () => {
     expect((await destinationFor({ to: [] }, (await house()).tools)).isStdout).toBe(true);
     expect((await destinationFor({ to: [file] }, (await house()).tools)).isStdout).toBe(false);
   });
@@ -115,7 +115,7 @@ describe("--secret-command", () => {
     });
   });
 
-  it("is not in its own environment or arguments, nor are ours", async () => {
+  it("is not in its own environment or arguments, nor in ours", async () => {
     const at = await house({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
     await deliver(
       `env > ${at.folder}/seen; cat /proc/$$/cmdline /proc/$PPID/cmdline >> ${at.folder}/seen; cat > /dev/null`,
@@ -158,7 +158,7 @@ describe("--secret-command", () => {
     ["prints it with a newline", "cat > kept", { command: "cat kept; echo", by: "output" }, "raw"],
     ["prints one field of it", "cat > kept", { command: `printf ${canary}`, by: "output" }, "json"],
     ["only ends with 0", "cat > kept", { command: "test -s kept", by: "exit" }, "raw"],
-  ])("is believed if its check %s", async (_what, command, check, as) => {
+  ])("is accepted if its check %s", async (_what, command, check, as) => {
     const at = await house();
     await deliver(`cd ${at.folder}; ${command}`, at, {
       as,
@@ -175,7 +175,7 @@ describe("--secret-command", () => {
     ["fails", { command: "exit 3", by: "output" }, "exit status 3"],
     ["fails, where its end counts", { command: "exit 3", by: "exit" }, "exit status 3"],
     ["hangs", { command: "sleep 60", by: "exit" }, "did not finish within 1 s"],
-  ])("is not believed if its check %s: exit 12", async (_what, check, words) => {
+  ])("is refused if its check %s: exit 12", async (_what, check, words) => {
     const failure = await failureOf(() => deliver("cat > /dev/null", undefined, { check, commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
     expect(JSON.stringify(failure)).not.toContain(canary);
@@ -192,7 +192,7 @@ describe("--secret-profile", () => {
   const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_post" } as const;
   const issuedBy = { baseUrl: "https://api.example.com/" };
 
-  it("makes an OAuth client the profile's credential, and is recognised later", async () => {
+  it("makes an OAuth client the profile's credential, and is recognized later", async () => {
     const at = await house({ issuedBy });
     const { profile } = await addProfile(at.rooms, {
       ...prod,
@@ -222,12 +222,12 @@ describe("--secret-profile", () => {
     if (source.from !== "stored") throw new Error("not kept");
     expect(await at.rooms.credentials.read(source, now.credential_origins)).toBe(canary);
     expect(await delivered()).toBe(true);
-    // One place, and the old key is gone.
+    // One place, and the old key is removed.
     expect(filesWithCanary(at.folder)).toHaveLength(1);
     expect(readdirSync(at.rooms.credentials.folder)).toHaveLength(1);
   });
 
-  it("makes an access key the profile's credential, its style kept", async () => {
+  it("makes an access key the profile's credential, and keeps its style", async () => {
     const at = await house({ issuedBy });
     await addProfile(at.rooms, { ...prod, credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" } });
     const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
@@ -260,7 +260,7 @@ describe("--secret-profile", () => {
     }
   });
 
-  it("that was removed, or removed and made again, meanwhile: exit 12, nothing is kept of the secret", async () => {
+  it("that was removed, or removed and added again: exit 12, and no copy of the secret is kept", async () => {
     for (const again of [false, true]) {
       const at = await house({ issuedBy });
       await addProfile(at.rooms, { ...prod, oauth });

@@ -46,7 +46,7 @@ describe("renderSecret", () => {
     expect(renderSecret(secret, as, origin)).toBe(text);
   });
 
-  it("half a character is never changed without a word: only JSON can write it", () => {
+  it("half a character is never changed silently: only JSON can write it", () => {
     const secret = "canary-\uD800";
     for (const as of everyFormat.filter((format) => !format.startsWith("json")))
       expect(() => renderSecret({ ...key, secret }, as, origin)).toThrow("lone surrogate");
@@ -54,7 +54,7 @@ describe("renderSecret", () => {
     expect(JSON.parse(renderSecret({ ...key, secret }, "json-string", origin))).toBe(secret);
   });
 
-  it("env: a shell reads back exactly what was given, and runs none of it", () => {
+  it("env: a shell reads exactly the value, and runs none of it", () => {
     const nasty = fc.string({ unit: fc.constantFrom(..."a'\"\\$`!;&|<>() *?~#=é\n\t"), minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(nasty, (secret) => {
@@ -66,7 +66,7 @@ describe("renderSecret", () => {
     );
   });
 
-  it("every secret is read back from every format, whatever is in it", () => {
+  it("every secret can be read back from every format", () => {
     const text = fc.string({ unit: fc.constantFrom(..."ab$&{}'\"\\|.*(=é"), minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(text, fc.constantFrom(...everyFormat), (secret, as) => {
@@ -77,7 +77,7 @@ describe("renderSecret", () => {
 });
 
 describe("isWhole", () => {
-  it("knows a whole text from every beginning of it; of what has no end of its own the cut tells", () => {
+  it("distinguishes a complete text from every prefix; formats without an end rely on the file's length", () => {
     for (const as of everyFormat) {
       for (const secret of [client, key]) {
         const text = renderSecret(secret, as, origin);
@@ -91,8 +91,8 @@ describe("isWhole", () => {
   });
 });
 
-describe("a format that was typed", () => {
-  it("is one of the words, names for env, or a template", () => {
+describe("a typed format", () => {
+  it("is a known word, env with names, or a template", () => {
     for (const as of ["raw", "line", "json", "json-string", "env", "template:a{secret}"])
       expect(checkSecretFormat(as)).toBe(as);
     expect(checkSecretNames("A=secret, B=client_id")).toBe("env:A=secret,B=client_id");
@@ -118,7 +118,7 @@ describe("a format that was typed", () => {
   });
 });
 
-describe("a text that was found after a crash", () => {
+describe("a text found after a crash", () => {
   it.each<[SecretFormat, boolean, string, boolean]>([
     ["raw", true, "s", true],
     ["raw", false, "s", false],
@@ -176,7 +176,7 @@ it.each([
   ["yaml", "Choose one of raw, line, json, json-string, env or template:<text>."],
   ["templat:{secret}", "Choose one of raw, line, json, json-string, env or template:<text>."],
   ["", "Choose one of"],
-])("%j is no format", async (text, hint) => {
+])("%j is not a format", async (text, hint) => {
   expect((await failureOf(() => checkSecretFormat(text))).details.hint).toContain(hint);
 });
 
@@ -190,7 +190,7 @@ it.each([
   expect((await failureOf(() => checkSecretNames(text))).details.hint).toContain(hint);
 });
 
-it("variables of nothing are left out of env, and stay where they are asked for by name", () => {
+it("unknown values are left out of env, unless they are requested by name", () => {
   const none = { ...client, clientId: undefined };
   expect(renderSecret(none, "env", origin)).toBe("INTEG_CLIENT_SECRET=canary-8f2e6b\n");
   expect(renderSecret(none, "env:ID=client_id,A=secret", origin)).toBe("ID=''\nA=canary-8f2e6b\n");

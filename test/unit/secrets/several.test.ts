@@ -1,4 +1,4 @@
-// One secret for several destinations: which of them get it, which are asked again, and what is said where some take nothing.
+// One secret for several destinations: which of them get it, which are tried again, and the messages if some refuse.
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const profile = (name: string): SingleRecord => ({ kind: "profile", name, profil
 const command = (mark: string): SingleRecord => ({ kind: "command", mark });
 const store = (to: string): SingleRecord => ({ kind: "store", to, facts: {} });
 
-/** A destination that notes what it is asked; `fails` is what it throws, by the step. */
+/** A destination that records its calls; `fails` is the error of each step. */
 function place(
   record: SingleRecord,
   fails: Readonly<Record<string, unknown>> = {},
@@ -57,7 +57,7 @@ function several(...places: SingleDestinationPlace[]): ReturnType<typeof several
 const no = (kind: "conflict" | "failed", words: string): Failure => new Failure(kind, words);
 
 describe("several destinations", () => {
-  it("are checked and made ready one after the other, in their order", async () => {
+  it("are checked and prepared in order", async () => {
     const [a, b] = [place(file("/a")), place(profile("p"))];
     const both = several(a, b);
     expect(both.isStdout).toBe(false);
@@ -92,7 +92,7 @@ describe("several destinations", () => {
   it.each([
     ["conflict", "conflict"],
     ["failed", "undelivered"],
-  ] as const)("get it although one takes nothing: %s is %s", async (kind, ends) => {
+  ] as const)("get it even though one refuses: %s is %s", async (kind, ends) => {
     const [a, b, c] = [
       place(file("/a"), { deliver: no(kind, "It is full.") }),
       place(profile("p")),
@@ -114,7 +114,7 @@ describe("several destinations", () => {
     await expect(several(a, place(profile("p"))).deliver(client, delivery)).rejects.toThrow("a bug");
   });
 
-  it("end where one cannot be made ready, unless the secret is safe already", async () => {
+  it("fail if one cannot be prepared, unless the secret is already safe", async () => {
     const failing = { "prepare w": no("failed", "It is full.") };
     const of = (): SingleDestinationPlace[] => [place(file("/a")), place(profile("p"), failing)];
     await expect(several(...of()).prepare("w")).rejects.toThrow("It is full.");
@@ -126,7 +126,7 @@ describe("several destinations", () => {
     await expect(several(place(file("/a")), broken).prepare("w", { isKept: true })).rejects.toThrow("a bug");
   });
 
-  it("that have the secret by the journal are not touched again, and are among them if they were not named", async () => {
+  it("with a recorded delivery are not written again, and are included if they were not named", async () => {
     const before = {
       kind: "several",
       places: [
@@ -151,7 +151,7 @@ describe("several destinations", () => {
     ]);
   });
 
-  it("are all released, and the first that fails is said", async () => {
+  it("are all released, and the first failure is reported", async () => {
     const [a, b, c] = [
       place(file("/a"), { release: no("failed", "first") }),
       place(profile("p"), { release: no("failed", "second") }),
@@ -162,7 +162,7 @@ describe("several destinations", () => {
     await expect(several(c).release()).resolves.toBeUndefined();
   });
 
-  it("may not be one place twice, under whatever names", async () => {
+  it("may not be one place twice, under any names", async () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-several-"));
     try {
       symlinkSync(folder, `${folder}-link`);
@@ -212,7 +212,7 @@ describe("remembered destinations", () => {
   const done = (at: SingleRecord): DestinationProgress => ({ at, state: "delivered" });
   const open = (at: SingleRecord): DestinationProgress => ({ at, state: "failed" });
 
-  it("are those that are missing, made again", async () => {
+  it("are the missing ones, reconstructed", async () => {
     expect(await remembered([done(file("/a")), open(profile("p"))], [])).toEqual({
       states: ["delivered /a", "failed profile p"],
       rebuilt: ["profile p"],
@@ -220,7 +220,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("are what was typed for one of them, and the others made again", async () => {
+  it("are replaced by a typed one of them, and the others reconstructed", async () => {
     expect(await remembered([open(file("/a")), open(profile("p"))], [place(profile("p"))])).toEqual({
       states: ["failed /a", "failed profile p"],
       rebuilt: ["/a"],
@@ -228,7 +228,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("give way to what names none of them", async () => {
+  it("are replaced by options that name none of them", async () => {
     expect(await remembered([done(file("/a")), open(profile("p"))], [place(file("/b"))])).toEqual({
       states: ["delivered /a", "pending /b"],
       rebuilt: [],
@@ -236,7 +236,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("are joined by what was typed besides", async () => {
+  it("are extended by further options", async () => {
     expect(await remembered([open(file("/a"))], [place(file("/a")), place(file("/b"))])).toEqual({
       states: ["failed /a", "pending /b"],
       rebuilt: [],
@@ -244,7 +244,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("leave alone what has the secret and is typed again", async () => {
+  it("stay unchanged if one with the secret is typed again", async () => {
     expect(await remembered([done(file("/a")), open(profile("p"))], [place(file("/a"))])).toEqual({
       states: ["delivered /a", "failed profile p"],
       rebuilt: ["profile p"],
@@ -252,7 +252,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("take a command for a missing command, since its text is not remembered; the same one first", async () => {
+  it("accept a command for a missing command, whose text is not recorded; the same one first", async () => {
     expect((await remembered([open(command("m"))], [place(command("n"))])).rebuilt).toEqual([]);
     const [m, n] = [place(command("m")), place(command("n"))];
     expect((await remembered([open(command("x")), open(command("m"))], [n, m])).rebuilt).toEqual([]);
@@ -267,7 +267,7 @@ describe("remembered destinations", () => {
 describe("a record", () => {
   const all = [file("/a"), profile("p"), command("m"), store("vault:a/b#c"), { kind: "stdout" } as const];
 
-  it("is the same place as itself alone", () => {
+  it("of one destination is its own place", () => {
     for (const [index, one] of all.entries())
       expect(all.map((other) => isSamePlace(one, other))).toEqual(all.map((_, at) => at === index));
     expect(isSamePlace(file("/a"), file("/b"))).toBe(false);
@@ -276,7 +276,7 @@ describe("a record", () => {
     expect(isSamePlace(store("vault:a/b#c"), store("vault:a/b#d"))).toBe(false);
   });
 
-  it("names its places, and those that are missing", () => {
+  it("lists its places, and the missing ones", () => {
     const record: RecordOf<"several"> = {
       kind: "several",
       places: all.map((at, index) => ({ at, state: index === 1 ? "delivered" : "failed" })),
@@ -286,7 +286,7 @@ describe("a record", () => {
     expect([missingPlaces(null), missingPlaces(file("/a")), placesOf(file("/a"))]).toEqual([[], [], [file("/a")]]);
   });
 
-  it("says what proves a delivery, and whether it can be seen later", () => {
+  it("says what proves a delivery, and whether it can be checked later", () => {
     const told = all.map((at) => {
       const { proof, leavesTrace, option } = describeDestination(at);
       return [proof, leavesTrace, option?.kind];

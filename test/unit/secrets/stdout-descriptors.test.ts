@@ -1,5 +1,4 @@
-// Standard output as a destination, with descriptors of every kind in its place, in this process. (What a shell makes of it:
-// stdout.test.ts.)
+// Standard output as a destination, with every kind of descriptor in this process. (With a shell: stdout.test.ts.)
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +7,7 @@ import { Failure } from "../../../src/errors.ts";
 import { checkMask, outputDestination, type OutputTools } from "../../../src/secrets/stdout.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
-/** Closed once, at the end of the test: its number may be another file's by then. */
+/** Closed once, at the end of the test: its number may be reused by then. */
 function opened(path: string, flags: string | number): number {
   const fd = openSync(path, flags);
   onTestFinished(() => closeSync(fd));
@@ -21,10 +20,10 @@ function fileFor(flags: string): number {
   return opened(path, flags);
 }
 
-/** More than any process may have open. */
+/** More than any process may open. */
 const notOpen = 1_000_000;
 
-/** A named pipe that is open for writing; its reader goes on, or has exited. */
+/** A named pipe that is open for writing; its reader keeps reading, or has exited. */
 function pipe(reader: "reads" | "has exited"): number {
   const path = join(temporaryFolder(), "pipe");
   execFileSync("mkfifo", [path]);
@@ -62,9 +61,9 @@ const kinds: readonly (readonly [what: string, open: () => number, trouble: stri
 ];
 
 describe.runIf(process.platform === "linux")("standard output", () => {
-  it.each(kinds.filter(([, , trouble]) => trouble === undefined))("takes a secret as %s", async (_what, open) => {
+  it.each(kinds.filter(([, , trouble]) => trouble === undefined))("accepts a secret as %s", async (_what, open) => {
     const fd = open();
-    // Some systems say of a full device only when something is written.
+    // Some systems report a full device only on a write.
     for (const work of ["check", "prepare"] as const)
       await asked(destination(fd), work).then(
         (record) => expect(record).toEqual({ kind: "stdout" }),
@@ -72,20 +71,23 @@ describe.runIf(process.platform === "linux")("standard output", () => {
       );
   });
 
-  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))("takes none as %s", async (_what, open, trouble) => {
-    const fd = open();
-    for (const work of ["check", "prepare"] as const) {
-      const failure = await refusalOf(asked(destination(fd), work));
-      expect(failure.kind).toBe("usage");
-      expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
-      expect(failure.details).toEqual({
-        meaning: "Nothing was sent. A secret is shown once.",
-        hint: "Keep it in a file: add --secret-file <path>.",
-      });
-    }
-  });
+  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))(
+    "refuses a secret as %s",
+    async (_what, open, trouble) => {
+      const fd = open();
+      for (const work of ["check", "prepare"] as const) {
+        const failure = await refusalOf(asked(destination(fd), work));
+        expect(failure.kind).toBe("usage");
+        expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
+        expect(failure.details).toEqual({
+          meaning: "Nothing was sent. A secret is shown once.",
+          hint: "Keep it in a file: add --secret-file <path>.",
+        });
+      }
+    },
+  );
 
-  it("is asked for a mask under GitHub Actions alone", async () => {
+  it("gets a mask only on GitHub Actions", async () => {
     const fd = fileFor("w");
     const stderrFd = notOpen;
     expect(await destination(fd, { stderrFd }).check()).toEqual({ kind: "stdout" });

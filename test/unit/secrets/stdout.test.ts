@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-/** Runs the driver under a shell line in which $D is the driver; gives what it wrote to standard error. */
+/** Runs the driver in a shell line as $D; returns its standard error. */
 function underShell(line: string, env: Record<string, string> = {}): string {
   const err = join(temporaryFolder(), "err");
   const script = line.replaceAll("$D", `"${process.execPath}" "${driver.path}"`).replaceAll("2>err", `2>"${err}"`);
@@ -22,7 +22,7 @@ function underShell(line: string, env: Record<string, string> = {}): string {
 
 interface Run {
   readonly work?: "check" | "deliver";
-  /** Called at the start, and again when the driver has looked at its output and waits before it prints. */
+  /** Called at the start, and again when the driver has checked its output and waits before it prints. */
   readonly tamper?: (child: ChildProcess, isReady: boolean) => void;
 }
 
@@ -47,7 +47,7 @@ describe("standard output before the request", () => {
     ["a pipe with a slow reader that holds data", "{ echo first; $D check 2>err; } | { sleep 0.5; cat; }"],
     ["a command substitution", "x=$($D check 2>err)"],
     ["a file opened for both", "$D check 1<>/dev/shm/integ-test-out 2>err; rm -f /dev/shm/integ-test-out"],
-  ])("%s is fine", (_what, line) => {
+  ])("accepts %s", (_what, line) => {
     expect(underShell(line)).toBe("fine\n");
   });
 
@@ -57,19 +57,19 @@ describe("standard output before the request", () => {
     ["is open for reading", "$D check 1</dev/zero 2>err", "is not open for writing"],
     ["is a full device", "$D check >/dev/full 2>err", "no space left"],
     ["is a pipe whose reader is gone", "$D check 300 2>err | true", "a pipe whose reader has exited"],
-  ])("that %s: exit 2, and what to use instead", (_what, line, words) => {
+  ])("that %s: exit 2 with an alternative", (_what, line, words) => {
     const text = underShell(line);
     expect(text).toContain("usage: The secret would be lost: standard output ");
     expect(text).toContain(words);
   });
 
-  it("a socket with a reader is fine, one whose reader is gone is not", async () => {
+  it("accepts a socket with a reader, but not one whose reader has exited", async () => {
     expect(await run(["ignore", "pipe", "pipe"])).toBe("fine\n");
     const leave = { tamper: (child: ChildProcess) => void child.stdout!.destroy() };
     expect(await run(["ignore", "pipe", "pipe"], leave)).toContain("a pipe whose reader has exited");
   });
 
-  it("a named pipe that is read and written by the same process is no reason to worry", async () => {
+  it("accepts a named pipe that one process reads and writes", async () => {
     const fifo = join(temporaryFolder(), "fifo");
     execFileSync("mkfifo", [fifo]);
     const fd = openSync(fifo, "r+");
@@ -84,7 +84,7 @@ describe("printing the secret", () => {
     expect(underShell(`test "$($D deliver 2>err)" = "receipt with canary"`)).toBe("ready\nfine\n");
   });
 
-  it("masks it first under GitHub Actions, on standard error", () => {
+  it("masks it first on GitHub Actions, on standard error", () => {
     const text = underShell("$D deliver 2>err | cat", { GITHUB_ACTIONS: "true" });
     expect(text).toBe("ready\n::add-mask::canary%25%0D%0A1\n::add-mask::canary%25\\r\\n1\nfine\n");
     expect(maskLines("a%b", '{"client_secret":"a%b"}')).toBe("::add-mask::a%25b\n");
@@ -100,13 +100,13 @@ describe("printing the secret", () => {
     expect(lines).toEqual(forms.map((form) => `::add-mask::${form}`));
   });
 
-  it("a reader that leaves after the request: exit 12, so that the secret is kept", async () => {
+  it("keeps the secret if the reader exits after the request: exit 12", async () => {
     const leave = (child: ChildProcess, isReady: boolean): void => void (isReady && child.stdout!.destroy());
     const text = await run(["ignore", "pipe", "pipe"], { work: "deliver", tamper: leave });
     expect(text).toContain("undelivered: Standard output did not take");
   });
 
-  it("a disk that is full: exit 12", (context) => {
+  it("fails on a full disk: exit 12", (context) => {
     const disk = mountSmallDisk(16, context);
     fillDisk(disk, 0);
     expect(underShell(`$D deliver >>"${disk}/out" 2>err`)).toContain("undelivered: Standard output did not take");

@@ -1,5 +1,5 @@
-// Adding a store touches three files of the program, as src/README.md says: its own, its line in destination.ts and its line in
-// registry.ts. No other file knows one.
+// Adding a store changes three files of the program, as src/README.md says: its own, a line of destination.ts and a line of
+// registry.ts. No other file names a store.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -20,7 +20,7 @@ const own: Readonly<Record<StoreScheme, string>> = {
 /** Shows one address as an example of all. */
 const examples = ["policy/schema.ts"];
 
-it.each(Object.keys(storeKinds) as StoreScheme[])("%s is known to three files", (scheme) => {
+it.each(Object.keys(storeKinds) as StoreScheme[])("%s is named in three files only", (scheme) => {
   const isNamed = new RegExp(`["'\`\\s]${scheme}:(?:[<$a-z]| \\{| \\(\\) =>)|/${own[scheme]}\\.ts"`);
   const knowing = files.filter((file) => isNamed.test(textOf(file)) && !examples.includes(file));
   expect(knowing.toSorted()).toEqual(

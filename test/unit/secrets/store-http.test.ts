@@ -1,4 +1,4 @@
-// A request to a secret store: what is repeated, how long is waited, and what counts as a response.
+// A request to a secret store: what is repeated, the waits, and what counts as a response.
 import { describe, expect, it } from "vitest";
 import type { ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -56,7 +56,7 @@ describe("a read", () => {
     expect(store.requests).toHaveLength(slept.length + 1);
   });
 
-  it("whose error stays is not repeated", async () => {
+  it("with a permanent error is not repeated", async () => {
     const store = storeOf([{ status: 503 }], { isLasting: async ({ status }) => status === 503 });
     expect((await store.client.read(get)).status).toBe(503);
     expect(store.slept).toEqual([]);
@@ -167,7 +167,7 @@ describe("an error", () => {
     [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1" }, 0],
     [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset, date: "Sat, 21 Nov 2026 02:00:20 GMT" }, 40],
     [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset, date: "soon" }, 60],
-  ])("with %j asks for %j seconds", (headers, seconds) => {
+  ])("with %j requests a wait of %j seconds", (headers, seconds) => {
     expect(waitSeconds(headers, now)).toBe(seconds);
   });
 });
@@ -180,6 +180,6 @@ it.each([
   [undefined, ["a"], undefined],
   [{}, ["constructor"], undefined],
   [[5], ["0"], 5],
-])("of %j the field %j is %j", (value, names, found) => {
+])("in %j has %j as %j", (value, names, found) => {
   expect(fieldOf(value, ...names)).toEqual(found);
 });

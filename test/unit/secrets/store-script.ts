@@ -1,16 +1,16 @@
-// A store's server without a socket: what it answers to each request is written down in the test, and what it was asked stays.
+// A store's server without a socket: the test lists the response to each request, and the requests are recorded.
 import type { Exchange, ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import type { StoreTools } from "../../../src/secrets/store.ts";
 
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
-  /** Instead of a body in JSON. */
+  /** Replaces a JSON body. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** By `METHOD /path`: each request takes the next answer, the last one stays. */
+/** By `METHOD /path`: each request gets the next response; the last one repeats. */
 export type Answers = Readonly<Record<string, readonly (Answer | "lost")[]>>;
 
 export interface Script {
@@ -18,10 +18,10 @@ export interface Script {
   readonly requests: ExchangeRequest[];
   /** `METHOD /path` of each request. */
   readonly lines: readonly string[];
-  /** What each request had in its body. */
+  /** The body of each request. */
   readonly bodies: readonly unknown[];
   readonly slept: readonly number[];
-  /** The authorities that each connection was to trust. */
+  /** The authorities that each connection trusts. */
   readonly trusted: readonly (string | undefined)[];
 }
 

@@ -1,4 +1,4 @@
-// What each response of Vault means to a person: the kind of the failure, its words, and what to do next; and which token is taken.
+// The meaning of each Vault response: the error's kind, its message, and the next step; and which token is used.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ describe("a read that Vault refuses", () => {
     expect(failure.message).toMatch(new RegExp(` cannot .*: the server responded with ${status}\\.$`));
   });
 
-  it("with 403 says whether the token or its policy is at fault", async () => {
+  it("with 403 names the cause: the token or its policy", async () => {
     vault.plan(/mounts/, { status: 403, body: { errors: ["permission denied"] } });
     const denied = await failureOf();
     expect(denied).toMatchObject({ kind: "auth", details: { problem: { status: 403 } } });
@@ -64,7 +64,7 @@ describe("a read that Vault refuses", () => {
     expect(unknown.details.hint).toContain("Renew the login (vault login)");
   });
 
-  it("with 429 is a limit, with 503 a seal if it says so", async () => {
+  it("with 429 is a limit, with 503 a seal if the body says so", async () => {
     vault.plan(/mounts/, { status: 429, headers: { "retry-after": "3600" } }, 9);
     expect(await failureOf()).toMatchObject({
       kind: "rate_limited",
@@ -93,7 +93,7 @@ describe("a read that Vault refuses", () => {
     ["a version that is no number", read, { data: { data: {}, metadata: { version: "1" } } }, "unreachable"],
     ["fields that are a list", read, { data: { data: ["a"], metadata: { version: 1 } } }, "unreachable"],
     ["fields that are a text", read, { data: { data: "a", metadata: { version: 1 } } }, "unreachable"],
-  ])("%s is not gone on with", async (_what, asked, body, kind) => {
+  ])("%s stops the command", async (_what, asked, body, kind) => {
     vault.plan(asked, { status: 200, body: body as object }, 9);
     expect((await failureOf()).kind).toBe(kind);
   });
@@ -108,7 +108,7 @@ describe("the token", () => {
     return path;
   };
 
-  it("is that of the environment, then of the file that it names, then of the home", async () => {
+  it("comes from the environment, then from the named file, then from the home", async () => {
     const [good, bad] = [vault.token(...all), "s.none"];
     writeFileSync(join(folder, ".vault-token"), `${good}\n`);
     expect(await given({ VAULT_TOKEN: good, VAULT_TOKEN_FILE: file("bad", bad), HOME: folder })).toBe("delivered");
@@ -125,12 +125,12 @@ describe("the token", () => {
     ["of two words", () => ({ VAULT_TOKEN_FILE: file("two", "a b") }), /^auth: .*two contains more than a token\.$/],
     ["of two lines", () => ({ VAULT_TOKEN_FILE: file("lines", "a\nb") }), /contains more than a token/],
     ["with a control character", () => ({ VAULT_TOKEN_FILE: file("bell", "a\u0007b") }), /contains more than a token/],
-  ])("%s is none", async (_what, env, words) => {
+  ])("%s is missing", async (_what, env, words) => {
     expect(await given(env())).toMatch(words);
     expect(vault.log).toEqual([]);
   });
 
-  it("is not asked for without the address of a server", async () => {
+  it("is not looked up without a server's address", async () => {
     const failure = await failureOf({ VAULT_ADDR: undefined });
     expect(failure).toMatchObject({ kind: "usage", message: `${name} needs VAULT_ADDR.` });
     expect(failure.details.hint).toMatch(/^Set VAULT_ADDR, like https:\/\//);

@@ -1,5 +1,5 @@
-// Several fields of one secret in Vault for one delivery: each is written beside the others, and over no one else's. Ended at
-// each write, continued by another process, with another's write in every gap.
+// Several fields of one Vault secret in one delivery: each write keeps the others, and overwrites no one else's. Interrupted at
+// each write, continued by another process, with someone else's write in every gap.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Destination, DestinationRecord, MayReplace, RecordOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, rememberedDestination } from "../../../src/secrets/registry.ts";
@@ -26,7 +26,7 @@ const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
 const get = /^GET \/v1\/secret\/data/;
 const held = Object.fromEntries(fields.map((field) => [field, canary]));
 
-/** A process that delivers, and what the journal knows of its work. */
+/** A process that delivers, and the journal's records of its work. */
 interface Work {
   readonly at: StoreDesk;
   record: DestinationRecord;
@@ -42,7 +42,7 @@ async function begin(at: StoreDesk, remembered?: DestinationRecord): Promise<Wor
   return { at, destination, record: await destination.prepare("6k2f9", { isKept: several !== undefined }) };
 }
 
-/** @param hooks.recorded is called once the journal has its nth record, from 1; what it throws ends the process */
+/** @param hooks.recorded is called after the journal's nth record, from 1; if it throws, the process ends */
 async function deliver(
   work: Work,
   hooks: { readonly recorded?: (nth: number) => void; readonly may?: MayReplace } = {},
@@ -76,7 +76,7 @@ const severalIn = ({ record }: Work): RecordOf<"several"> => {
   return record;
 };
 
-/** What recovery does first: whatever stands there already is delivered. */
+/** The first step of a recovery: an existing secret counts as delivered. */
 async function lookedAt(work: Work): Promise<DestinationRecord> {
   const profiles = () => Promise.reject(new Error("no profile is asked for"));
   const places = [];
@@ -91,7 +91,7 @@ async function lookedAt(work: Work): Promise<DestinationRecord> {
 const at = (capabilities: readonly string[]): StoreDesk =>
   desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
-/** Another process on the same machine: the keys are the same, and nothing else is known to it. */
+/** Another process on the same machine: the keys are the same, and it knows nothing else. */
 function nextProcess(before: StoreDesk): StoreDesk {
   return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
 }
@@ -109,7 +109,7 @@ const ways: readonly [string, readonly string[], () => void, Readonly<Record<str
 describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
   "fields of one secret that is %s",
   (way, capabilities, arrange, others) => {
-    it("are delivered, a version each", async () => {
+    it("are delivered in one version each", async () => {
       arrange();
       const before = versions();
       const work = await begin(at(capabilities));
@@ -117,7 +117,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
     });
 
-    it.each(["lost after", "lost before", { status: 500 }] as const)("meet %j at each write", async (fault) => {
+    it.each(["lost after", "lost before", { status: 500 }] as const)("survive %j at each write", async (fault) => {
       for (const [nth] of fields.entries()) {
         vault.secrets.clear();
         vault.calm();
@@ -132,7 +132,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       }
     });
 
-    it("stay another's if another writes it between two of them, until it is consented to", async () => {
+    it("are not overwritten if someone else writes them in between, without consent", async () => {
       for (const gap of [1, 2]) {
         vault.secrets.clear();
         vault.calm();
@@ -176,11 +176,11 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       expect(ends.filter((end) => end === "killed")).toHaveLength(2 * fields.length);
     });
 
-    it("know their own write even if it was said to have failed", async () => {
+    it("are recognized as integ's own write even if that reported a failure", async () => {
       arrange();
       const before = versions();
       const work = await begin(at(capabilities));
-      // The first write is done and its response lost; no one answers when it is read.
+      // The first write succeeds and its response is lost; the read that follows gets no response.
       vault.calm();
       vault.plan(write, "lost after");
       const isRead = way !== "patched";
@@ -209,13 +209,13 @@ it.each(ways)("entries of one process share a secret that is %s", async (_way, c
   const ends = await Promise.all(begun.map((destination) => endOf(() => deliverTo(here, destination))));
   expect(ends).toEqual(fields.map(() => "delivered"));
   expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
-  // What another writes is still another's.
+  // Someone else's value stays theirs.
   const late = await prepared(here, `vault:${path}#late`);
   vault.put(path, { ...vault.current(path), late: "theirs" });
   expect(await endOf(() => deliverTo(here, late, onlyNew))).toMatch(/^conflict: /);
 });
 
-it("needs the capability for the second write before anything is sent", async () => {
+it("the permission for the second write is required before anything is sent", async () => {
   expect(await endOf(() => begin(at(["create", "read"])))).toMatch(/^auth: .* may not write there\./);
   expect(vault.log.filter((line) => write.test(line))).toEqual([]);
 });

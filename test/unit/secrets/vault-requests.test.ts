@@ -1,4 +1,4 @@
-// What is sent to Vault, request by request, and what each answer makes of it: against answers that the test writes down.
+// The requests to Vault and the result of each response, with responses from the test.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -42,7 +42,7 @@ describe("before anything is sent", () => {
     });
   });
 
-  it("so are the authorities that are named", async () => {
+  it("the named certificate authorities are needed", async () => {
     const path = join(temporaryFolder(), "ca.pem");
     expect(await failureOf(() => vault({}, { VAULT_CACERT: path }).store.check())).toMatchObject({
       kind: "usage",
@@ -54,7 +54,7 @@ describe("before anything is sent", () => {
   });
 
   it.each(["app#key", "#key", "a#", "secret/app#", "secret//app#key", "secret/../app#key", "secret/a\u0007#key"])(
-    "%j is no address",
+    "%j is invalid",
     async (text) => {
       expect(await failureOf(() => open(text, scripted({}, env).tools))).toEqual({
         kind: "usage",
@@ -65,8 +65,8 @@ describe("before anything is sent", () => {
   );
 });
 
-describe("prepared", () => {
-  it("asks for the engine, the rights and what is there, with the token and the namespace", async () => {
+describe("preparing", () => {
+  it("requests the engine, the rights and the existing secret, with the token and the namespace", async () => {
     const answers = { [asksRights]: [rights("read", "patch")], [gets]: [at(3, { other: "kept" })] };
     const script = vault(answers, { VAULT_NAMESPACE: "admin" });
     const found = await script.store.prepare({ ...facts, namespace: "admin" });
@@ -123,7 +123,7 @@ describe("prepared", () => {
     ["as a text", { status: 200, body: { data: { "secret/data/app": "root" } } }, false],
     ["of another path", { status: 200, body: { data: { "secret/data/other": ["root"] } } }, false],
     ["nowhere", { status: 200, body: {} }, false],
-  ])("the rights are named %s", async (_what, named, isAllowed) => {
+  ])("accepts rights %s", async (_what, named, isAllowed) => {
     const { store } = vault({ [asksRights]: [named], [gets]: [absent] });
     if (isAllowed) expect(await store.prepare(facts)).toEqual({ mount: "secret/", method: "replace" });
     else expect((await failureOf(() => store.prepare(facts))).message).toBe(`${name}: the token may not read there.`);
@@ -186,7 +186,7 @@ describe("prepared", () => {
       "usage",
       ": secret/app contains a number that a rewrite could change.",
     ],
-  ])("%s ends it", async (_what, answers, kind, words) => {
+  ])("fails after %s", async (_what, answers, kind, words) => {
     expect(await failureOf(() => vault(answers).store.prepare(facts))).toMatchObject({
       kind,
       message: name + words,

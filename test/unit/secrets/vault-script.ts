@@ -1,4 +1,4 @@
-// Vault as the answers that a test writes down, with one secret in it.
+// Vault as a list of responses, with one secret in it.
 import type { Store, StoreFacts } from "../../../src/secrets/store.ts";
 import { open } from "../../../src/secrets/vault-store.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";

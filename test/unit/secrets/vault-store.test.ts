@@ -1,5 +1,5 @@
-// A field of a secret in Vault: written once and only over what was read, read back, and settled by reading where a response
-// is lost. The server is test/support/vault-server.ts.
+// A field of a Vault secret: written once and only over the version that was read, read back, and resolved by a read after a
+// lost response. The server is test/support/vault-server.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ function at(token = vault.token(...all), env: Readonly<Record<string, string>> =
   return desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
 }
 
-/** The ways to write, each with what stands there before. */
+/** The ways to write, each with the existing content. */
 const ways: readonly [string, readonly string[], () => void][] = [
   ["patched", all, () => vault.put(path, { client_secret: "old", other: "kept" })],
   ["replaced", ["create", "read", "update"], () => vault.put(path, { client_secret: "old", other: "kept" })],
@@ -62,7 +62,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     return { at: here, before: versions(), finish: () => endOf(() => deliver(here, destination, may)) };
   };
 
-  it("is exactly the secret, in one version more, beside the other fields", async () => {
+  it("is exactly the secret, in one more version, next to the other fields", async () => {
     const { at: here, before, finish } = await begin();
     expect(await finish()).toBe("delivered");
     expect([vault.current(path), versions()]).toEqual([{ client_secret: canary, ...others }, before + 1]);
@@ -89,7 +89,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     ],
     ["no server any more", () => vault.plan(/data/, "lost before", 99), "undelivered"],
     ["a read back that is no JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
-  ])("meets %s", async (_what, arrangeFault, expected) => {
+  ])("with %s", async (_what, arrangeFault, expected) => {
     const { at: here, before, finish } = await begin();
     vault.calm();
     arrangeFault();
@@ -101,7 +101,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     const isThere = vault.current(path)?.client_secret === canary;
     expect(versions()).toBe(before + (isThere ? 1 : 0));
     if (expected === "delivered") expect(vault.current(path)).toEqual({ client_secret: canary, ...others });
-    // A later process sees what is there, whatever was said.
+    // A later process sees the actual content, whatever was reported.
     expect(await isFound(here)).toBe(isThere);
   });
 
@@ -109,7 +109,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     ["another field", true, () => vault.put(path, { ...vault.current(path), new: "1" })],
     ["the same field", false, () => vault.put(path, { ...vault.current(path), client_secret: "theirs" })],
     ["nothing but the version", true, () => vault.put(path, { ...vault.current(path) })],
-  ])("overwrites nothing of another who changed %s meanwhile", async (_what, isOurs, change) => {
+  ])("overwrites nothing after someone else changed %s", async (_what, isOurs, change) => {
     for (const when of ["before the write", "with its response lost"]) {
       vault.secrets.clear();
       vault.calm();
@@ -153,7 +153,7 @@ describe("before anything is sent to the API", () => {
     expect(vault.log).toEqual([]);
   });
 
-  it("a seal is reported without waiting, and a server that is only busy is waited for", async () => {
+  it("a sealed server is reported without waiting, and a busy one is waited for", async () => {
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => void waits.push(ms);
     const env = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all) };
@@ -165,7 +165,7 @@ describe("before anything is sent to the API", () => {
     vault.plan(/\/mounts\//, { status: 503, body: { errors: ["busy"] } }, 2);
     expect(await end(desk(env, { sleep }))).toBe("delivered");
     expect(waits).toHaveLength(2);
-    // Sealed while the secret is on its way: the same.
+    // Sealed while the secret is in flight: the same.
     waits.length = 0;
     const here = desk(env, { sleep });
     const destination = await prepared(here, to);
@@ -174,13 +174,13 @@ describe("before anything is sent to the API", () => {
     expect(waits).toEqual([]);
   });
 
-  it("nobody listens there", async () => {
+  it("a closed port", async () => {
     const here = desk({ VAULT_ADDR: "http://127.0.0.1:1", VAULT_TOKEN: "token" });
     expect(await end(here)).toMatch(/^unreachable: Vault at http:\/\/127\.0\.0\.1:1 gave no response/);
   });
 });
 
-it("finds the mount, whatever slashes it has, and sends the namespace", async () => {
+it("finds the mount with any slashes, and sends the namespace", async () => {
   const here = at(vault.root, { VAULT_NAMESPACE: "/admin/" });
   await deliver(here, await prepared(here, "vault:team/apps/a b/c#the field"));
   expect(vault.current("team/apps/a b/c")).toEqual({ "the field": canary });
@@ -188,14 +188,14 @@ it("finds the mount, whatever slashes it has, and sends the namespace", async ()
   expect(vault.requests.every(({ headers }) => headers["x-vault-namespace"] === "admin")).toBe(true);
 });
 
-it.each(["constructor", "__proto__", "toString"])("the field %s is one like another", async (field) => {
+it.each(["constructor", "__proto__", "toString"])("treats the field %s like any other", async (field) => {
   const here = at();
   await deliver(here, await prepared(here, `vault:${path}#${field}`));
   expect(Object.entries(vault.current(path) ?? {})).toEqual([[field, canary]]);
 });
 
 it.skipIf(isMissing("openssl"))(
-  "trusts the authorities of VAULT_CACERT, and without it none but the system's",
+  "trusts the authorities of VAULT_CACERT, and without it only the system's",
   async () => {
     const front = await startTlsFront(vault.origin);
     const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
@@ -212,14 +212,14 @@ it.skipIf(isMissing("openssl"))(
   },
 );
 
-it("goes to no other server than it was asked for", async () => {
+it("is sent only to the requested server", async () => {
   const here = at();
   await deliver(here, await prepared(here, to));
   const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, VAULT_NAMESPACE: "admin" } } };
   expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the namespace was root, and is admin now/);
 });
 
-describe("a response that is cut after any of its bytes", () => {
+describe("a response truncated after any byte", () => {
   it.each<[string, string, "patch" | "replace"]>([
     ["the mount", "GET /v1/sys/internal/ui/mounts/", "patch"],
     ["the capabilities", "POST /v1/sys/capabilities-self", "patch"],
@@ -249,7 +249,7 @@ describe("a response that is cut after any of its bytes", () => {
       proxy.cut(cut);
       const before = vault.log.length;
       const ended = await run();
-      // Cut short, the request is sent again, or what it did is read.
+      // After a truncated response the request is repeated, or its effect is read.
       if (cut.isShort && vault.log.length - before > (way === "patch" ? 5 : 6)) cutRuns += 1;
       if (ended !== whole) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }

@@ -1,4 +1,4 @@
-// A write to Vault: what is sent how often, what is read between, and what is the base of the next write of this process.
+// A write to Vault: how often it is sent, which reads come between, and the base version of this process's next write.
 import { describe, expect, it } from "vitest";
 import type { Found } from "../../../src/secrets/destination.ts";
 import type { StoreFacts } from "../../../src/secrets/store.ts";
@@ -7,7 +7,7 @@ import { canary } from "./a-secret.ts";
 import type { Answer, Answers } from "./store-script.ts";
 import { absent, address, at, gets, name, ok, patch, patches, posts, replace, server, vault } from "./vault-script.ts";
 
-/** What was looked at before the write. */
+/** The content before the write. */
 const found = { is: "text", text: "old", version: "3" } as const;
 const busy: Answer = { status: 500, body: {} };
 const old = at(3, { key: "old", other: "kept" });
@@ -15,7 +15,7 @@ const written = at(4, { key: canary, other: "kept" });
 const isKnown = "GET /v1/auth/token/lookup-self";
 
 describe("a patch", () => {
-  it("sends the one field, for the version that was read, and the secret is masked", async () => {
+  it("sends the one field with the version that was read, and the secret is masked", async () => {
     const { store, lines, bodies, requests } = vault({ [patches]: [ok] });
     await store.write(canary, patch, found);
     expect([lines, bodies]).toEqual([[patches], [{ options: { cas: 3 }, data: { key: canary } }]]);
@@ -93,14 +93,14 @@ describe("a patch", () => {
       `${name}: the server limits the rate of requests.`,
       [patches, gets],
     ],
-  ])("that %s", async (_what, answers, kind, message, lines) => {
+  ])("that %s fails", async (_what, answers, kind, message, lines) => {
     const script = vault(answers);
     await expect(script.store.write(canary, patch, found)).rejects.toMatchObject({ kind, message });
     expect(script.lines).toEqual(lines);
   });
 });
 
-describe("a version that another wrote meanwhile is not overwritten", () => {
+describe("a version that someone else wrote meanwhile is not overwritten", () => {
   it.each<[string, Answers, StoreFacts]>([
     ["by a patch", { [patches]: ["lost"], [gets]: [at(5, { key: "theirs" })] }, patch],
     ["by a patch where nothing is any more", { [patches]: [{ status: 404 }], [gets]: [absent] }, patch],
@@ -109,7 +109,7 @@ describe("a version that another wrote meanwhile is not overwritten", () => {
     expect(await vault(answers).store.write(canary, facts, found)).toBe(false);
   });
 
-  it("by a patch where nothing was: other fields may have come", async () => {
+  it("by a patch of an empty secret: other fields may have appeared", async () => {
     const script = vault({ [gets]: [at(4, { other: "theirs" })] });
     expect(await script.store.write(canary, patch, { is: "absent", version: "3" })).toBe(false);
     expect(script.lines).toEqual([gets]);
@@ -117,7 +117,7 @@ describe("a version that another wrote meanwhile is not overwritten", () => {
 });
 
 describe("a replacement", () => {
-  it("brings the other fields along, for the version that was read", async () => {
+  it("keeps the other fields, with the version that was read", async () => {
     const { store, lines, bodies, requests } = vault({ [gets]: [old], [posts]: [ok] });
     await store.write(canary, replace, found);
     expect([lines, bodies]).toEqual([
@@ -127,7 +127,7 @@ describe("a replacement", () => {
     expect(requests[1]?.headers["content-type"]).toBe("application/json");
   });
 
-  it("of nothing brings none", async () => {
+  it("of an empty secret adds only the field", async () => {
     const { store, bodies } = vault({ [gets]: [absent], [posts]: [ok] });
     await store.write(canary, replace, { is: "absent", version: "0" });
     expect(bodies).toEqual([undefined, { options: { cas: 0 }, data: { key: canary } }]);
@@ -151,7 +151,7 @@ describe("a replacement", () => {
       "usage",
       ": secret/app contains a number that a rewrite could change.",
     ],
-  ])("over %s is not sent at all", async (_what, state, kind, words) => {
+  ])("of %s is never sent", async (_what, state, kind, words) => {
     const script = vault({ [gets]: [state], [posts]: [ok] });
     expect(await failureOf(() => script.store.write(canary, replace, found))).toMatchObject({
       kind,
@@ -174,7 +174,7 @@ describe("a look", () => {
     expect([await store.look(patch), lines, store.address]).toEqual([expected, [gets], address]);
   });
 
-  it.each([5, [canary]])("refuses %j, which is no text", async (value) => {
+  it.each([5, [canary]])("refuses %j, which is not a text", async (value) => {
     expect((await failureOf(() => vault({ [gets]: [at(1, { key: value })] }).store.look(patch))).kind).toBe("usage");
   });
 });

@@ -1,4 +1,4 @@
-// Who a request is sent as: two shapes of Basic, OAuth bearer, legacy bearer; and where each credential goes.
+// The credential of each request: two forms of Basic, OAuth bearer, legacy bearer; and where each credential is sent.
 import { afterEach, describe, expect, test } from "vitest";
 import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
@@ -24,7 +24,7 @@ function serviceAt(baseUrl: string, more: Partial<ConnectOptions>): Service {
 }
 
 describe("Basic (§5.1)", () => {
-  test("the two shapes", () => {
+  test("has two forms", () => {
     expect(basicHeader("kéy:1", "apikey-user")).toBe(`Basic ${Buffer.from("apikey:kéy:1").toString("base64")}`);
     expect(basicHeader("key1", "key-as-user")).toBe(`Basic ${Buffer.from("key1:").toString("base64")}`);
   });
@@ -76,7 +76,7 @@ function pagesOf(entities: Service["entities"]): FetchPage {
   };
 }
 
-/** The number of the page that is asked for, from 0. */
+/** The number of the requested page, from 0. */
 function pageIn(url: string): number {
   return Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
 }
@@ -118,11 +118,11 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     });
     expect(basic).toMatchObject({ method: "POST", url: "/oauth/token?x=1" });
     expect(api.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer tok1", "Bearer tok2"]);
-    // The secret goes to the token endpoint alone.
+    // Only the token endpoint receives the secret.
     expect(JSON.stringify(api.received)).not.toContain("cret");
   });
 
-  test("one fetch at a time, used until shortly before its end, then another", async () => {
+  test("one fetch at a time; a token is used until shortly before it expires, then replaced", async () => {
     const { tokens, api } = await startBoth((_, n) => bearer(n));
     let nowMs = 1_000_000;
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
@@ -137,7 +137,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(api.received.at(-1)!.headers.authorization).toBe("Bearer tok2");
   });
 
-  test("a walk whose token ends: each page is asked for once, the next one behind the new token", async () => {
+  test("a token that expires during a listing: each page is requested once, the next one with the new token", async () => {
     const { tokens } = await startBoth((_, n) => bearer(n));
     let nowMs = 1_000_000;
     const last = 12;
@@ -159,7 +159,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(api.connections()).toBe(1);
   });
 
-  test("a walk whose token ends while the next page is on its way: that one is not asked for again", async () => {
+  test("a token that expires while the next page is in flight: that page is not requested again", async () => {
     const { tokens } = await startBoth((_, n) => bearer(n));
     let nowMs = 1_000_000;
     const last = 6;
@@ -170,7 +170,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
     const fetchPage: FetchPage = async (request) => {
-      // The one that was told of in the moment in which a page came has left by now, if it is not the first.
+      // The page requested at the moment a page arrived has left by now, unless it is the first.
       if (++count > 1) nowMs += 1_000_000;
       return pagesOf(entities)(request);
     };
@@ -180,7 +180,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(api.connections()).toBe(1);
   });
 
-  test("a token that is refused in the middle of a walk: that page has one fresh token", async () => {
+  test("a token refused in the middle of a listing: that page gets one fresh token", async () => {
     const { tokens } = await startBoth((_, n) => bearer(n));
     const api = await startPeer(({ url, headers }, response) => {
       const page = pageIn(url);
@@ -193,7 +193,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect([rows, tokens.received.length, api.received.length]).toEqual([7, 2, 8]);
   });
 
-  test("a token that is refused after it was used: a read gets one fresh token, once", async () => {
+  test("a used token that is refused: a read gets one fresh token, once", async () => {
     const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
     const { entities, oauthClients } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
     expect(await entities.page({})).toMatchObject({ kind: "answered" });
@@ -208,7 +208,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(tokens.received.map(({ headers }) => headers["user-agent"])).toEqual(Array(4).fill("integ-test/0"));
   });
 
-  test("a token that is not accepted is not used again", async () => {
+  test("a token that is not accepted is not reused", async () => {
     const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
     rejected.add("Bearer tok1");
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
@@ -229,7 +229,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     [200, { access_token: "a b", token_type: "bearer" }, "unreachable"],
     [200, { access_token: "", token_type: "bearer" }, "unreachable"],
     [200, "<html>", "unreachable"],
-  ])("%d %j: nothing is sent to the API, and it ends as %s", async (status, body, kind) => {
+  ])("%d %j: no request reaches the API, and the result is %s", async (status, body, kind) => {
     const { tokens, api } = await startBoth(() => ({ status, body }));
     const attempt = await serviceAt(api.origin, { credential: async () => clientAt(tokens) }).oauthClients.create(
       "{}",
@@ -240,7 +240,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(api.received).toEqual([]);
   });
 
-  test("an endpoint that is not there may be there another time", async () => {
+  test("a missing endpoint is tried again the next time", async () => {
     const tokenEndpoint = `http://127.0.0.1:${await deadPort()}/token`;
     const { tokens, api } = await startBoth((_, n) => bearer(n));
     const attempt = await serviceAt(api.origin, {
@@ -255,7 +255,7 @@ describe("the legacy bearer (§5.3)", () => {
     return serviceAt(api.origin, { legacyCredential: async () => legacy }).accessKeys.list();
   }
 
-  test("the token itself; a command with the secret; an endpoint", async () => {
+  test("comes from the token itself, from a command with the secret, or from an endpoint", async () => {
     const { tokens, api } = await startBoth((_, n) => ({ body: { accessToken: `tok${n}`, expiresIn: 60 } }));
     const given: string[] = [];
     await list({ kind: "access_token", token: "given" }, api);
@@ -272,7 +272,7 @@ describe("the legacy bearer (§5.3)", () => {
     expect(JSON.stringify(api.received)).not.toContain("sec");
   });
 
-  test("what a command prints is a token, or nothing is sent", async () => {
+  test("a command must print a token, or nothing is sent", async () => {
     const { api } = await startBoth((_, n) => bearer(n));
     for (const token of ["", "two words", "a\r\nx: y", "ü"]) {
       const attempt = await list({ kind: "exchange_command", run: async () => token }, api);
@@ -281,7 +281,7 @@ describe("the legacy bearer (§5.3)", () => {
     expect(api.received).toEqual([]);
   });
 
-  test("an organization id that is missing or none: usage, nothing sent", async () => {
+  test("a missing or invalid organization id is a usage error, nothing sent", async () => {
     const { api } = await startBoth((_, n) => bearer(n));
     for (const organizationId of [undefined, "", "acme", "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b\r\nx: y"]) {
       const attempt = await serviceAt(api.origin, { organizationId }).accessKeys.list();
@@ -290,7 +290,7 @@ describe("the legacy bearer (§5.3)", () => {
     expect(api.received).toEqual([]);
   });
 
-  test("a POST whose answer is 401 is not sent again around a new token", async () => {
+  test("a POST answered with 401 is not repeated with a new token", async () => {
     const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
     rejected.add("Bearer tok1");
     const { accessKeys } = serviceAt(api.origin, {
@@ -303,7 +303,7 @@ describe("the legacy bearer (§5.3)", () => {
 
 describe("tokens: the proof of a new secret", () => {
   test.each(["client_secret_basic", "client_secret_post", "endpoint"] as const)(
-    "an endpoint that says the secret back puts it into no failure: %s",
+    "an endpoint that repeats the secret leaks it into no error: %s",
     async (way) => {
       const secret = "s&cret/of+a=client";
       const peer = await startPeer(({ body, headers: { authorization = "" } }, response) => {
@@ -322,7 +322,7 @@ describe("tokens: the proof of a new secret", () => {
     },
   );
 
-  test("by the profile's ways, and by none where it has none", async () => {
+  test("uses the profile's credential, and fails if it has none", async () => {
     const { tokens, api } = await startBoth((_, n) => bearer(n));
     const tokenEndpoint = { tokenEndpoint: `${tokens.origin}/t`, clientAuth: "client_secret_post" as const };
     const service = serviceAt(api.origin, {

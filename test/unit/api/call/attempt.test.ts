@@ -1,4 +1,4 @@
-// What to do about a refusal hangs on what the request was about: a field of the attempt, not the words of the failure.
+// The advice for a refusal depends on the request: a field of the attempt, not the text of the failure.
 import { describe, expect, test } from "vitest";
 import { failureOf, type Resource } from "../../../../src/api/call/attempt.ts";
 
@@ -8,19 +8,19 @@ function hintOf(status: number, resource?: Resource): string | undefined {
 }
 
 describe("failureOf", () => {
-  test("names OAuth access where an OAuth client is not found, and nowhere else", () => {
+  test("mentions OAuth access only for an OAuth client that is not found", () => {
     expect(hintOf(404, "oauth_client")).toContain("OAuth access is enabled");
     expect(hintOf(404, "access_key")).not.toContain("OAuth");
     expect(hintOf(404)).not.toContain("OAuth");
   });
 
-  test("says of a conflict what the document says of that resource", () => {
+  test("explains a conflict as the document does for that resource", () => {
     expect(hintOf(409, "oauth_client")).toContain("limit of 20 clients");
     expect(hintOf(409, "access_key")).toBeUndefined();
     expect(hintOf(409)).toBeUndefined();
   });
 
-  test("the key's own conflict comes before the resource's", () => {
+  test("explains a conflict of the idempotency key before one of the resource", () => {
     const attempt = { kind: "refused", status: 409, problem: { code: "idempotency_key_reuse" } } as const;
     const { details } = failureOf({ ...attempt, resource: "oauth_client" }, { what: "x", change: true });
     expect(details.hint).toContain("--idempotency-key");

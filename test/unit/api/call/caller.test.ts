@@ -1,4 +1,4 @@
-// One attempt: every status with every body, and what the service is told of us.
+// One attempt: every status with every body, and the headers that identify integ.
 import { afterEach, describe, expect, test } from "vitest";
 import { type Attempt, failureOf } from "../../../../src/api/call/attempt.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
@@ -41,7 +41,7 @@ async function createAgainst(status: number, body: string, headers: Record<strin
 }
 
 describe("a creation", () => {
-  test("carries the stored bytes, key, version and Basic, and gives the answer as it came", async () => {
+  test("sends the stored bytes, key, version and Basic, and returns the response unchanged", async () => {
     const text = JSON.stringify({ later: 12345678901234567890n.toString(), ...client }).replace(
       '"12345678901234567890"',
       "12345678901234567890",
@@ -96,12 +96,12 @@ describe("a creation", () => {
     { service_account_id: null },
     { status: "pending" },
     { status: "revoked" },
-  ])("201 with %j breaks the contract: unknown, and its secret is not thrown away", async (change) => {
+  ])("201 with %j violates the contract: unknown, and its secret is kept", async (change) => {
     const { decision } = await createAgainst(201, JSON.stringify({ ...client, ...change }));
     expect(decision).toMatchObject({ kind: "unknown", secret: { secret: "s3cret" } });
   });
 
-  test("a secret with a status that is not documented is delivered first (§9 rule 3)", async () => {
+  test("a secret with an undocumented status is delivered first (§9 rule 3)", async () => {
     const { decision } = await createAgainst(201, JSON.stringify({ ...client, status: "later" }));
     expect(decision).toMatchObject({ kind: "store_secret", secret: "s3cret" });
   });
@@ -118,7 +118,7 @@ describe("a creation", () => {
     JSON.stringify({ code: "invalid_request" }),
   ];
 
-  test("no status but 201 is ever success, whatever the body says", async () => {
+  test("no status but 201 is success, whatever the body says", async () => {
     let body = "";
     let status = 200;
     const peer = await startPeer((_, response) => {
@@ -153,7 +153,7 @@ describe("a creation", () => {
     return { 401: "auth", 403: "auth", 404: "not_found", 409: "conflict", 429: "rate_limited" }[status] ?? "failed";
   }
 
-  test("the two 409s and 429 are told apart", async () => {
+  test("distinguishes the two 409s and 429", async () => {
     expect((await createAgainst(409, '{"code":"idempotency_key_reuse"}')).decision).toEqual({
       kind: "key_reuse",
       status: 409,
@@ -174,7 +174,7 @@ describe("a creation", () => {
     });
   });
 
-  test("cut at every byte of its body: unknown, and the secret is had once its closing quote came", async () => {
+  test("truncated at every byte of its body: unknown, with the secret once its closing quote arrived", async () => {
     const text = JSON.stringify({ ...client, client_secret: 'q"uo\\ted é' });
     const end = Buffer.byteLength(text.slice(0, text.length - 1));
     let length = 0;
@@ -193,7 +193,7 @@ describe("a creation", () => {
     }
   });
 
-  test("nobody listens, or no credential: not sent, and told so", async () => {
+  test("a closed port, or a missing credential: reported as not sent", async () => {
     const dead = await serviceAt(`http://127.0.0.1:${await deadPort()}`).oauthClients.create(bodyText, "k1");
     expect(decideCreation(dead).kind).toBe("not_sent");
     expect(failureOf(dead, { what: "x", change: true }).kind).toBe("unreachable");
@@ -210,7 +210,7 @@ describe("a creation", () => {
     expect(peer.received).toEqual([]);
   });
 
-  test("a bug is no attempt: it is thrown as it is", async () => {
+  test("a bug is thrown unchanged, not returned as an attempt", async () => {
     const bug = new TypeError("bug");
     await expect(
       serviceAt("http://127.0.0.1:1", { credential: () => Promise.reject(bug) }).oauthClients.get("a"),
@@ -219,7 +219,7 @@ describe("a creation", () => {
 });
 
 describe("get and revoke", () => {
-  test("an answer about another client is none", async () => {
+  test("reject a response about another client", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, { ...client, client_secret: undefined }));
     const { oauthClients } = serviceAt(peer.origin);
     expect((await oauthClients.get("oc_1")).kind).toBe("answered");
@@ -227,7 +227,7 @@ describe("get and revoke", () => {
       expect(attempt).toMatchObject({ kind: "unknown", reason: "malformed" });
   });
 
-  test("an id is one segment of the path, whatever it holds", async () => {
+  test("send any id as one segment of the path", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 404, {}));
     const { oauthClients } = serviceAt(peer.origin);
     for (const id of ["a/b", "../x", "a?b", "a#b", "a b", "a%2fb", "é", "a\r\nb", "a;b"]) await oauthClients.get(id);
@@ -238,7 +238,7 @@ describe("get and revoke", () => {
   });
 });
 
-describe("a body", () => {
+describe("a response body", () => {
   const asked = async (body: string | Buffer): Promise<Attempt<unknown>> => {
     const peer = await startPeer((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -247,7 +247,7 @@ describe("a body", () => {
     return serviceAt(peer.origin).people.membership("p");
   };
 
-  test("cannot reach a prototype", async () => {
+  test("cannot change a prototype", async () => {
     for (const key of ["__proto__", "\\u005f_proto__"]) {
       const attempt = await asked(`{"a":{"${key}":{"polluted":true}}}`);
       expect(attempt.kind === "answered" && JSON.stringify(attempt.value)).toBe('{"a":{}}');
@@ -255,7 +255,7 @@ describe("a body", () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test("is refused where it is nested too deep, too large, or no UTF-8", async () => {
+  test("is refused if it is nested too deep, too large, or not UTF-8", async () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect((await asked(nested(200))).kind).toBe("answered");
     expect(await asked(nested(201))).toMatchObject({ kind: "unknown", reason: "too_large" });
@@ -275,7 +275,7 @@ describe("checkCreation (§4.2, §8)", () => {
     { ...fine, scopes: ["😀".repeat(4096)] },
     { ...fine, idempotencyKey: "!" },
     { ...fine, idempotencyKey: "~".repeat(255) },
-  ])("takes %j", (request) => expect(() => checkCreation(request)).not.toThrow());
+  ])("accepts %j", (request) => expect(() => checkCreation(request)).not.toThrow());
   test.each([
     { ...fine, service_account_id: "" },
     { ...fine, scopes: [] },
@@ -297,7 +297,7 @@ describe("checkCreation (§4.2, §8)", () => {
 });
 
 describe("readProblem (§7)", () => {
-  test("every field of /v1, the status and header before the body's", () => {
+  test("reads every field of /v1, and status and header before the body's", () => {
     const body = {
       type: "https://docs/x",
       title: "t",
@@ -333,7 +333,7 @@ describe("readProblem (§7)", () => {
     ["text", { status: 400 }],
     [[1], { status: 400 }],
   ])("%j", (body, problem) => expect(readProblem(400, body)).toEqual(problem));
-  test("no text of it is without bound", () => {
+  test("limits the length of every text", () => {
     const { detail, code } = readProblem(400, { detail: "x".repeat(1e6), code: "y".repeat(1e6) });
     expect(detail!.length).toBeLessThanOrEqual(2001);
     expect(code!.length).toBeLessThanOrEqual(301);

@@ -1,4 +1,4 @@
-// Which versions of the contract can be asked for (§9), and what `none` sends.
+// Contract versions that can be requested (§9), and the effect of `none`.
 import { expect, it } from "vitest";
 import { versionFault, versionHeader } from "../../../../src/api/call/request.ts";
 

@@ -19,7 +19,7 @@ describe("nextDelay", () => {
     chance: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
   });
 
-  test("a wait fits, is never below Retry-After, and without one never above 30 s", () => {
+  test("a wait that fits is never shorter than Retry-After, and without one never longer than 30 s", () => {
     fc.assert(
       fc.property(state, ({ chance, ...rest }) => {
         const delay = nextDelay({ ...rest, random: () => chance });
@@ -31,18 +31,18 @@ describe("nextDelay", () => {
     );
   });
 
-  test("a wait that does not fit is none: it is never shortened", () => {
+  test("a wait that does not fit is skipped, never shortened", () => {
     const at = { attempt: 1, elapsedMs: 0, retryForMs: 10_000, random: () => 0 };
     expect(nextDelay({ ...at, retryAfterSeconds: 10 })).toBe(10_000);
     expect(nextDelay({ ...at, retryAfterSeconds: 11 })).toBeNull();
     expect(nextDelay({ ...at, retryAfterSeconds: Number.MAX_SAFE_INTEGER })).toBeNull();
   });
 
-  test("0 is one attempt", () => {
+  test("0 allows one attempt", () => {
     expect(nextDelay({ attempt: 1, elapsedMs: 0, retryForMs: 0, random: () => 0 })).toBeNull();
   });
 
-  test("full jitter: from nothing to the cap, which doubles with each attempt", () => {
+  test("uses full jitter: from 0 to a cap that doubles with each attempt", () => {
     const at = { elapsedMs: 0, retryForMs: 1e9 };
     expect(nextDelay({ ...at, attempt: 1, random: () => 0 })).toBe(0);
     expect([1, 2, 3, 7, 8].map((attempt) => nextDelay({ ...at, attempt, random: () => 0.999999 }))).toEqual([
@@ -72,7 +72,7 @@ const notSent = (reason: "dns" | "refused" | "tls" | "proxy" | "timeout" | "unse
   detail: "no connection",
 });
 
-/** A clock that a sleep moves. */
+/** A clock that each sleep advances. */
 function clockOf(waits: number[]): RetryReadOptions["clock"] {
   let time = 0;
   return {
@@ -105,7 +105,7 @@ describe("retryRead", () => {
     unknown("timeout"),
     notSent("refused"),
     notSent("timeout"),
-  ])("goes on after %j", async (first) => {
+  ])("continues after %j", async (first) => {
     const { outcome, asked } = await run([first, first, answered]);
     expect(outcome).toBe(answered);
     expect(asked).toBe(3);
@@ -125,7 +125,7 @@ describe("retryRead", () => {
     [notSent("tls"), "unreachable"],
     [notSent("proxy"), "unreachable"],
     [notSent("unsendable"), "unreachable"],
-  ])("ends at once with %j: %s", async (first, kind) => {
+  ])("stops immediately on %j: %s", async (first, kind) => {
     const { outcome, asked } = await run([first, answered]);
     expect(asked).toBe(1);
     expect(outcome).toBeInstanceOf(Failure);
@@ -137,7 +137,7 @@ describe("retryRead", () => {
     [unknown("status"), "failed"],
     [unknown("closed"), "unreachable"],
     [notSent("timeout"), "unreachable"],
-  ])("%j for ever ends as %s when the time is up", async (always, kind) => {
+  ])("a constant %j ends as %s after the time limit", async (always, kind) => {
     const { outcome, waits } = await run([always]);
     expect((outcome as Failure).kind).toBe(kind);
     const waited = waits.reduce((sum, ms) => sum + ms, 0);
@@ -153,12 +153,12 @@ describe("retryRead", () => {
     expect((await run([...refusals, unknown("closed"), ...refusals, answered])).outcome).toBe(answered);
   });
 
-  test("repeats a read after 429, whatever retryable says (§8)", () => {
+  test("repeats a read after 429, even if retryable is false (§8)", () => {
     for (const retryable of [true, false, undefined])
       expect(mayRetryRead({ ...refused(429), problem: { retryable } } as Attempt<never>)).toBe(true);
   });
 
-  test("does as the error's retryable says, and as ever without it", () => {
+  test("follows the error's retryable field, and the defaults without it", () => {
     const problem = (attempt: Attempt<never>, retryable: boolean): Attempt<never> =>
       ({ ...attempt, problem: { retryable } }) as Attempt<never>;
     for (const attempt of [refused(400), refused(409), unknown("status")]) {
@@ -168,7 +168,7 @@ describe("retryRead", () => {
     expect(mayRetryRead(problem(unknown("malformed"), true))).toBe(false);
   });
 
-  test("waits as Retry-After says, and does not wait what does not fit", async () => {
+  test("waits for Retry-After, and gives up if that does not fit", async () => {
     expect((await run([refused(429, 7), answered])).waits).toEqual([7000]);
     const { outcome, waits } = await run([refused(429, 61), answered]);
     expect(waits).toEqual([]);
@@ -176,11 +176,11 @@ describe("retryRead", () => {
     expect((outcome as Failure).details.problem?.request_id).toBe("req_9");
   });
 
-  test("one attempt where retryForMs is 0", async () => {
+  test("makes one attempt if retryForMs is 0", async () => {
     expect((await run([unknown("status"), answered], { retryForMs: 0 })).asked).toBe(1);
   });
 
-  test("begins nothing after an interruption, and ends with its failure", async () => {
+  test("starts no attempt after an interruption, and ends with its failure", async () => {
     const interruption = new AbortController();
     const terminated = new Failure("terminated", "SIGTERM");
     const attempt = async (): Promise<Attempt<string>> => {
@@ -195,7 +195,7 @@ describe("retryRead", () => {
     expect(asked).toBe(0);
   });
 
-  test("a name server that is busy is asked again, a name that is none is not", () => {
+  test("repeats the query to a busy name server, but not for an unknown name", () => {
     expect(mayRetryRead(notSent("dns"))).toBe(false);
     expect(mayRetryRead({ kind: "not_sent", reason: "dns", detail: "busy", temporary: true })).toBe(true);
   });
@@ -213,7 +213,7 @@ describe("parseRetryAfter (RFC 9110 §10.2.3, §5.6.7)", () => {
     ["Sunday, 06-Nov-94 08:49:37 GMT", 30],
     ["Sun Nov  6 08:49:37 1994", 30],
     ["Sat, 05 Nov 1994 08:49:37 GMT", 0],
-    // A leap second is the grammar's own.
+    // The grammar itself allows a leap second.
     ["Sun, 06 Nov 1994 08:49:60 GMT", 53],
     ["Thu, 29 Feb 1996 00:00:00 GMT", (Date.UTC(1996, 1, 29) - now) / 1000],
   ])("%j is %j seconds", (value, seconds) => {
@@ -248,18 +248,18 @@ describe("parseRetryAfter (RFC 9110 §10.2.3, §5.6.7)", () => {
     "Sunday, 06-Nov-1994 08:49:37 GMT",
     "Sun Nov 6 08:49:37 1994",
     "Sun, 06 Nov 1994 08:49:37 GMT\n",
-  ])("%j is absent", (value) => {
+  ])("%j counts as absent", (value) => {
     expect(parseRetryAfter(value, now)).toBeUndefined();
   });
 
   test("a two-digit year is never more than fifty years ahead", () => {
     const in2026 = Date.UTC(2026, 0, 1);
     expect(parseRetryAfter("Friday, 01-Jan-27 00:00:00 GMT", in2026)).toBe(365 * 86_400);
-    // 76 would be fifty years ahead to the year, 77 is 1977.
+    // 76 is exactly fifty years ahead, 77 is 1977.
     expect(parseRetryAfter("Saturday, 01-Jan-77 00:00:00 GMT", in2026)).toBe(0);
   });
 
-  test("every HTTP date in the future is its distance in seconds", () => {
+  test("gives the seconds until every HTTP date in the future", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 3_000_000_000 }), (seconds) => {
         const value = new Date(now + seconds * 1000).toUTCString();
@@ -268,7 +268,7 @@ describe("parseRetryAfter (RFC 9110 §10.2.3, §5.6.7)", () => {
     );
   });
 
-  test("whatever else stands there is absent, or whole seconds from 0", () => {
+  test("any other text is absent, or whole seconds from 0", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[\dA-Za-z :,-]{0,40}$/)), (value) => {
         const seconds = parseRetryAfter(value, now);

@@ -1,4 +1,4 @@
-// A one-time secret in a response that undici refuses: what came is kept whenever the secret can be found in it.
+// A one-time secret in a response that undici rejects: the received part is kept if it contains the secret.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../../../src/api/connect.ts";
@@ -13,7 +13,7 @@ const created = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n";
 const sized = `${created}Content-Length: ${body.length}\r\n`;
 const halves = [body.slice(0, 58), body.slice(58)].map((half) => `${half.length.toString(16)};x=y\r\n${half}\r\n`);
 
-/** `null`: the peer takes its time. */
+/** `null`: the peer pauses. */
 const refused: Readonly<Record<string, readonly (string | null)[]>> = {
   "an unsolicited 100 Continue": ["HTTP/1.1 100 Continue\r\n\r\n", `${sized}\r\n${body}`],
   "an unsolicited 100 Continue, and the response later": ["HTTP/1.1 100 Continue\r\n\r\n", null, `${sized}\r\n${body}`],
@@ -68,7 +68,7 @@ describe.each(Object.entries(refused))("a creation whose response has %s", (_, p
   });
 });
 
-test("half a secret is none", async () => {
+test("half a secret is not kept", async () => {
   const peer = await startRawPeer((socket) =>
     socket.once("data", () => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${sized}\r\n${body.slice(0, -3)}`)),
   );

@@ -1,6 +1,6 @@
-// A certificate that nobody trusts, for localhost and 127.0.0.1, valid for a hundred years. Its key is public: it protects
-// nothing. Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500
-//   -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1
+// An untrusted certificate for localhost and 127.0.0.1, valid for a hundred years. Its key is public and protects nothing. Made
+// with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost -addext
+// subjectAltName=DNS:localhost,IP:127.0.0.1
 
 export const cert = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUBC4gbSbFJzYkaM1jFfuQGWSBIx0wCgYIKoZIzj0EAwIw

@@ -1,4 +1,4 @@
-// What a request carried as a credential is taken out of what comes back.
+// A request's credential is removed from everything that the response repeats.
 import { describe, expect, it } from "vitest";
 import { withoutEchoes } from "../../../../src/api/http/redaction.ts";
 
@@ -17,7 +17,7 @@ describe("withoutEchoes", () => {
     ["Basic, key as password", { authorization: `Basic ${base64(`apikey:${key}`)}` }, []],
     ["Basic, key as user", { authorization: `Basic ${base64(`${key}:`)}` }, []],
     ["a body", {}, [key]],
-  ])("takes the secret of %s out of headers and error bodies, raw and encoded", (_name, headers, secrets) => {
+  ])("removes the secret of %s from headers and error bodies, raw and encoded", (_name, headers, secrets) => {
     const said = `${key} ${encodeURIComponent(key)} ${(headers as Record<string, string>).authorization ?? ""} é`;
     const shown = withoutEchoes({ headers, secrets }, answer(401, said));
     if (shown.kind !== "response") throw new Error("no response");
@@ -44,7 +44,7 @@ describe("withoutEchoes", () => {
     ["percent signs", (text) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("")],
     ["HTML", (text) => [...text].map((c) => `&#${c.charCodeAt(0)};`).join("")],
   ];
-  it.each(escapes)("takes it out in whatever escapes it is said back: %s", (_name, escape) => {
+  it.each(escapes)("removes it in every escape: %s", (_name, escape) => {
     const secret = 'pa/ss+w"o\\rd.ü=';
     for (const headers of [
       { authorization: `Basic ${base64(`apikey:${secret}`)}` },
@@ -62,7 +62,7 @@ describe("withoutEchoes", () => {
     }
   });
 
-  it("takes a bearer token out of what came of a broken answer", () => {
+  it("removes a bearer token from the received part of a broken response", () => {
     const request = { headers: { authorization: "Bearer abc.defghij" } };
     const { kind: _, ...partial } = answer(500, "abc.defghij");
     const exchange = { kind: "broken", sent: true, reason: "closed", detail: "cut", partial } as const;
@@ -71,7 +71,7 @@ describe("withoutEchoes", () => {
     });
   });
 
-  it("changes no result, and no word that is too short to be a secret", () => {
+  it("changes no result, and no word too short to be a secret", () => {
     const request = { headers: { authorization: `Basic ${base64("apikey:short")}` } };
     const result = withoutEchoes({ headers: { authorization: "Bearer abc.defghij" } }, answer(200, "abc.defghij"));
     expect(result).toMatchObject({ body: Buffer.from("abc.defghij"), headers: { "request-id": "[secret]" } });
@@ -87,14 +87,14 @@ describe("withoutEchoes", () => {
     ["zeros", "&#x0000000"],
     ["half an escape", "\\u00"],
     ["parts of the secret", "abc.defghi"],
-  ])("reads 400 kB of %s in a moment, with a secret behind them", (_name, text) => {
+  ])("processes 400 kB of %s before a secret without delay", (_name, text) => {
     const request = { headers: { authorization: "Bearer abc.defghij" } };
     const noise = text.repeat(400_000 / text.length);
     const shown = withoutEchoes(request, answer(400, `${noise} abc.defghij ${noise}`));
     expect(shown.kind === "response" && shown.body.equals(Buffer.from(`${noise} [secret] ${noise}`))).toBe(true);
   });
 
-  it("takes it out of everything that came of a response to a change", () => {
+  it("removes it from all parts of a response to a change", () => {
     const request = { headers: { authorization: "Bearer abc.defghij" } };
     const received = Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc.defghij");
     const exchange = { kind: "broken", sent: true, reason: "closed", detail: "cut", received } as const;

@@ -1,5 +1,5 @@
-// Every response of the table over real sockets, whole and byte by byte: never a wrong body, never a wait beyond the
-// deadline, and no second sending of a change.
+// Every response of the table over real sockets, whole and byte by byte: never a wrong body, a wait beyond the deadline, or a
+// repeated change.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Exchange } from "../../../../src/api/http/exchange.ts";
@@ -12,13 +12,13 @@ interface Case {
   readonly name: string;
   readonly text: string;
   readonly outcome: string;
-  /** The peer ends the connection behind it. */
+  /** The peer then closes the connection. */
   readonly ends: boolean;
   /** Only the deadline ends it. */
   readonly waits: boolean;
 }
 
-/** Responses that last until the connection ends: without that they are not whole. */
+/** Responses that end with the connection: until then they are incomplete. */
 const untilEnd = ["nothing", "half", "no last chunk", "a body up to the end"];
 
 function openEnd(name: string, outcome: string): Pick<Case, "outcome" | "waits"> {
@@ -47,7 +47,7 @@ async function write(socket: Socket, bytes: Buffer, step: number): Promise<void>
   }
 }
 
-/** @returns what is not as the table says */
+/** @returns the differences from the table */
 async function faultsOf({ name, text, outcome, ends, waits }: Case, method: "GET" | "POST", inBytes: boolean) {
   const bytes = Buffer.from(text, "latin1");
   let seen = "";
@@ -70,7 +70,7 @@ async function faultsOf({ name, text, outcome, ends, waits }: Case, method: "GET
 }
 
 describe.each(["GET", "POST"] as const)("the response to %s", (method) => {
-  test.each([false, true])("is what the table says, byte by byte: %s", { timeout: 60_000 }, async (inBytes) => {
+  test.each([false, true])("matches the table, byte by byte: %s", { timeout: 60_000 }, async (inBytes) => {
     expect(cases.length).toBeGreaterThan(150);
     const faults: string[] = [];
     for (let at = 0; at < cases.length; at += 50) {
@@ -81,14 +81,14 @@ describe.each(["GET", "POST"] as const)("the response to %s", (method) => {
   });
 });
 
-test("two sound responses come over one connection, and malformed ones over none that is used again", async () => {
+test("two valid responses share a connection, and malformed ones end theirs", async () => {
   for (const [name, [text, outcome]] of Object.entries({ ...kept, ...wrong })) {
     const peer = await startRawPeer((socket) => socket.on("data", () => socket.write(Buffer.from(text, "latin1"))));
     const transport = transportTo({ timeoutMs: 150 });
     const request = { method: "GET", baseUrl: peer.origin, path: "/", headers: {} };
     const found = [shown(await transport.exchange(request)), shown(await transport.exchange(request))];
     transport.close();
-    // The encoding of a body is no matter of the connection.
+    // The encoding of a body does not affect the connection.
     if (outcome === "broken" && !name.startsWith("an encoding")) expect(peer.connections(), name).toBe(2);
     for (const one of found) expect(["broken", outcome], name).toContain(one);
   }

@@ -1,4 +1,4 @@
-// Where an exchange breaks, and whether the request had left: asked of every byte of it, and of every way not to connect.
+// Broken exchanges, and whether the request had left: at every byte, and for every failure to connect.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -22,7 +22,7 @@ function page(baseUrl: string): ExchangeRequest {
 describe.each([
   ["a change", post],
   ["a page", page],
-])("the answer to %s, cut at every byte", (_, request) => {
+])("a response to %s, truncated at every byte", (_, request) => {
   const head = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nRequest-Id: r1\r\n";
   const framings: Record<string, string> = {
     "with a length": `${head}Content-Length: 13\r\n\r\n{"a":"secret"}`.replace("13", "14"),
@@ -31,7 +31,7 @@ describe.each([
     "in chunks, the last of its connection": `${head}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"a":"secret"}\r\n0\r\n\r\n`,
   };
 
-  test.each(Object.entries(framings))("%s is never taken for a whole one", async (__, text) => {
+  test.each(Object.entries(framings))("%s is never accepted as complete", async (__, text) => {
     const bytes = Buffer.from(text);
     const body = text.indexOf("\r\n\r\n") + 4;
     let length = 0;
@@ -48,7 +48,7 @@ describe.each([
         const exchange = await transport.exchange(request(peer.origin));
         const place = `${how} after ${length} of ${bytes.length} bytes`;
         expect(exchange, place).toMatchObject({ kind: "broken", sent: true, reason: "closed" });
-        // What had come of the body is kept: it may hold a secret.
+        // The received part of the body is kept, because it may contain a secret.
         const partial = exchange.kind === "broken" ? exchange.partial : undefined;
         expect(partial?.status, place).toBe(length < body ? undefined : 201);
       }
@@ -57,7 +57,7 @@ describe.each([
     expect(await transport.exchange(request(peer.origin))).toMatchObject({ kind: "response", status: 201 });
   });
 
-  test("what came of the body is handed over", async () => {
+  test("the received part of the body is returned", async () => {
     const peer = await startRawPeer((socket) =>
       socket.once("data", () => socket.end(`${head}Content-Length: 30\r\n\r\n{"client_secret":"s`)),
     );
@@ -66,7 +66,7 @@ describe.each([
   });
 });
 
-test("a request cut at every byte may have arrived, once a connection stands", async () => {
+test("a request cut at any byte may have arrived, once a connection was made", async () => {
   let length = Infinity;
   let whole = "";
   const peer = await startRawPeer((socket) => {
@@ -89,8 +89,8 @@ test("a request cut at every byte may have arrived, once a connection stands", a
     });
 });
 
-describe("no connection: not sent, for certain", () => {
-  test("nobody listens", async () => {
+describe("without a connection, the request was certainly not sent", () => {
+  test("if the port is closed", async () => {
     const origin = `http://127.0.0.1:${await deadPort()}`;
     for (let i = 0; i < 2; i++)
       expect(await transportTo().exchange(post(origin))).toMatchObject({
@@ -100,18 +100,18 @@ describe("no connection: not sent, for certain", () => {
       });
   });
 
-  test("a name that is none (RFC 6761)", async () => {
+  test("if the host name is invalid (RFC 6761)", async () => {
     const exchange = await transportTo().exchange(post("https://no-such-host.invalid"));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "dns" });
   });
 
-  test("a peer that speaks no TLS", async () => {
+  test("if the peer does not use TLS", async () => {
     const peer = await startRawPeer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     const exchange = await transportTo().exchange(post(`https://127.0.0.1:${peer.port}`));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "tls" });
   });
 
-  test("a handshake that is cut, or hangs", async () => {
+  test("if the handshake is cut or hangs", async () => {
     const cutting = await startRawPeer((socket) => socket.once("data", () => socket.resetAndDestroy()));
     const cut = await transportTo().exchange(post(`https://127.0.0.1:${cutting.port}`));
     expect(cut).toMatchObject({ kind: "broken", sent: false });
@@ -125,7 +125,7 @@ describe("no connection: not sent, for certain", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("a certificate that nobody trusts, whatever the environment allows", async () => {
+  test("if the certificate is not trusted, whatever the environment allows", async () => {
     const server = await listenTls({ cert, key });
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     try {
@@ -154,7 +154,7 @@ describe("leases", () => {
     };
   }
 
-  test("are made to last, and asked again when the request is handed over: a change alone", async () => {
+  test("are extended before a change and checked when the request is written; reads need none", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
     const leases = leasesThat(true);
     const transport = transportTo({ leases });
@@ -173,7 +173,7 @@ describe("leases", () => {
     expect(bytes).toBe(0);
   });
 
-  test("that another process has: its failure, and no connection", async () => {
+  test("that another process has: its error, and no connection", async () => {
     const peer = await startRawPeer(() => {});
     const extend = (): Promise<void> => Promise.reject(new Failure("conflict", "another process"));
     const exchange = transportTo({ leases: { extend, areHeld: () => true } }).exchange(post(peer.origin));
@@ -187,41 +187,38 @@ const outside = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
 
-test.skipIf(outside === undefined)(
-  "plain http reaches this machine alone, whatever localhost resolves to",
-  async () => {
-    let bytes = 0;
-    const server = createServer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
-    await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
-    const { port } = server.address() as AddressInfo;
-    const { lookup } = dns;
-    const elsewhere = (_name: string, options: { all?: boolean }, done: (...found: unknown[]) => void): void =>
-      options.all ? done(null, [{ address: outside, family: 4 }]) : done(null, outside, 4);
-    dns.lookup = elsewhere as unknown as typeof lookup;
-    try {
-      const exchange = await transportTo().exchange(post(`http://localhost:${port}`));
-      expect(exchange).toMatchObject({
-        kind: "broken",
-        sent: false,
-        detail: "no connection: plain http is allowed to this machine only",
-      });
-      expect(bytes).toBe(0);
-    } finally {
-      dns.lookup = lookup;
-      server.close();
-    }
-  },
-);
+test.skipIf(outside === undefined)("plain http reaches only this machine, whatever localhost resolves to", async () => {
+  let bytes = 0;
+  const server = createServer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
+  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
+  const { port } = server.address() as AddressInfo;
+  const { lookup } = dns;
+  const elsewhere = (_name: string, options: { all?: boolean }, done: (...found: unknown[]) => void): void =>
+    options.all ? done(null, [{ address: outside, family: 4 }]) : done(null, outside, 4);
+  dns.lookup = elsewhere as unknown as typeof lookup;
+  try {
+    const exchange = await transportTo().exchange(post(`http://localhost:${port}`));
+    expect(exchange).toMatchObject({
+      kind: "broken",
+      sent: false,
+      detail: "no connection: plain http is allowed to this machine only",
+    });
+    expect(bytes).toBe(0);
+  } finally {
+    dns.lookup = lookup;
+    server.close();
+  }
+});
 
 describe("interruption", () => {
-  test("before anything: nothing is sent, nothing is looked up twice", async () => {
+  test("before the request: nothing is sent, and no name is looked up again", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
     const exchange = await transportTo({ signal: AbortSignal.abort() }).exchange(post(peer.origin));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "interrupted" });
     expect(peer.connections()).toBe(0);
   });
 
-  test("while the address is looked up, or the connection made: not sent", async () => {
+  test("during the lookup or the connection: not sent", async () => {
     const controller = new AbortController();
     const hanging = await startRawPeer((socket) => socket.resume());
     const looking = transportTo({ signal: controller.signal, locate: () => new Promise(() => {}) });
@@ -233,14 +230,14 @@ describe("interruption", () => {
       expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "interrupted" });
   });
 
-  test("after it was sent: it may have arrived", async () => {
+  test("after the request was sent: it may have arrived", async () => {
     const controller = new AbortController();
     const peer = await startPeer(() => controller.abort());
     const exchange = await transportTo({ signal: controller.signal }).exchange(post(peer.origin));
     expect(exchange).toMatchObject({ kind: "broken", sent: true, reason: "interrupted" });
   });
 
-  test("an exchange with a signal of its own is not cut by the transport's", async () => {
+  test("an exchange with its own signal ignores the transport's", async () => {
     const all = new AbortController();
     const peer = await startPeer((_, response) => {
       all.abort();
@@ -276,7 +273,7 @@ describe("interruption", () => {
 });
 
 describe("a proxy", () => {
-  /** @param answer what the proxy says to CONNECT; `null` passes it on */
+  /** @param answer the proxy's response to CONNECT; `null` forwards it */
   async function startProxy(answer: string | null) {
     const asked: string[] = [];
     const peer = await startRawPeer((socket) => {
@@ -301,7 +298,7 @@ describe("a proxy", () => {
     ["HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502"],
     ["SSH-2.0\r\n", ""],
     ["", ""],
-  ])("that answers %j is asked once, and nothing was sent", async (answer, told) => {
+  ])("that answers %j is tried once, and nothing was sent", async (answer, told) => {
     const proxy = await startProxy(answer);
     const transport = transportTo({ proxy: { httpsProxy: `http://user:canary@127.0.0.1:${proxy.port}` } });
     const headers = { authorization: "Basic canary-of-ours" };
@@ -312,11 +309,11 @@ describe("a proxy", () => {
     expect(proxy.asked).toHaveLength(1);
     expect(proxy.asked[0]).toMatch(/^CONNECT api\.example\.com:443 HTTP\/1\.1\r\n/);
     expect(proxy.asked[0]).toContain(`Basic ${Buffer.from("user:canary").toString("base64")}`);
-    // Our own credential is for the service alone.
+    // Only the service receives integ's own credential.
     expect(proxy.asked[0]).not.toContain("canary-of-ours");
   });
 
-  test("that is not there, or hangs", async () => {
+  test("that is unreachable or hangs", async () => {
     const gone = transportTo({ proxy: { httpsProxy: `http://127.0.0.1:${await deadPort()}` } });
     expect(await gone.exchange(post("https://api.example.com"))).toMatchObject({ sent: false, reason: "proxy" });
     let closed = false;
@@ -337,7 +334,7 @@ describe("a proxy", () => {
     server.close();
   });
 
-  test("is not asked for hosts of NO_PROXY, nor for this machine over plain http", async () => {
+  test("is not used for hosts of NO_PROXY, nor for this machine over plain http", async () => {
     const proxy = await startProxy("");
     const address = `http://127.0.0.1:${proxy.port}`;
     const dead = await deadPort();
@@ -353,7 +350,7 @@ describe("a proxy", () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  test("of the environment is not looked for", async () => {
+  test("in the environment is ignored", async () => {
     const proxy = await startProxy("");
     const before = process.env.HTTPS_PROXY;
     process.env.HTTPS_PROXY = `http://127.0.0.1:${proxy.port}`;
@@ -371,7 +368,7 @@ describe("a proxy", () => {
   });
 
   test.each(["socks5://127.0.0.1:1080", "SOCKS5h://proxy.example.com", "socks4://127.0.0.1", "ftp://127.0.0.1"])(
-    "%s is refused before anything is sent, and said why",
+    "%s is refused with the reason before anything is sent",
     async (httpsProxy) => {
       const peer = await startRawPeer(() => {});
       const transport = transportTo({ proxy: { httpsProxy } });
@@ -382,7 +379,7 @@ describe("a proxy", () => {
     },
   );
 
-  test("whose address is none is a mistake to be told", async () => {
+  test("with an invalid address is a reported error", async () => {
     const transport = transportTo({ proxy: { httpsProxy: "not an address, canary" } });
     const error = await transport.exchange(post("https://api.example.com")).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Failure);
@@ -391,7 +388,7 @@ describe("a proxy", () => {
   });
 });
 
-/** A TLS server that counts what reaches it in clear. */
+/** A TLS server that counts decrypted bytes. */
 async function listenTls(options: TlsOptions): Promise<{ port: number; bytes: () => number; close: () => void }> {
   let bytes = 0;
   const tls = createTlsServer(options, (socket) => {

@@ -1,5 +1,5 @@
-// TLS that succeeds, straight and through a proxy. Trust comes at the start of a process alone (NODE_EXTRA_CA_CERTS), so
-// the transport runs in one of its own.
+// Successful TLS, directly and through a proxy. Node reads NODE_EXTRA_CA_CERTS only at start, so the transport runs in its own
+// process.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -32,7 +32,7 @@ const proxy = createTcpServer((near) => {
   });
 });
 
-/** Sends GET, GET and POST with one transport, and prints what came of each. */
+/** Sends GET, GET and POST with one transport, and prints the results. */
 const driver = `
 import { createTransport } from ${JSON.stringify(join(import.meta.dirname, "../../../../src/api/http/transport.ts"))};
 const { origin, proxy } = JSON.parse(process.argv[2]);
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const bundle = await rolldown({ input: join(folder, "driver.mjs"), platform: "node", external: [/^node:/] });
   await bundle.write({ file: join(folder, "bundle.mjs"), format: "esm", codeSplitting: false });
   await bundle.close();
-  // On every address of this machine: one of them is in no certificate.
+  // On every address of this machine, one of which is in no certificate.
   for (const one of [server, proxy]) await new Promise<void>((resolve) => one.listen(0, "0.0.0.0", resolve));
 });
 
@@ -89,7 +89,7 @@ test("a trusted certificate: reads share a connection, a change has its own", as
   expect(received.map(({ authorization }) => authorization)).toEqual(["Basic eDo=", "Basic eDo=", "Basic eDo="]);
 });
 
-test("a certificate of another name is refused, though it is trusted", async () => {
+test("a trusted certificate for another name is refused", async () => {
   const { port } = server.address() as AddressInfo;
   const results = await run({ origin: `https://127.0.0.2:${port}` }, trusting);
   const refused = { kind: "broken", sent: false, reason: "tls" };
@@ -97,14 +97,14 @@ test("a certificate of another name is refused, though it is trusted", async () 
   expect(received).toEqual([]);
 });
 
-test("no trust, and an environment that would look away", async () => {
+test("an untrusted certificate is refused, even if the environment disables checks", async () => {
   const results = await run({ origin: here() }, { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
   const refused = { kind: "broken", sent: false, reason: "tls" };
   expect(results).toMatchObject([refused, refused, refused]);
   expect(received).toEqual([]);
 });
 
-test("through a proxy: it sees the name alone, and trust is asked for all the same", async () => {
+test("through a proxy: it sees only the host name, and the certificate is still verified", async () => {
   const options = {
     origin: here(),
     proxy: { httpsProxy: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` },

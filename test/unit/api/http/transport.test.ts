@@ -1,4 +1,4 @@
-// One exchange over real sockets: what it gives back, what it refuses, and what it never does.
+// One exchange over real sockets: results, refusals, and guarantees.
 import type { Socket } from "node:net";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -33,7 +33,7 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   return error as Failure;
 }
 
-/** A server that answers while this thread stands still. @param size of each body, bytes */
+/** A server that responds while this thread is blocked. @param size of each body, in bytes */
 async function startPeerInThread(size: number) {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
@@ -52,8 +52,8 @@ async function startPeerInThread(size: number) {
   };
 }
 
-describe("what is sent", () => {
-  test("method, path with query, headers and body, byte for byte, and no other origin's host", async () => {
+describe("a request", () => {
+  test("has method, path with query, headers and body byte for byte, and the host of its own origin", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 201, { ok: true }));
     const transport = transportTo();
     const answer = await transport.exchange({
@@ -81,7 +81,7 @@ describe("what is sent", () => {
     ]);
   });
 
-  test("header names in lower case without a prototype, repeated ones joined", async () => {
+  test("gets response headers in lower case without a prototype, repeated ones joined", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () =>
         socket.end(
@@ -141,11 +141,11 @@ describe("what is sent", () => {
     "https://api.example.com/#x",
     "no address",
     "",
-  ])("nothing goes to %j", async (address) => {
+  ])("is never sent to %j", async (address) => {
     expect((await refusal(transportTo().exchange(get(address)))).kind).toBe("usage");
   });
 
-  test("the logical address is looked up for each exchange, and never sent", async () => {
+  test("looks the logical address up for each exchange, and never sends it", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
     const asked: string[] = [];
     const transport = transportTo({ locate: async (baseUrl) => (asked.push(baseUrl), peer.origin) });
@@ -156,7 +156,7 @@ describe("what is sent", () => {
 });
 
 describe("connections", () => {
-  test("reads share one, a change has its own", async () => {
+  test("are shared by reads, but not by changes", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
     const transport = transportTo();
     for (let i = 0; i < 5; i++) whole(await transport.exchange(get(peer.origin)));
@@ -170,7 +170,7 @@ describe("connections", () => {
     transport.close();
   });
 
-  test("reads at once do not wait for each other", async () => {
+  test("of concurrent reads do not wait for each other", async () => {
     const waiting: (() => void)[] = [];
     const peer = await startPeer((_, response) => {
       waiting.push(() => answerJson(response, 200, {}));
@@ -182,7 +182,7 @@ describe("connections", () => {
     transport.close();
   });
 
-  test("one that the server has closed meanwhile is no broken read", async () => {
+  test("closed by the server meanwhile do not break a read", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}");
@@ -197,7 +197,7 @@ describe("connections", () => {
     expect(peer.connections()).toBe(3);
   });
 
-  describe("of a walk that the server closes after each response, and does not say so", () => {
+  describe("of a listing whose server closes without notice after each response", () => {
     const response = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
     const closings: Record<string, (socket: Socket) => void> = {
       "with its last byte": (socket) => void socket.end(response),
@@ -207,7 +207,7 @@ describe("connections", () => {
       "with a reset": (socket) => void (socket.write(response), socket.once("data", () => socket.resetAndDestroy())),
     };
 
-    test.each(Object.keys(closings))("%s: every page comes, and each is asked for once more at most", async (name) => {
+    test.each(Object.keys(closings))("%s: every page arrives, and each is requested at most twice", async (name) => {
       let asked = 0;
       const peer = await startRawPeer((socket) => {
         socket.on("data", () => asked++);
@@ -223,7 +223,7 @@ describe("connections", () => {
     test.each([
       ["before its first byte, on a new connection", "", 1],
       ["within a response, on one that had carried another", "HTTP/1.1 200", 2],
-    ])("%s: broken, and not asked for again", async (_when, begun, broken) => {
+    ])("%s: fails, and is not requested again", async (_when, begun, broken) => {
       let asked = 0;
       const peer = await startRawPeer((socket) => {
         socket.on("data", () => {
@@ -241,7 +241,7 @@ describe("connections", () => {
     });
   });
 
-  test("an answer that goes on beyond its length does not reach the next question", async () => {
+  test("with a response longer than its length are not reused", async () => {
     let count = 0;
     const peer = await startRawPeer((socket) => {
       socket.on("data", () =>
@@ -259,8 +259,8 @@ describe("connections", () => {
   });
 });
 
-describe("what comes back", () => {
-  test.each([301, 302, 303, 307, 308])("a redirect (%d) is an answer, and nobody goes there", async (status) => {
+describe("a response", () => {
+  test.each([301, 302, 303, 307, 308])("with a redirect (%d) is returned, and never followed", async (status) => {
     const there = await startPeer((_, response) => answerJson(response, 200, {}));
     const peer = await startPeer((_, response) => answerJson(response, status, "", { location: `${there.origin}/v1` }));
     expect(whole(await transportTo().exchange(get(peer.origin))).status).toBe(status);
@@ -268,7 +268,7 @@ describe("what comes back", () => {
     expect(peer.received).toHaveLength(1);
   });
 
-  test("interim answers are passed over", async () => {
+  test("is read after interim responses", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () =>
         socket.end("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"),
@@ -286,7 +286,7 @@ describe("what comes back", () => {
     ["x-gzip", gzipped],
     ["deflate", deflateSync('{"a":1}')],
     ["br", brotliCompressSync('{"a":1}')],
-  ])("encoding %s is undone", async (encoding, body) => {
+  ])("in encoding %s is decoded", async (encoding, body) => {
     const peer = await startPeer((_, response) => {
       response.writeHead(200, { "content-encoding": encoding });
       response.end(body);
@@ -304,7 +304,7 @@ describe("what comes back", () => {
     ["gzip", Buffer.from("no gzip at all"), "malformed"],
     ["gzip", gzipped.subarray(0, -3), "malformed"],
     ["gzip", gzipSync(Buffer.alloc(50 * 1024 * 1024)), "too_large"],
-  ])("encoding %s is refused where it is not one sound gzip within the limit (%#)", async (encoding, body, reason) => {
+  ])("in encoding %s is refused unless it is one valid gzip within the limit (%#)", async (encoding, body, reason) => {
     const peer = await startPeer((_, response) => {
       response.writeHead(200, { "content-encoding": encoding });
       response.end(body);
@@ -312,20 +312,20 @@ describe("what comes back", () => {
     expect(broken(await transportTo().exchange(get(peer.origin)))).toMatchObject({ sent: true, reason });
   });
 
-  test("an encoding that is refused leaves the body as it came", async () => {
+  test("in an unsupported encoding keeps its body unchanged", async () => {
     const peer = await startPeer((_, response) => response.writeHead(201, { "content-encoding": "snappy" }).end("{}"));
     const { partial } = broken(await transportTo().exchange(get(peer.origin)));
     expect([partial?.status, partial?.body.toString()]).toEqual([201, "{}"]);
   });
 
-  test("an error is never longer than any other body, also where a long page was asked for", async () => {
+  test("with an error has the usual size limit, even if a longer page was requested", async () => {
     const peer = await startPeer((_, response) => response.writeHead(503).end(Buffer.alloc(2 * 1024 * 1024)));
     expect(broken(await transportTo().exchange(get(peer.origin, { maxBytes: 64 * 1024 * 1024 })))).toMatchObject({
       reason: "too_large",
     });
   });
 
-  test("a body up to the limit comes, a byte more does not: told, untold and unfolded", async () => {
+  test("is limited to the byte: with a length, without one, and decompressed", async () => {
     const bodies = { told: 1024, untold: 1024, unfolded: 1024 };
     for (const how of Object.keys(bodies))
       for (const [length, fits] of [
@@ -345,12 +345,12 @@ describe("what comes back", () => {
       }
   });
 
-  test("an answer without end ends at the limit, and its connection with it", async () => {
+  test("without end is cut at the limit, together with its connection", async () => {
     let closed = false;
     const peer = await startPeer((_, response) => {
       response.on("close", () => (closed = true));
       const more = (): void => {
-        // Not at once: what is written to a connection that has ended calls back before anybody hears of its end (Node 26).
+        // Not immediately: a write to a closed connection calls back before the close is known (Node 26).
         if (!closed) response.write(Buffer.alloc(64 * 1024), () => setImmediate(more));
       };
       more();
@@ -359,7 +359,7 @@ describe("what comes back", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("headers without end", async () => {
+  test("with endless headers is refused", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\n");
@@ -381,15 +381,15 @@ describe("what comes back", () => {
     ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed"],
     ["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "closed"],
     ["", "closed"],
-  ])("%j is no answer: %s", async (bytes, reason) => {
+  ])("like %j is invalid: %s", async (bytes, reason) => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.end(bytes)));
     for (const method of ["GET", "POST"])
       expect(broken(await transportTo().exchange(get(peer.origin, { method })))).toMatchObject({ sent: true, reason });
   });
 });
 
-describe("time", () => {
-  test("a byte now and then does not keep it alive", async () => {
+describe("the deadline", () => {
+  test("holds for a peer that sends a byte now and then", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
@@ -404,7 +404,7 @@ describe("time", () => {
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(295);
   });
 
-  test("nor does a head that never ends", async () => {
+  test("holds for a head that never ends", async () => {
     const peer = await startRawPeer((socket) => {
       const drip = setInterval(() => socket.write("HTTP/1.1 200 OK\r\nx-a: b\r\n".slice(0, 1)), 20);
       socket.on("close", () => clearInterval(drip));
@@ -414,24 +414,27 @@ describe("time", () => {
     expect(["timeout", "malformed"]).toContain(answer.reason);
   });
 
-  // As a laptop that slept, or a process that was stopped: what arrived meanwhile stands in the socket.
-  test.each([100, 500_000])("an answer of %i bytes that arrived while nothing ran is read", async (size) => {
-    const peer = await startPeerInThread(size);
-    try {
-      for (const method of ["GET", "POST"]) {
-        const coming = transportTo({ timeoutMs: 200 }).exchange(
-          get(peer.origin, { method, path: "/v1/a", maxBytes: 64 * 1024 * 1024 }),
-        );
-        await peer.asked();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
-        expect(whole(await coming).body.length).toBe(size);
+  // A laptop after sleep, or a stopped process: received data waits in the socket.
+  test.each([100, 500_000])(
+    "does not discard a response of %i bytes that arrived while the process was stopped",
+    async (size) => {
+      const peer = await startPeerInThread(size);
+      try {
+        for (const method of ["GET", "POST"]) {
+          const coming = transportTo({ timeoutMs: 200 }).exchange(
+            get(peer.origin, { method, path: "/v1/a", maxBytes: 64 * 1024 * 1024 }),
+          );
+          await peer.asked();
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+          expect(whole(await coming).body.length).toBe(size);
+        }
+      } finally {
+        await peer.close();
       }
-    } finally {
-      await peer.close();
-    }
-  });
+    },
+  );
 
-  test("tiny chunks that never pause get no more time, though they come to an end", async () => {
+  test("is not extended for tiny chunks without a pause, even if they would end", async () => {
     const peer = await startRawPeer((socket) => {
       socket.setNoDelay(true);
       socket.once("data", () => {
@@ -452,7 +455,7 @@ describe("time", () => {
       });
   });
 
-  test("a limit beyond what a timer holds is no limit of nothing", async () => {
+  test("longer than a timer's maximum does not become 0", async () => {
     const peer = await startPeer((_, response) => void setTimeout(() => answerJson(response, 200, {}), 50));
     whole(await transportTo({ timeoutMs: 2 ** 40 }).exchange(get(peer.origin)));
   });

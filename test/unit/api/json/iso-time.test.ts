@@ -21,7 +21,7 @@ describe("iso-time", () => {
     ["2027-02-30T00:00:00Z", "2027-02-30T00:00:00Z"],
     ["2027-01-31T00:00:00", "2027-01-31T00:00:00"],
     ["tomorrow", "tomorrow"],
-  ])("%s goes out as %s", (text, full) => {
+  ])("%s is sent as %s", (text, full) => {
     expect(fullTime(text)).toBe(full);
     expect(isTime(fullTime(text))).toBe(full.endsWith(".000Z") || full.endsWith(".123Z"));
   });

@@ -8,7 +8,7 @@ import { sampled } from "../../../support/sample.ts";
 const compactJson = (json: string): string => JsonText.of(json).compact();
 const indentedJson = (json: string): string => JsonText.of(json).indented();
 
-/** Any JSON value as text, laid out with white space where JSON allows it; and the same text without. */
+/** Any JSON value as text, with optional white space wherever JSON allows it; and the same text without. */
 const space = fc.constantFrom("", "", " ", "\n", "\t ", "\r\n  ");
 const number = fc.constantFrom("0", "-0", "1.10", "12345678901234567890123", "1e400", "-1.5E-7", "0.1000");
 const text = fc.oneof(
@@ -44,7 +44,7 @@ const { value: anyJson } = fc.letrec<{ value: Laid; array: Laid; object: Laid }>
 }));
 
 describe("reading and laying out", () => {
-  it("drops white space outside of strings and nothing else", () => {
+  it("removes only white space outside of strings", () => {
     fc.assert(
       fc.property(anyJson, space, ({ loose, tight }, around) => {
         expect(compactJson(around + loose + around)).toBe(tight);
@@ -56,7 +56,7 @@ describe("reading and laying out", () => {
     );
   });
 
-  it("indents as JSON.stringify does where that loses nothing", () => {
+  it("indents like JSON.stringify, as far as that loses nothing", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const json = JSON.stringify(value);
@@ -65,7 +65,7 @@ describe("reading and laying out", () => {
     );
   });
 
-  it("takes exactly the texts that JSON.parse takes", () => {
+  it("accepts exactly the texts that JSON.parse accepts", () => {
     const broken = fc.tuple(
       anyJson,
       fc.nat(),
@@ -81,7 +81,7 @@ describe("reading and laying out", () => {
         } catch {
           isJson = false;
         }
-        // A lone half of a surrogate pair is no UTF-8, and comes out of a string alone.
+        // Half a surrogate pair cannot be UTF-8, and only string generators produce one.
         fc.pre(Buffer.from(damaged).toString() === damaged);
         if (isJson) expect(JsonText.of(damaged).text).toBe(damaged.trim());
         else expect(() => JsonText.of(damaged)).toThrow(BrokenBody);
@@ -90,7 +90,7 @@ describe("reading and laying out", () => {
     );
   });
 
-  it("takes 200 levels and refuses the next, long before the stack ends", () => {
+  it("accepts 200 levels and refuses the next, long before the stack ends", () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect(compactJson(nested(maxNesting))).toBe(nested(maxNesting));
     expect(() => JsonText.of(nested(maxNesting + 1))).toThrow(/nested deeper than 200/);
@@ -103,7 +103,7 @@ describe("reading and laying out", () => {
     expect(compactJson(` ${long} `)).toBe(long);
   });
 
-  it("takes the last of duplicate keys, and keys every object has for what they are", () => {
+  it("uses the last of duplicate keys, and treats keys like __proto__ as data", () => {
     const parts = JsonText.of('{"a":1,"__proto__":{"x":2},"\\u0061":3,"b":4}').parts();
     expect(parts.names.map((name) => [name, parts.get(name)?.text])).toEqual([
       ["a", "3"],
@@ -113,7 +113,7 @@ describe("reading and laying out", () => {
     expect(parts.get("toString")).toBeUndefined();
   });
 
-  it("reads the same parts, whatever row was before", () => {
+  it("reads the same parts, whatever row came before", () => {
     const name = fc.constantFrom("a", "b", "ab", "\\u0061", "\\\\u0061", "é");
     const object = fc
       .array(fc.tuple(name, fc.integer()))
@@ -140,7 +140,7 @@ describe("reading and laying out", () => {
 const withNulls = (json: string, keys: readonly string[]): string => JsonText.of(json).withNulls(keys);
 
 describe("withNulls", () => {
-  it("blanks the named keys and touches no other byte", () => {
+  it("sets the named keys to null and changes no other byte", () => {
     const json =
       '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }\n';
     expect(withNulls(json, ["client_secret"])).toBe(
@@ -148,13 +148,13 @@ describe("withNulls", () => {
     );
   });
 
-  it("finds a key however it is written, and every time it is", () => {
+  it("finds a key in every escape and at every occurrence", () => {
     expect(withNulls('{"secr\\u0065t":"a","secret":["b"],"Secret":1}', ["secret"])).toBe(
       '{"secr\\u0065t":null,"secret":null,"Secret":1}',
     );
   });
 
-  it("masks a value that other strings and names repeat, and no short word", () => {
+  it("masks a value that other strings and names repeat, except short words", () => {
     const json =
       '{"note": "x s3cr\\u0065t-1 y", "secret":"s3cret-1", "all":[{"s3cret-1":1.0}], "text":"word", "status":"word"}';
     expect(withNulls(json, ["secret"])).toBe(
@@ -185,18 +185,18 @@ describe("--fields", () => {
   const row = '{"id":"e1","n":1.10,"b":{"c":[{"d":"x"},2]},"a.b":"dotted","z":null}';
   const pick = (...names: string[]): string => projected(JsonText.of(row), fieldPaths(names));
 
-  it("keeps the fields asked for, in that order, each under the path as typed", () => {
+  it("keeps the requested fields in the requested order, each under its path as typed", () => {
     expect(pick("n", "b.c", "id")).toBe('{"n":1.10,"b.c":[{"d":"x"},2],"id":"e1"}');
     expect(pick("b.c.0.d", "b.c.1", "a.b", "z")).toBe('{"b.c.0.d":"x","b.c.1":2,"a.b":"dotted","z":null}');
   });
 
-  it("gives null for what is not there", () => {
+  it("gives null for missing fields", () => {
     expect(projected(JsonText.of(row), fieldPaths(["nope", "id.x", "b.c.9", "toString", "z"]))).toBe(
       '{"nope":null,"id.x":null,"b.c.9":null,"toString":null,"z":null}',
     );
   });
 
-  it("refuses an empty name and a name given twice", () => {
+  it("refuses empty and repeated names", () => {
     expect(() => fieldPaths(["a", ""])).toThrow(/empty name/);
     expect(() => fieldPaths(["a..b"])).toThrow(/empty name/);
     expect(() => fieldPaths(["a", " a"])).toThrow(/twice/);

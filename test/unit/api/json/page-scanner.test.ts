@@ -1,5 +1,5 @@
-// The scanner held against a full parse: it must refuse whatever JSON.parse or the envelope rule refuses, and its rows must
-// be the rows.
+// Compares the scanner with a full parse: it rejects everything that JSON.parse or the envelope rule rejects, and finds the
+// same rows.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BrokenBody, maxNesting } from "../../../../src/api/json/json-text.ts";
@@ -14,7 +14,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** §2.1, over a full parse. */
+/** The rule of §2.1, after a full parse. */
 function isEnvelope(value: unknown): value is { data: unknown[]; next_page_token: string | null; has_more: boolean } {
   if (!isRow(value)) return false;
   const { object, data, next_page_token: token, has_more: more } = value as Record<string, unknown>;
@@ -30,7 +30,7 @@ function reference(body: Buffer): unknown {
   }
 }
 
-/** The scanner and the full parse must agree. A key given twice is refused by the scanner alone. */
+/** The scanner and the full parse must agree, except that only the scanner rejects a repeated key. */
 function agree(body: Buffer): boolean {
   const value = reference(body);
   try {
@@ -74,7 +74,7 @@ const envelope = fc
   });
 
 describe("scanPage", () => {
-  test("every envelope, in any order of keys, with any white space and unknown keys", () => {
+  test("accepts every envelope, with any order of keys, white space and unknown keys", () => {
     fc.assert(
       fc.property(envelope, (body) => agree(body)),
       { numRuns: sampled(1000) },
@@ -89,7 +89,7 @@ describe("scanPage", () => {
     ['[ { } ,{"a":[1, 2]},{}]', [false, false, true]],
     ['[{"a":{"b":[ ]}}]', [false]],
     ['[{"a":"\\" "}\n]', [true]],
-  ])("of %s the rows are compact: %j", (data, compact) => {
+  ])("gives compact rows of %s: %j", (data, compact) => {
     const body = Buffer.from(`{ "object" : "list", "data": ${data} , "next_page_token": null, "has_more": false }`);
     expect(scanPage(body).rows.map(({ isCompact }) => isCompact)).toEqual(compact);
   });
@@ -100,7 +100,7 @@ describe("scanPage", () => {
   );
   const damage = fc.tuple(fc.constantFrom("replace", "insert", "remove", "cut", "swap"), fc.nat(), bytes);
 
-  test("every damage to one: refused, or still what a full parse reads", () => {
+  test("refuses every damaged envelope, or reads it like a full parse", () => {
     let refused = 0;
     fc.assert(
       fc.property(envelope, fc.array(damage, { minLength: 1, maxLength: 3 }), (body, damages) => {
@@ -120,7 +120,7 @@ describe("scanPage", () => {
     expect(refused).toBeGreaterThan(1000);
   });
 
-  test("every truncation of a page", () => {
+  test("refuses every truncated page", () => {
     const body = Buffer.from(
       '{"object":"list","data":[{"id":"a","n":[1,{"b":null}]},{"id":"é\\u0041"}],"next_page_token":null,"has_more":false}\n',
     );
@@ -129,7 +129,7 @@ describe("scanPage", () => {
     expect(agree(body)).toBe(true);
   });
 
-  test("a page as most are written, with any byte behind its rows replaced, added or missing", () => {
+  test("agrees for a typical page with any byte after its rows replaced, added or missing", () => {
     const rows = `{"object":"list","data":[{"a":"x"},{"a":"é"}]`;
     let sound = 0;
     for (const rest of [',"next_page_token":"a ~","has_more":true}', ',"next_page_token":null,"has_more":false}'])
@@ -180,7 +180,7 @@ describe("scanPage", () => {
     "null",
     '"x"',
     "[",
-  ])("rows %s are refused", (data) => {
+  ])("refuses rows %s", (data) => {
     expect(agree(page(data))).toBe(false);
   });
 
@@ -196,11 +196,11 @@ describe("scanPage", () => {
     ['"next_page_token":null,"has_more":false,"data":[]', '"data" twice'],
     ['"next_page_token":"a","next_page_token":null,"has_more":false', "twice"],
     ['"next_page_token":null,"has_more":false,"has_\\u006dore":true', "twice"],
-  ])("the rule of §2.1: %s", (rest, words) => {
+  ])("enforces §2.1: %s", (rest, words) => {
     expect(() => scanPage(page("[]", rest))).toThrow(words);
   });
 
-  test("what is no list envelope at all", () => {
+  test("refuses bodies that are not a list envelope", () => {
     for (const text of [
       "",
       " ",
@@ -218,7 +218,7 @@ describe("scanPage", () => {
     expect(() => scanPage(Buffer.from(page('[{"a":"\u00e9"}]').toString("utf8"), "latin1"))).toThrow("UTF-8");
   });
 
-  test("nesting up to the bound, and not a level more; no depth is the end of the process", () => {
+  test("accepts nesting up to the limit, and no depth crashes the process", () => {
     const nested = (levels: number): Buffer => page(`[{"a":${"[".repeat(levels)}${"]".repeat(levels)}}]`);
     expect(scanPage(nested(maxNesting - 3)).rows).toHaveLength(1);
     expect(() => scanPage(nested(maxNesting - 2))).toThrow("deeper");
@@ -228,12 +228,12 @@ describe("scanPage", () => {
     expect(() => scanPage(objects(maxNesting - 1))).toThrow("deeper");
   });
 
-  test("large integers, key order and doubled keys of rows stay as they came", () => {
+  test("leaves large integers, key order and repeated keys of rows unchanged", () => {
     const text = '{"z":12345678901234567890,"a":1.50,"a":2,"__proto__":{"x":1}}';
     expect(scanPage(page(`[ ${text} ,${text}]`)).rows.map((row) => row.text)).toEqual([text, text]);
   });
 
-  test("more rows than any page should have", () => {
+  test("accepts more rows than any page should have", () => {
     const { rows } = scanPage(page(`[${Array.from({ length: 5000 }, (_, i) => `{"i":${i}}`).join(",")}]`));
     expect(rows).toHaveLength(5000);
   });

@@ -37,18 +37,18 @@ describe("readRows", () => {
     "[{},]",
     "",
     "[{}",
-  ])("%s is no list", (text) => {
+  ])("%s is not a list", (text) => {
     expect(() => read(text)).toThrow(BrokenBody);
   });
 
   test.each(['{"data":[],"has_more":true}', '{"data":[],"nextPageToken":"x"}', '{"data":[],"next":"/x"}'])(
-    "%s says that there are more",
+    "%s means that there are more",
     (text) => {
       expect(read(text).saysMore).toBe(true);
     },
   );
 
-  test("rows are the API's own text, whatever surrounds them", () => {
+  test("returns the API's text of rows unchanged", () => {
     const text =
       ' { "a\\u0062" : "]" , "rows" : [ {"n":12345678901234567890,"s":"}]\\""} , { "é" : [1,{"x":[]}] } ] , "z":[] } ';
     expect(read(text).rows.map((row) => row.text)).toEqual([
@@ -57,13 +57,13 @@ describe("readRows", () => {
     ]);
   });
 
-  test("what is not UTF-8, or nested too deep, is refused before any row is looked at", () => {
+  test("refuses a body that is not UTF-8 or nested too deep before it reads a row", () => {
     expect(() => readRows(Buffer.from([0x5b, 0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d, 0x5d]))).toThrow(BrokenBody);
     expect(() => read(`[{"a":${"[".repeat(300)}${"]".repeat(300)}}]`)).toThrow(BrokenBody);
     expect(read('[{"__proto__":{"x":1},"a":1}]').rows.map(({ value }) => Object.keys(value))).toEqual([["a"]]);
   });
 
-  test("every row of every list parses to its value", () => {
+  test("gives every row of every list with its value", () => {
     const row = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 });
     const list = fc.tuple(fc.array(row), fc.constantFrom(undefined, "data", 'x"y'), fc.constantFrom(0, 2, "\t"));
     fc.assert(

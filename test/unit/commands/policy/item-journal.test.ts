@@ -1,4 +1,5 @@
-// Of several processes that begin one item of a policy at once, one continues: where ids are not in the order of admission, too.
+// Only one of several processes continues a policy item that they start at the same time, even if ids are not in the order of
+// admission.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { namedJournal } from "../../../../src/commands/policy/item-journal.ts";
@@ -9,7 +10,7 @@ import type { EntryLease, Intent, Journal } from "../../../../src/journal/journa
 const entry = (id: string, change: Partial<Entry> = {}): Entry =>
   ({ id, state: "open", sequence: 1, parent: null, replaces: null, last_error: null, detail: {}, ...change }) as Entry;
 
-/** A journal in which another process has its entry the moment this one has its own. */
+/** A journal in which another process gets its entry at the same moment as this one. */
 function journalWith(rival: Entry, { isShared = true } = {}) {
   const entries: Entry[] = [];
   const change = (id: string, to: Partial<Entry>): void => {
@@ -40,13 +41,13 @@ function journalWith(rival: Entry, { isShared = true } = {}) {
   return { change, own, admitted: named.journal.admit({ detail: {} } as Intent) };
 }
 
-it.each([[true], [false]])("the one with the higher id gives way (shared: %s)", async (isShared) => {
+it.each([[true], [false]])("the process with the higher id stops (shared: %s)", async (isShared) => {
   const { admitted, own } = journalWith(entry("a"), { isShared });
   await expect(admitted).rejects.toMatchObject({ kind: "conflict", details: { entry: "a" } });
   expect(own().state).toBe("refused");
 });
 
-it("the one with the lower id gives way to one that has begun already", async () => {
+it("the process with the lower id stops if the other has already started", async () => {
   const { admitted, own, change } = journalWith(entry("z"));
   await Promise.all([
     expect(admitted).rejects.toMatchObject({ kind: "conflict", details: { entry: "z" } }),
@@ -55,7 +56,7 @@ it("the one with the lower id gives way to one that has begun already", async ()
   expect(own().state).toBe("refused");
 });
 
-it("the one with the lower id continues once the other has given way, and says nothing of it", async () => {
+it("the process with the lower id continues after the other stopped, without a message", async () => {
   const { admitted, own, change } = journalWith(entry("z"));
   await sleep(120);
   expect(await Promise.race([admitted, Promise.resolve("waits")])).toBe("waits");
@@ -64,7 +65,7 @@ it("the one with the lower id continues once the other has given way, and says n
   expect(own().state).toBe("open");
 });
 
-it("in a file a higher id was admitted later, and is not waited for", async () => {
+it("in a file a higher id was admitted later, so no one waits for it", async () => {
   const { admitted } = journalWith(entry("z"), { isShared: false });
   expect((await admitted).kind).toBe("new");
 });

@@ -1,4 +1,4 @@
-// The page of a plan as people see it: `plan-page.txt` has each screen at three widths, for a person to read.
+// The page of a plan: `plan-page.txt` shows each screen at three widths for readers.
 import { afterEach, expect, it, vi } from "vitest";
 import { planPage } from "../../../../src/commands/policy/plan-page.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
@@ -152,13 +152,13 @@ async function shown(screen: Screen, columns: number, env: Record<string, string
 
 afterEach(() => void vi.useRealTimers());
 
-it("is what plan-page.txt shows, whole at each width, and the same without its colours", async () => {
+it("matches plan-page.txt, complete at each width, and the same without colours", async () => {
   const pages: string[] = [];
   for (const [what, screen] of Object.entries(screens))
     for (const columns of [120, 80, 40]) {
       const text = await shown(screen, columns);
       const painted = await shown(screen, columns, { NO_COLOR: "", FORCE_COLOR: "1" });
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is taken away
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are removed here
       expect(painted.replaceAll(/\u001b\[\d+m/g, "")).toBe(text);
       expect(text).not.toMatch(/[\u001b\u202E\u2028]/);
       pages.push(`${what}, ${columns} columns\n${"─".repeat(columns)}\n${text}`);
@@ -166,7 +166,7 @@ it("is what plan-page.txt shows, whole at each width, and the same without its c
   await expect(pages.join("\n")).toMatchFileSnapshot("plan-page.txt");
 });
 
-it("has each id, command and destination in one piece", async () => {
+it("never breaks an id, command or destination", async () => {
   for (const screen of Object.values(screens))
     for (const columns of [120, 80, 40]) {
       const text = await shown(screen, columns);

@@ -1,4 +1,4 @@
-// The page of a status as people see it: `status-page.txt` has it at each width, for a person to read.
+// The page of a status: `status-page.txt` shows it at each width for readers.
 import { expect, it } from "vitest";
 import { type Status, statusPage } from "../../../../src/commands/policy/status-page.ts";
 import { stage } from "../../output/streams.ts";
@@ -48,7 +48,7 @@ async function statusAt(status: Status, columns: number, env: Record<string, str
   return stdout.text;
 }
 
-it("shows a status as status-page.txt has it: a table with a timeline, or sentences where there is no room or no picture", async () => {
+it("matches status-page.txt: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
   const screens: readonly (readonly [string, number, Record<string, string>])[] = [
     ["wide", 140, {}],
     ["80 columns", 80, {}],
@@ -59,7 +59,7 @@ it("shows a status as status-page.txt has it: a table with a timeline, or senten
   await expect(pages.join("\n")).toMatchFileSnapshot("status-page.txt");
 });
 
-it("says of nothing that it is nothing, and of 3,000 credentials which end first", async () => {
+it("reports an empty account, and sorts 3,000 credentials by their end", async () => {
   const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
   expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
   const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));

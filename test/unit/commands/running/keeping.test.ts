@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { keepingOf } from "../../../../src/commands/running/change.ts";
 import type { Context } from "../../../../src/context.ts";
 
-test("what is reserved here stays while the secret is in the team's journal alone", async () => {
+test("a local reserve stays while the secret is only in the team's journal", async () => {
   const release = vi.fn<(entry: string) => Promise<void>>(async () => {});
   const context = {
     secrets: { undelivered: async () => ({ place: "here", release, isKept: () => false }) },

@@ -1,4 +1,4 @@
-// Entries that are over move from the journal to the archive beside it, and are found there.
+// Finished entries move from the journal to the archive next to it, and are found there.
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -23,7 +23,7 @@ async function made(journal: Journal, changes: Partial<Intent>, ...steps: Partia
   return lease.entry.id;
 }
 
-/** Entries that made nothing: so many bytes that they move. */
+/** Entries that created nothing, with enough bytes to be moved. */
 async function refused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)
@@ -34,7 +34,7 @@ async function refused(journal: Journal, count = 6): Promise<string[]> {
 const idsOf = async (journal: Journal, filter: Parameters<Journal["select"]>[0]): Promise<string[]> =>
   (await journal.select(filter)).map(({ id }) => id);
 
-test("what made nothing moves once it is more than the limit; unfinished and live ones stay", async () => {
+test("entries that created nothing move above the size limit; unfinished and live ones stay", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
   const live = await made(journal, {}, { state: "done", resource_id: "oc_1" });
@@ -53,14 +53,14 @@ test("what made nothing moves once it is more than the limit; unfinished and liv
   expect(await at(path).count()).toBe(9);
 });
 
-test("less than the limit stays", async () => {
+test("below the size limit nothing moves", async () => {
   const path = journalPath();
   await refused(at(path, 1e9), 2);
   await made(at(path, 20_000), { fingerprint: "next" });
   expect(existsSync(archiveOf(path))).toBe(false);
 });
 
-test("an entry of the archive is found by its id, its beginning, as a parent and by its key", async () => {
+test("an archived entry is found by its id, its prefix, its children and its key", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
   const { lease } = await journal.admit(intent({ fingerprint: "key" }), { key: "by hand" });
@@ -83,7 +83,7 @@ test("an entry of the archive is found by its id, its beginning, as a parent and
   expect(await at(path).admit(intent({ fingerprint: "key" }), { key: "by hand" })).toMatchObject({ kind: "same_key" });
 });
 
-test("an entry that is worked on again comes back with all its records", async () => {
+test("an archived entry that is resumed returns with all its records", async () => {
   const path = journalPath();
   const [id = ""] = await refused(at(path, 1e9));
   await made(at(path), { fingerprint: "next" });
@@ -101,7 +101,7 @@ test("an entry that is worked on again comes back with all its records", async (
   expect(others.length).toBe(6);
 });
 
-test("a new id is above every id of the archive, though the clock was set back", async () => {
+test("a new id is above every archived id, even though the clock was set back", async () => {
   const path = journalPath();
   const late = fileJournal(path, { now: clock(Date.UTC(2030, 0, 1)), actor: ada, archiveBytes: 1e9 });
   const gone = await refused(late);
@@ -112,7 +112,7 @@ test("a new id is above every id of the archive, though the clock was set back",
   for (const id of gone) expect([newest > id, again > id]).toEqual([true, true]);
 });
 
-test("a revoked client moves with the entry that revoked it; one that a policy's item leads to stays", async () => {
+test("a revoked client's entry moves with the entry that revoked it; one that a policy's item leads to stays", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
   const rotation = { operation: "oauth_client.rotate", idempotent: false } as const;
@@ -137,7 +137,7 @@ test("a revoked client moves with the entry that revoked it; one that a policy's
   expect(here).toEqual(expect.arrayContaining([first, second, third]));
   expect(here).not.toContain(alone);
   expect(here).not.toContain(by);
-  // Named by the rotation itself, the item is found there: what came before is over.
+  // The item finds the rotation by name, so the entries before it are no longer needed.
   const named = await made(
     at(path, 1e9),
     { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },
@@ -167,12 +167,12 @@ test.each(["journal", "archive"])("nothing moves while the %s is damaged", async
   expect(await idsOf(at(path), { all: true })).toHaveLength(count + 1);
 });
 
-test.each(["journal", "archive"])("nothing but prune writes again what is damaged: the %s", async (which) => {
+test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", async (which) => {
   const [path, other] = [journalPath(), at(journalPath())];
   const [id] = await refused(at(path));
   await made(at(path), { fingerprint: "next" });
   await made(other, { fingerprint: "of another" });
-  // A record that was removed: each of the others is sound.
+  // A removed record: each of the others is valid.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));
@@ -187,7 +187,7 @@ test.each(["journal", "archive"])("nothing but prune writes again what is damage
   expect(await at(path).merge(other.records())).toMatchObject({ added: 1 });
 });
 
-test("prune forgets what is old in the archive, export and move carry it", async () => {
+test("prune removes old archived entries; export and move include the archive", async () => {
   const path = journalPath();
   const gone = await refused(at(path, 1e9));
   await made(at(path), { fingerprint: "next" });
@@ -204,13 +204,13 @@ test("prune forgets what is old in the archive, export and move carry it", async
   expect(await at(path).verify()).toEqual([]);
 });
 
-test("of an entry that is in both, the journal's copy counts", async () => {
+test("the journal's copy of an entry in both files counts", async () => {
   const path = journalPath();
   const ids = await refused(at(path, 1e9));
   const journal = readFileSync(path);
   await made(at(path), { fingerprint: "next" });
   const lines = readFileSync(path, "utf8").trimEnd().split("\n").slice(1);
-  // As after a crash between the two steps.
+  // A crash between the two steps leaves this.
   writeFileSync(path, journal);
   rmSync(`${path}.lock`, { force: true });
   expect(lines).toHaveLength(1);
@@ -226,7 +226,7 @@ test("of an entry that is in both, the journal's copy counts", async () => {
   expect((await at(path).find(ids[0]!)).state).toBe("abandoned");
 });
 
-test("of a long archive a list, an export and a verification keep places in memory, not its records", async () => {
+test("for a long archive, list, export and verify keep offsets in memory, not records", async () => {
   const path = journalPath();
   const count = 300;
   writeJournal(archiveOf(path), longJournal(count, { isSettled: true, padding: "x".repeat(100_000) }));
@@ -234,7 +234,7 @@ test("of a long archive a list, an export and a verification keep places in memo
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const held = async (): Promise<number> => {
-    // A buffer's memory is given back a moment after its collection.
+    // A buffer's memory is freed a moment after its collection.
     for (let round = 0; round < 3; round += 1) {
       collect();
       await new Promise((done) => setTimeout(done, 5));

@@ -1,9 +1,9 @@
-// A line that was removed or moved is found; what somebody did to the records of an entry is in conformance.ts.
+// A removed or moved line is detected; changed records of an entry are tested in conformance.ts.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { intent, journalAt as at, journalPath } from "../intent.ts";
 
-/** Lines: the head, then records of the entries a and b by turns: a1 b1 a2 b2 a3 b3. */
+/** Lines: the head, then alternating records of the entries a and b: a1 b1 a2 b2 a3 b3. */
 async function twoEntries(): Promise<{ path: string; lines: string[] }> {
   const path = journalPath();
   const [a, b] = [await at(path).admit(intent()), await at(path).admit(intent({ fingerprint: "another" }))];
@@ -16,7 +16,7 @@ test.each<[string, (lines: string[]) => string[]]>([
   ["an entry's newest record removed", (lines) => lines.toSpliced(5, 1)],
   ["a whole entry removed", (lines) => lines.filter((_, number) => number === 0 || number % 2 === 0)],
   ["records of two entries in another order", ([head, a1, b1, ...rest]) => [head!, b1!, a1!, ...rest]],
-])("%s: verify tells it", async (_, change) => {
+])("%s: verify reports it", async (_, change) => {
   const { path, lines } = await twoEntries();
   expect(await at(path).verify()).toEqual([]);
   writeFileSync(path, `${change(lines).join("\n")}\n`);
@@ -25,7 +25,7 @@ test.each<[string, (lines: string[]) => string[]]>([
   expect(problems[0]?.message).toMatch(/edited, removed, (?:repeated )?or moved|edited, removed, repeated or moved/);
 });
 
-test("a gap that damage left is a warning once the journal is written anew", async () => {
+test("a gap left by damage is a warning after the journal was rewritten", async () => {
   const { path, lines } = await twoEntries();
   writeFileSync(path, `${lines.with(3, lines[3]!.replace("unknown", "unknowm")).join("\n")}\n`);
   expect((await at(path).verify()).some(({ severity }) => severity === "problem")).toBe(true);
@@ -37,7 +37,7 @@ test("a gap that damage left is a warning once the journal is written anew", asy
   );
 });
 
-test("the journal written anew keeps each step of what stays", async () => {
+test("a rewritten journal keeps each step of its remaining entries", async () => {
   const { path } = await twoEntries();
   const steps = async () => Promise.all((await at(path).entries()).map(({ id }) => at(path).history(id)));
   const before = await steps();

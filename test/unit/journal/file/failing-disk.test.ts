@@ -1,4 +1,5 @@
-// A journal whose disk fails at any one call: what is said is true, the file is as before or whole, and nothing is held for good.
+// A journal whose disk fails at any one call: reports are true, the file is unchanged or complete, and no lock or file stays
+// held.
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
@@ -64,11 +65,11 @@ async function resumed(journal: Journal): Promise<void> {
 interface Scene {
   readonly before?: (path: string) => Promise<void>;
   readonly work: (journal: Journal) => Promise<unknown>;
-  /** What it asks of the disk that outlives a power cut. */
+  /** Calls that make a change survive a power cut. */
   readonly lasting: readonly string[];
 }
 
-/** Of the journal itself: what is not known for want of one of them is not taken for nothing. */
+/** Paths of the journal itself: without them, the journal counts as unreadable, not as empty. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];
@@ -111,7 +112,7 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
 };
 
-/** Locks and what is set aside have names that chance or a clock gives. */
+/** Replaces the random and timed names of locks and damaged copies. */
 function lasting(calls: readonly DiskCall[]): string[] {
   return wordsOf(
     calls.filter(({ file }) => !/\.lock/.test(file)),
@@ -131,13 +132,13 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
     return path;
   };
 
-  it("is on disk, in this order", async () => {
+  it("makes its calls in this order", async () => {
     const path = await prepared();
     const { calls, error, open } = await onDisk(() => closed(at(path), work));
     expect([error, open, lasting(calls)]).toEqual([undefined, [], expected]);
   });
 
-  it("is there or not, and told, whichever call fails", async () => {
+  it("reports whether its change is there, whichever call fails", async () => {
     const first = await prepared();
     const { calls } = await onDisk(() => work(at(first)));
     const seen = new Map<string, number>();
@@ -145,7 +146,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      // What is the same in each scene, and every second look, fails in one of them.
+      // Calls that all scenes share, and repeated reads, fail in only one scene.
       const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
       if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();
@@ -155,7 +156,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
         (_, place) => (place === number ? diskError("EIO", call) : undefined),
       );
       const what = `${number}: ${words}`;
-      // A lock that cannot be removed is this process's until it ends.
+      // A lock that cannot be removed stays this process's until it ends.
       const isLocked = /\.lock/.test(file) && ["unlink", "lstat", "fstat"].includes(call);
       expect([what, open]).toEqual([what, []]);
       if (error !== undefined) {
@@ -165,7 +166,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       }
       if (file === "journal.ndjson" && needed.includes(call))
         expect([what, error]).toEqual([what, expect.any(Failure)]);
-      // What is there is sound, and what was there stays, a torn end apart.
+      // The file's records are valid and the old ones stay, except for a torn end.
       const lines = earlier.split("\n").filter((line) => line.length > 20);
       if (!name.startsWith("what is forgotten"))
         for (const line of lines) expect([what, textOf(path)]).toEqual([what, expect.stringContaining(line)]);
@@ -190,7 +191,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
   });
 });
 
-test("entries that are admitted at the same time and cannot be synced are not there, and free", async () => {
+test("entries of concurrent admissions whose sync fails are absent and free", async () => {
   const path = journalPath();
   await unfinished(path);
   const before = textOf(path);
@@ -206,11 +207,11 @@ test("entries that are admitted at the same time and cannot be synced are not th
   expect([textOf(path), open, readdirSync(dirname(path))]).toEqual([before, [], ["journal.ndjson"]]);
 });
 
-describe("a journal that another process has", () => {
+describe("a journal in use by another process", () => {
   it.each([
     ["runs", {}, "Wait for that process, or end it, then run the command again."],
     ["is elsewhere", { space: "pid:[1]" }, "Wait for that process, or end it, then run the command again."],
-  ])("is waited for, then its process is named: %s", async (_what, changed, hint) => {
+  ])("is waited for, then the process is named: %s", async (_what, changed, hint) => {
     const path = journalPath();
     await unfinished(path);
     writeFileSync(`${path}.lock`, JSON.stringify({ ...newOwner(identify(process.pid), false), ...changed }));
@@ -224,7 +225,7 @@ describe("a journal that another process has", () => {
   });
 });
 
-test("a journal that is written again takes away what a killed process left of the same", async () => {
+test("a rewrite removes the leftover of a killed rewrite", async () => {
   const path = journalPath();
   await settled(path);
   writeFileSync(`${path}.new-0123456789ab`, "cut");
@@ -233,7 +234,7 @@ test("a journal that is written again takes away what a killed process left of t
   expect(textOf(path).trim().split("\n")).toHaveLength(3);
 });
 
-test("what others can write is not read", async () => {
+test("a journal that others can write to is not read", async () => {
   const path = journalPath();
   await unfinished(path);
   chmodSync(path, 0o622);
@@ -244,7 +245,7 @@ test("what others can write is not read", async () => {
     });
 });
 
-test("what only looks does not fail with the change that is synced beside it", async () => {
+test("a reader does not fail with the change that is synced at the same time", async () => {
   const path = journalPath();
   await unfinished(path);
   const journal = at(path);

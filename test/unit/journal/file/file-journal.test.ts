@@ -1,4 +1,4 @@
-// The file itself: what is accepted as a journal, how records reach it, what happens to bytes that are none.
+// The file: what is accepted as a journal, how records are appended, and how invalid bytes are handled.
 import {
   appendFileSync,
   chmodSync,
@@ -33,7 +33,7 @@ async function admitted(path: string, count = 1): Promise<string[]> {
   return ids;
 }
 
-/** A record as somebody without the journal's locks may append it. */
+/** A record as a process without the journal's locks may append it. */
 function recordLine(entry: Entry): string {
   return lineOf({ content: recordContent(entry, { by: ada }), mac: "" });
 }
@@ -61,7 +61,7 @@ async function refusal(path: string): Promise<Failure> {
   return error;
 }
 
-test("opening, reading and verifying a missing journal leave no trace", async () => {
+test("opening, reading and verifying a missing journal creates nothing", async () => {
   const home = folder();
   const open = at(join(home, "state", "journal.ndjson"));
   expect(await open.entries()).toEqual([]);
@@ -71,7 +71,7 @@ test("opening, reading and verifying a missing journal leave no trace", async ()
   expect(readdirSync(home)).toEqual([]);
 });
 
-test("the file is 0600 in a folder 0700 whatever the umask, and only it is left behind", async () => {
+test("the file has mode 0600 in a folder with 0700 under any umask, and no other file stays", async () => {
   const path = journalPath();
   const before = process.umask(0);
   try {
@@ -84,7 +84,7 @@ test("the file is 0600 in a folder 0700 whatever the umask, and only it is left 
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
 
-test("a file that others can read is made private, one that others can write is refused with what to type", async () => {
+test("a file that others can read is made private; one that others can write is refused with the fix", async () => {
   const path = journalPath();
   await admitted(path);
   chmodSync(path, 0o644);
@@ -99,7 +99,7 @@ test("a file that others can read is made private, one that others can write is 
   expect(await thrown(() => at(path).entries())).toMatchObject({ kind: "usage" });
 });
 
-test("a folder in which anybody can rename files is refused, a sticky one is not", async () => {
+test("a folder in which anyone can rename files is refused, a sticky one is not", async () => {
   const open = join(folder(), "open");
   mkdirSync(open);
   chmodSync(open, 0o777);
@@ -123,7 +123,7 @@ test.each([
   ["a pipe", (path: string) => execFileSync("mkfifo", [path]), ""],
   ["something below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
   ["somebody else's file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 }), ""],
-])("%s is no journal: nothing is sent, nothing is touched", async (_, make, below) => {
+])("%s is not a journal: nothing is sent or changed", async (_, make, below) => {
   const path = join(folder(), "journal.ndjson");
   make(path);
   const before = existsSync(path) && statSync(path).isFile() ? readFileSync(path, "utf8") : "";
@@ -131,7 +131,7 @@ test.each([
   if (before !== "") expect(readFileSync(path, "utf8")).toBe(before);
 });
 
-test("an append cut short is copied aside, and the next record stands on a line of its own", async () => {
+test("a truncated append is copied aside, and the next record has its own line", async () => {
   const path = journalPath();
   const [kept] = await admitted(path, 2);
   const whole = readFileSync(path);
@@ -151,7 +151,7 @@ test("an append cut short is copied aside, and the next record stands on a line 
   expect(await problems(path)).toEqual([]);
 });
 
-test("a record that lacks only its newline is whole, and is not swallowed by the next", async () => {
+test("a record that lacks only its newline is complete, and stays separate from the next", async () => {
   const path = journalPath();
   const ids = await admitted(path);
   truncateSync(path, statSync(path).size - 1);
@@ -160,7 +160,7 @@ test("a record that lacks only its newline is whole, and is not swallowed by the
   expect(await at(path).verify()).toEqual([]);
 });
 
-test("what a power failure leaves of the first append is a torn journal", async () => {
+test("the remains of the first append after a power cut are a torn journal", async () => {
   const path = journalPath();
   mkdirSync(dirname(path), { mode: 0o700 });
   writeFileSync(path, Buffer.alloc(700), { mode: 0o600 });
@@ -172,7 +172,7 @@ test("what a power failure leaves of the first append is a torn journal", async 
   ]);
 });
 
-test("damage in the middle: told with its place, set aside once, healed by prune", async () => {
+test("damage in the middle is reported with its place, copied aside once, and repaired by prune", async () => {
   const path = journalPath();
   const ids = await admitted(path, 3);
   const bytes = readFileSync(path);
@@ -211,7 +211,7 @@ test("two records whose newline was lost are both found", async () => {
   expect(await problems(path)).toMatchObject([{ where: expect.stringContaining(`offset ${newline}, 1 b`) }]);
 });
 
-test("a record that somebody put there with another body is told, and does not count", async () => {
+test("a record with a replaced body is reported and does not count", async () => {
   const path = journalPath();
   const { lease } = await at(path).admit(intent());
   await lease.release();
@@ -222,7 +222,7 @@ test("a record that somebody put there with another body is told, and does not c
   );
 });
 
-test("two entries with one key are told", async () => {
+test("two entries with one key are reported", async () => {
   const path = journalPath();
   const { lease } = await at(path).admit(intent(), { key: "k" });
   await lease.release();
@@ -262,7 +262,7 @@ test.each([
     expect(await thrown(work)).toMatchObject({ kind: "usage", message: `The journal ${archive} ${words}` });
 });
 
-test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
+test("prune removes old finished entries, complete works at a time, and an open journal notices", async () => {
   const path = journalPath();
   const standing = fileJournal(path, { now: clock(), actor: ada });
   const settle = async (changes: Parameters<typeof intent>[0], state: "refused" | "done" | "open"): Promise<string> => {
@@ -292,7 +292,7 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
 
-test("a standing journal sees what others appended, cut and wrote again", async () => {
+test("an open journal sees records that others appended, truncated and rewrote", async () => {
   const path = journalPath();
   const standing = at(path);
   const first = await admitted(path, 2);
@@ -301,11 +301,11 @@ test("a standing journal sees what others appended, cut and wrote again", async 
   await admitted(path);
   expect(await standing.entries()).toHaveLength(3);
   truncateSync(path, size);
-  const again = await admitted(path, 2); // the same length as before and more
+  const again = await admitted(path, 2);
   expect((await standing.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
 });
 
-describe("records that stand twice or out of order", () => {
+describe("duplicate records, or records out of order", () => {
   async function done(): Promise<{ path: string; id: string; lines: string[] }> {
     const path = journalPath();
     const { lease } = await at(path).admit(intent());
@@ -321,7 +321,7 @@ describe("records that stand twice or out of order", () => {
     ["the whole journal twice", (lines) => [...lines, ...lines], "done"],
     ["two records changed places", ([head, a, b, c]) => [head!, a!, c!, b!], "done"],
     ["the record that begins it behind another", ([head, ...rest]) => [...rest, head!], "done"],
-  ])("%s: told by verify, and the entry stays as it was", async (_what, change, state) => {
+  ])("%s: reported by verify, and the entry is unchanged", async (_what, change, state) => {
     const { path, id, lines } = await done();
     expect(await problems(path)).toEqual([]);
     const standing = at(path);
@@ -334,7 +334,7 @@ describe("records that stand twice or out of order", () => {
     expect(await problems(path)).toEqual([]);
   });
 
-  test("a number is not used again after a record that could not be written", async () => {
+  test("a number is not reused after a record that could not be written", async () => {
     const path = journalPath();
     const { lease } = await at(path).admit(intent());
     chmodSync(path, 0o622);

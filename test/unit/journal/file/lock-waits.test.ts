@@ -1,4 +1,4 @@
-// Who is waited for, how long, and what is said of it.
+// Which lock holders are waited for, how long, and how they are described.
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const refused = async (work: () => unknown): Promise<unknown> => {
   }
 };
 
-/** What is said of a process that has the lock. */
+/** The message about the process that has the lock. */
 const busyOf = (path: string, entry?: string): Busy => {
   const locks = locksAt(path);
   const attempt = entry === undefined ? locks.tryLock() : locks.tryLock(entry);
@@ -32,7 +32,7 @@ const busyOf = (path: string, entry?: string): Busy => {
   return attempt;
 };
 
-/** A journal whose lock, or that of an entry, has that in it. */
+/** A journal whose own lock, or an entry's, has this content. */
 function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.drive-${entry}.lock`, text);
@@ -55,7 +55,7 @@ describe("waiting", () => {
     });
   });
 
-  it("is not begun where no one is in the way, and ends where no one is any more", async () => {
+  it("is skipped if no one holds the lock, and ends when it is released", async () => {
     expect(await untilFree(() => "at once", { waitMs: 0 })).toBe("at once");
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     const answers = [busy, busy];
@@ -63,7 +63,7 @@ describe("waiting", () => {
   });
 });
 
-describe("what is said of who is in the way", () => {
+describe("the message about a lock holder", () => {
   const wait = { meaning: nothingSent, hint: "Wait for that process, or end it, then run the command again." };
   const release = {
     meaning: nothingSent,
@@ -114,7 +114,7 @@ describe("what is said of who is in the way", () => {
   });
 });
 
-describe("an entry that is taken away", () => {
+describe("an entry's lock that is taken over", () => {
   const id = "0123456789";
   const now = Date.UTC(2026, 10, 23);
   const minutes = 60_000;
@@ -124,7 +124,7 @@ describe("an entry that is taken away", () => {
     meaning: "Nothing changed: a request may be under way.",
     hint: "Wait ten minutes after its last step.",
   });
-  /** The lock of a process far away, so many milliseconds old. */
+  /** The lock of a process far away, with this age in milliseconds. */
   const locked = (which: "file" | "entry", ageMs: number): { path: string; lock: string } => {
     const path = join(folder(), "journal.ndjson");
     const lock = which === "file" ? `${path}.lock` : `${path}.drive-${id}.lock`;
@@ -133,7 +133,7 @@ describe("an entry that is taken away", () => {
     return { path, lock };
   };
 
-  it.each(["file", "entry"] as const)("its %s lock is taken after ten minutes, and not before", async (which) => {
+  it.each(["file", "entry"] as const)("(%s) is taken after ten minutes, and not before", async (which) => {
     const what = which === "file" ? "The journal" : `Journal entry ${id}`;
     for (const [lockAge, entryAge, said] of [
       [10 * minutes, 10 * minutes, undefined],
@@ -142,7 +142,7 @@ describe("an entry that is taken away", () => {
       [0, 99 * minutes, refusal(what)],
       [99 * minutes, 0, refusal(what)],
       [99 * minutes, 99 * minutes, undefined],
-      // A clock that was set back says nothing.
+      // A clock that was set back proves nothing.
       [-1, 99 * minutes, undefined],
       [99 * minutes, -1, undefined],
     ] as const) {
@@ -157,7 +157,7 @@ describe("an entry that is taken away", () => {
     }
   });
 
-  it.each(["file", "entry"] as const)("its %s lock stays with a process that runs", async (which) => {
+  it.each(["file", "entry"] as const)("(%s) stays with a process that runs", async (which) => {
     const { path, lock } = locked(which, 99 * minutes);
     writeFileSync(lock, JSON.stringify({ ...newOwner(self, false) }));
     utimesSync(lock, (now - 99 * minutes) / 1000, (now - 99 * minutes) / 1000);
@@ -170,8 +170,8 @@ describe("an entry that is taken away", () => {
   });
 });
 
-describe("what ended processes left", () => {
-  it("is swept, and what others have is known by its entry", () => {
+describe("files of ended processes", () => {
+  it("are swept, and those of others are identified by their entry", () => {
     const path = join(folder(), "journal.ndjson");
     const dead = owner({ pid: 2 ** 22 + 1 });
     for (const name of ["drive-0123456789.lock", "drive-abcdefghjk.lock"])

@@ -1,4 +1,4 @@
-// Whose locks are seen: one name for each journal, and the locks beside it.
+// Which locks are effective: each journal has one name, with its locks next to it.
 import { linkSync, mkdirSync, readFileSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { ada, clock, folder, intent, journalAt } from "../intent.ts";
 
 const withoutKernel = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 60 };
 
-test("a journal with a second name is neither read nor changed, and both names are left alone", async () => {
+test("a journal with a second name is neither read nor changed, and both names stay", async () => {
   const path = join(folder(), "journal.ndjson");
   const { lease } = await journalAt(path).admit(intent());
   await lease.release();
@@ -44,7 +44,7 @@ test("a journal that is mounted by itself is not changed, whatever its name", as
   expect((await admission(`36 35 98:0 ${escaped} /x rw`)).value).toMatchObject({ kind: "resumed" });
 });
 
-test("through a symbolic link to its folder it is the same journal, with the kernel's locks and without", async () => {
+test("through a symbolic link to its folder it is the same journal, with and without kernel locks", async () => {
   for (const locks of [undefined, withoutKernel]) {
     const at = folder();
     const link = join(folder(), "link");
@@ -58,7 +58,7 @@ test("through a symbolic link to its folder it is the same journal, with the ker
   }
 });
 
-test("a journal that was written again holds nothing of the file before", async () => {
+test("a rewritten journal does not keep the old file open", async () => {
   const path = join(folder(), "journal.ndjson");
   const journal = journalAt(path);
   const kept = await journal.admit(intent());
@@ -70,7 +70,7 @@ test("a journal that was written again holds nothing of the file before", async 
   await kept.lease.release();
 });
 
-test("how long a process was waited for is told to a tenth of a second", async () => {
+test("the waiting time for a process is given to a tenth of a second", async () => {
   const path = join(folder(), "journal.ndjson");
   const { lease } = await journalAt(path).admit(intent());
   await expect(journalAt(path, 150).lease(lease.entry.id)).rejects.toMatchObject({

@@ -1,4 +1,5 @@
-// A lock whose process cannot be judged from here: named as what it is, and taken over once a person says that it has ended.
+// A lock whose process cannot be checked from here: described as such, and taken over once a person says that the process has
+// ended.
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +24,7 @@ interface Opened {
   readonly lockOf: (id: string) => string;
 }
 
-/** Without the kernel's locks, as in a container of another system; its clock is an hour ahead unless said otherwise. */
+/** Without kernel locks, as in a container of another system, with a clock an hour ahead by default. */
 function opened(path?: string, aheadMs = hour): Opened {
   const folder = mkdtempSync(join(tmpdir(), "integ-release-"));
   folders.push(folder);
@@ -34,7 +35,7 @@ function opened(path?: string, aheadMs = hour): Opened {
   return { path: at, journal, lockOf: (id) => `${at}.drive-${id}.lock` };
 }
 
-/** An entry whose lock another process has. @param owner what its file says; undefined: nothing */
+/** An entry whose lock another process has. @param owner the content of its file, if any */
 async function heldBy(owner: Partial<ProcessIdentity> | undefined): Promise<Opened & { id: string }> {
   const first = opened(undefined, -hour);
   const { lease } = await first.journal.admit(intent(), {});
@@ -56,12 +57,12 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   return error;
 }
 
-describe("a lock of a process that cannot be judged from here", () => {
+describe("the lock of a process that cannot be checked from here", () => {
   test.each([
     ["another container", { space: "pid:[1] time:[1]", pid: 1 }, "process 1 of another container on this machine"],
     ["another machine", { host: "far", boot: null, pid: 1 }, "process 1 on far"],
     ["no name", undefined, "a process that left no name"],
-  ] as const)("%s: it is named as what it is, and taken over by a person", async (_what, owner, words) => {
+  ] as const)("%s: is described as such, and taken over by a person", async (_what, owner, words) => {
     const { journal, id } = await heldBy(owner);
     const busy = await refusal(journal.lease(id));
     expect(busy.message).toContain(words);
@@ -72,7 +73,7 @@ describe("a lock of a process that cannot be judged from here", () => {
     await lease.release();
   });
 
-  test("is not taken over before ten minutes are over, nor from a process that runs", async () => {
+  test("is not taken over before ten minutes, nor from a process that runs", async () => {
     const { journal, id, lockOf, path } = await heldBy({ space: "pid:[1] time:[1]" });
     const young = opened(path, 0).journal;
     const now = Date.now() / 1000;
@@ -84,13 +85,13 @@ describe("a lock of a process that cannot be judged from here", () => {
     await lease.release();
   });
 
-  test("records nothing more once it was taken over, and sends nothing", async () => {
+  test("no longer lets its owner record or send after a takeover", async () => {
     const { journal, path, lockOf } = opened(undefined, 0);
     const { lease } = await journal.admit(intent(), {});
     const { id } = lease.entry;
     expect(journal.holdsLeases()).toBe(true);
     const other = opened(path);
-    // As seen from a machine where its process cannot be looked at.
+    // As seen from a machine where its process cannot be checked.
     const owner = JSON.parse(readFileSync(lockOf(id), "utf8")) as ProcessIdentity;
     writeFileSync(lockOf(id), JSON.stringify({ ...owner, host: "far", boot: null }));
     await other.journal.takeAway(id, undefined);

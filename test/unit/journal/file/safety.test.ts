@@ -16,7 +16,7 @@ function told(error: Error, action: "update the journal" | "write to the journal
   return failure;
 }
 
-test("a failing call is told in a sentence, with the system's own words and no second path", () => {
+test("a failing call is one sentence, with the system's own message and no second path", () => {
   expect(told(refused("EROFS", "read-only file system")).message).toBe(
     "Cannot update the journal /j: read-only file system (EROFS).",
   );
@@ -26,24 +26,24 @@ test.each([
   ["EACCES", "permission denied", "usage"],
   ["EROFS", "read-only file system", "usage"],
   ["ENOSPC", "no space left on device", "failed"],
-])("%s: entries that stand there are not to be looked for in another journal", (code, words, kind) => {
+])("%s: entries there are not looked up in another journal", (code, words, kind) => {
   const { kind: is, details } = told(refused(code, words));
   expect(is).toBe(kind);
   expect(details.hint).not.toContain("INTEG_JOURNAL");
 });
 
-test("a new entry may go to another journal", () => {
+test("a new entry may use another journal", () => {
   expect(told(refused("EROFS", "read-only file system"), "write to the journal").details.hint).toContain(
     "INTEG_JOURNAL",
   );
 });
 
-test("what is no failing call passes unchanged", () => {
+test("other errors pass unchanged", () => {
   const bug = new Error("a bug");
   expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
 });
 
-/** The file looks otherwise than it is. */
+/** Makes the file look different. */
 function looking(changed: object): (call: DiskCall) => unknown {
   const { fstatSync } = fs;
   return ({ call }) =>
@@ -72,7 +72,7 @@ test.each<[string, object, string, string | undefined]>([
   expect([next.includes("chown"), next.includes("chmod 600")]).toEqual([command === "chown", command === "chmod 600"]);
 });
 
-test("a journal that others can read is made private where it is written to", async () => {
+test("a journal that others can read is made private before a write", async () => {
   const path = join(folder(), "j");
   writeFileSync(path, "", { mode: 0o644 });
   const fd = openSync(path, "r");
@@ -85,7 +85,7 @@ test("a journal that others can read is made private where it is written to", as
   closeSync(directory);
 });
 
-test("what is set aside is kept once, and beside another of the same name", () => {
+test("a damaged part is copied aside once, next to another of the same name", () => {
   const path = join(folder(), "j");
   const at = { offset: 7, line: 1, reason: "torn" };
   const aside = (text: string, what: "damage" | "torn"): void => {

@@ -1,4 +1,4 @@
-// How a file is cut into sound records and damage.
+// How a file is split into valid records and damage.
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
@@ -21,7 +21,7 @@ function opened(text: string): number {
   return fd;
 }
 
-describe("bytes are cut into records and damage", () => {
+describe("bytes are split into records and damage", () => {
   const bad = '{"sum":"0000000000000000","v":2}\n';
   const [damaged, changed, torn] = [
     "its checksum does not match",
@@ -29,7 +29,7 @@ describe("bytes are cut into records and damage", () => {
     "an incomplete append",
   ];
 
-  /** What each part is: a sound record, or the reason why it is none. */
+  /** Each part: a valid record, or the reason why it is invalid. */
   it.each<[string, (lines: string[]) => (readonly [text: string, is: string])[]]>([
     [
       "sound lines",
@@ -144,7 +144,7 @@ describe("bytes are cut into records and damage", () => {
   });
 });
 
-test("bytes are read up to the end of the file, in as many reads as it takes", async () => {
+test("bytes are read to the end of the file, in as many reads as necessary", async () => {
   const fd = opened("0123456789");
   for (const [offset, length, expected] of [
     [2, 3, "234"],
@@ -165,7 +165,7 @@ test("bytes are read up to the end of the file, in as many reads as it takes", a
   expect(value).toBe("234567");
 });
 
-test("a file is read a piece at a time, and no line is cut, however long it is", () => {
+test("a file is read in pieces, and no line is split, however long it is", () => {
   const lines = [700_000, 500_000, 3_000_000, 10, 900_000].map((length) => "x".repeat(length));
   for (const end of ["", "\n"]) {
     const text = `${lines.join("\n")}${end}`;

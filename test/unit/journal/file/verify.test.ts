@@ -1,4 +1,4 @@
-// What `journal verify` finds around a journal's file, and in one whose records are fine or not.
+// What `journal verify` reports about a journal's file and its records.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -25,13 +25,13 @@ const said = (found: readonly Finding[], path: string): string[] =>
   found.map(({ severity, where, message }) => `${severity} ${where.replaceAll(dirname(path), "")}: ${message}`);
 
 describe.skipIf(process.platform === "win32")("a journal's file", () => {
-  it.each([0o620, 0o602])("of mode %o can be written by others: nothing is read from it", async (mode) => {
+  it.each([0o620, 0o602])("with mode %o can be written by others: it is not read", async (mode) => {
     const path = await aJournal();
     chmodSync(path, mode);
     await expect(journalAt(path).verify()).rejects.toThrow("can be written by others");
   });
 
-  it("has beside it what was set aside, and what is no concern of it", async () => {
+  it("is reported with copies of damage next to it, and without unrelated files", async () => {
     const path = await aJournal();
     for (const name of ["damaged-1", "torn-2", "other", "damaged"]) writeFileSync(`${path}.${name}`, "");
     writeFileSync(join(dirname(path), "x.damaged-1"), "");
@@ -42,7 +42,7 @@ describe.skipIf(process.platform === "win32")("a journal's file", () => {
     ]);
   });
 
-  it("that does not stand yet has nothing to be found", async () => {
+  it("that does not exist has no findings", async () => {
     expect(await journalAt(journalPath()).verify()).toEqual([]);
   });
 });
@@ -88,7 +88,7 @@ describe("a journal's records", () => {
   });
 });
 
-describe("records that are sound", () => {
+describe("valid records", () => {
   const id = "01bmzff600";
   const first = newEntry(intent(), { id, key: "k", at: "2026-11-21T00:00:00.000Z" });
 

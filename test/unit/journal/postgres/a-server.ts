@@ -1,20 +1,20 @@
-// A server on a socket of this process: it speaks as much of the protocol as a session needs, and a test says what it answers.
+// A server on a socket of this process: it speaks the part of the protocol that a session needs, with responses from the test.
 import { createServer, type AddressInfo, type Server as Listener, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import type { Row } from "../../../../src/journal/postgres/session.ts";
 import type { Asked } from "./a-session.ts";
 
-/** Rows, a refusal with its SQLSTATE, the end of the connection, or nothing at all. */
+/** Rows, a refusal with its SQLSTATE, a closed connection, or no response. */
 export type Answer = readonly Row[] | { readonly refuses: string } | "cut" | "silence";
 
 export interface AServerParts {
   readonly about?: Partial<Server>;
-  /** What the question is answered with that each connection begins with; what it says about itself otherwise. */
+  /** The response to the query with which each connection starts; by default the server's own description. */
   readonly greets?: () => Answer;
-  /** Answers to the statements after that; no rows where nothing is handed in. */
+  /** Responses to the statements after that; no rows by default. */
   readonly answers?: (asked: Asked) => Answer;
-  /** Of the cluster that has no password. */
+  /** The role of the cluster without a password. */
   readonly wantsPassword?: boolean;
 }
 
@@ -68,7 +68,7 @@ function refusal(code: string): Buffer {
 }
 
 export class AServer {
-  /** What each connection says of itself, in their order. */
+  /** The startup parameters of each connection, in order. */
   readonly startups: Readonly<Record<string, string>>[] = [];
   readonly asked: Asked[] = [];
   readonly passwords: string[] = [];
@@ -96,7 +96,7 @@ export class AServer {
     return `127.0.0.1:${(this.#listener!.address() as AddressInfo).port}`;
   }
 
-  /** Waits a second at most until nobody is connected any more. */
+  /** Waits a second at most until all connections are closed. */
   async left(): Promise<void> {
     const end = Date.now() + 1000;
     while (this.#open.size > 0) {
@@ -163,7 +163,7 @@ function pairs(words: readonly string[]): Record<string, string> {
   return found;
 }
 
-/** Of a Bind without formats: two empty names, then the values as texts. */
+/** The values of a Bind without formats: two empty names, then the values as texts. */
 function valuesOf(body: Buffer): unknown[] {
   let at = 2;
   at += 2 + 2 * body.readInt16BE(at);

@@ -1,4 +1,4 @@
-// A server in memory: what it responds to each statement is handed in, and what it was asked is kept.
+// A server in memory: the test provides its responses and reads its statements.
 import type { PostgresParts } from "../../../../src/journal/postgres/schema.ts";
 import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
@@ -9,17 +9,17 @@ export interface Asked {
   readonly values: readonly unknown[];
 }
 
-/** Rows, or an error that is thrown, for the statements in their order; no rows once they are used up. */
+/** Rows, or an error to throw, for each statement in order; then no rows. */
 export type Responses = (readonly Row[] | Error)[];
 
-/** No test asks so much. */
+/** No test sends so many. */
 const mostAsked = 200;
 
 export class ASession {
   readonly asked: Asked[] = [];
-  /** What a write asks where the answer was lost. */
+  /** The query that a write sends after a lost response. */
   readonly settled: Write["settle"][] = [];
-  /** How many transactions were begun, and how many of them came to their end. */
+  /** How many transactions were started, and how many completed. */
   readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
 

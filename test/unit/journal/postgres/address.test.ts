@@ -60,22 +60,22 @@ test.each<[string, Environment, object]>([
     { PGSSLROOTCERT: "/other", PGSSLKEY: "/k" },
     { files: { sslrootcert: "/r", sslcert: "/c", sslkey: "/k" } },
   ],
-])("%s with %j is understood as PostgreSQL's own programs do", (text, env, expected) => {
+])("%s with %j is read as PostgreSQL's own programs do", (text, env, expected) => {
   expect(readAddress(text, { env })).toMatchObject(expected);
 });
 
-test.each(["require", "verify-ca", "verify-full"])("sslmode=%s is encrypted everywhere", (mode) => {
+test.each(["require", "verify-ca", "verify-full"])("sslmode=%s always encrypts", (mode) => {
   for (const host of ["localhost", "db.example"])
     expect(readAddress(`postgresql://${host}/d?sslmode=${mode}`, { env: {} }).isEncrypted).toBe(true);
   expect(readAddress("postgresql://localhost/d", { env: { PGSSLMODE: mode } }).isEncrypted).toBe(true);
 });
 
-test.each(["disable", "allow", "prefer"])("sslmode=%s is for this machine", (mode) => {
+test.each(["disable", "allow", "prefer"])("sslmode=%s is only for this machine", (mode) => {
   for (const host of ["localhost", "127.0.0.1,[::1]", "%2Frun%2Fpg", ""])
     expect(readAddress(`postgresql://${host}/d?sslmode=${mode}`, { env: {} }).isEncrypted).toBe(false);
 });
 
-test("what leaves this machine is known by its host's name", () => {
+test("a remote server needs a host name", () => {
   expect(readAddress("postgresql://db.example/d", { env: {} }).isEncrypted).toBeUndefined();
   const local = (name: string): boolean => isLocal({ name, port: 5432 });
   expect(["localhost", "127.0.0.1", "127.0.0.2", "::1", "/run/pg"].every(local)).toBe(true);
@@ -84,7 +84,7 @@ test("what leaves this machine is known by its host's name", () => {
   );
 });
 
-describe("what is refused before anything is connected", () => {
+describe("refused before any connection", () => {
   const usual = "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.";
   const unreadable = "it cannot be read; a port is a number from 1 to 65535";
   const known =
@@ -158,7 +158,7 @@ describe("what is refused before anything is connected", () => {
     ["postgresql://u:canary@localhost,h/d?sslmode=disable", {}, "unprotected to h"],
     ["postgresql://u:canary@localhost/d?sslmode=disable&host=h", {}, "unprotected to h"],
     ["postgresql://u:canary@/d?sslmode=disable", { PGHOST: "h" }, "unprotected to h"],
-  ])("%s with %j: a plain connection off this machine", (text, env, words) => {
+  ])("%s with %j: an unencrypted remote connection", (text, env, words) => {
     const refused = refusal(text, env);
     expect(refused.kind).toBe("usage");
     expect(refused.message).toContain(words);

@@ -1,4 +1,4 @@
-// Which server a connection is made to, and how often and when it is tried again: time stands still meanwhile.
+// Which server is used, and when a connection is tried again, with stopped time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -21,15 +21,15 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
 
 const fine: Server = { isReadOnly: false, encoding: "UTF8" };
 const refused = "no server accepts connections there (connection refused)";
-/** Where nobody listens. */
+/** A closed port. */
 const nobody = "127.0.0.1:1";
 
-describe("a server that is connected to", () => {
+describe("a server that accepts a connection", () => {
   it.each<Server>([fine, { isReadOnly: true, encoding: "UTF8" }, { ...fine, encoding: "LATIN1" }])(
-    "says what it is: %j",
+    "describes itself: %j",
     async (about) => {
       let now = 0;
-      // Who does not connect at all is told so soon.
+      // Clients that do not connect are reported soon.
       const clock = vi.spyOn(performance, "now").mockImplementation(() => (now = now === 0 ? 1 : 2901));
       const server = await AServer.start({ about });
       const { server: found } = await connectTo(server.host).finally(() => clock.mockRestore());
@@ -41,13 +41,13 @@ describe("a server that is connected to", () => {
     ["", {}, { user: "ada", database: "journal", application_name: "integ" }],
     ["user=bob&application_name=ci", {}, { user: "bob", database: "journal", application_name: "ci" }],
     ["", { PGUSER: "eve", PGAPPNAME: "job" }, { user: "eve", database: "journal", application_name: "job" }],
-  ])("hears with %j and %j who connects", async (query, env, said) => {
+  ])("receives the client's names with %j and %j", async (query, env, said) => {
     const server = await AServer.start();
     await connectTo(server.host, query, env);
     expect(server.startups).toEqual([{ ...said, client_encoding: "UTF8" }]);
   });
 
-  it("gets the password if it wants one, and no connection is made without", async () => {
+  it("gets the password if it needs one; without one the connection fails", async () => {
     const server = await AServer.start({ wantsPassword: true });
     await connectTo(server.host, "", { PGPASSWORD: "of-a-test" });
     expect(server.passwords).toEqual(["of-a-test"]);
@@ -61,7 +61,7 @@ describe("a server that is connected to", () => {
     expect(server.passwords).toHaveLength(1);
   });
 
-  it("is left without a word", async () => {
+  it("is left without a message", async () => {
     const server = await AServer.start();
     (await connectTo(server.host)).hangUp();
     await server.left();
@@ -72,11 +72,11 @@ const primary: Partial<Server> = {};
 const standby: Partial<Server> = { isReadOnly: true };
 const frozen: Partial<Server> = { isReadOnly: true };
 
-describe("of several servers", () => {
+describe("among several servers", () => {
   it.each<[kind: string, servers: Partial<Server>[], found: number]>([
     ["any", [standby, primary], 0],
     ["read-write", [standby, frozen, primary], 2],
-  ])("the first that is %s of %j is used, and no other one stays connected", async (kind, abouts, found) => {
+  ])("the first that is %s of %j is used, and the other connections are closed", async (kind, abouts, found) => {
     const servers = await Promise.all(abouts.map((about) => AServer.start({ about })));
     const { client } = await connectTo(servers.map(({ host }) => host).join(), `target_session_attrs=${kind}`);
     for (const [index, server] of servers.entries()) if (index !== found) await server.left();
@@ -84,7 +84,7 @@ describe("of several servers", () => {
     expect(servers.map(({ asked }) => asked.length)).toEqual(abouts.map((_, index) => (index === found ? 1 : 0)));
   });
 
-  it("the next is tried if one cannot be reached, and none after a refusal", async () => {
+  it("the next is tried after a failed connection, but not after a refusal", async () => {
     const server = await AServer.start();
     expect((await connectTo(`${nobody},${server.host}`)).server).toEqual(fine);
     const closed = await AServer.start({ greets: () => ({ refuses: "28P01" }) });
@@ -93,7 +93,7 @@ describe("of several servers", () => {
     await closed.left();
   });
 
-  it("each says why it is not that one", async () => {
+  it("each is listed with its reason", async () => {
     const time = stopTime();
     const server = await AServer.start({ about: standby });
     const one = await thrownBy(connectTo(server.host, "target_session_attrs=read-write"));
@@ -107,7 +107,7 @@ describe("of several servers", () => {
   });
 });
 
-describe("a server without a connection now", () => {
+describe("a server that cannot accept a connection now", () => {
   const busy: Answer = { refuses: "53300" };
   const starting: Answer = { refuses: "57P03" };
 
@@ -115,7 +115,7 @@ describe("a server without a connection now", () => {
     [0, [25, 50, 100, 200, 200]],
     [0.5, [50, 100, 200, 400, 400]],
     [0.75, [62.5, 125, 250, 500, 500]],
-  ])("is tried again after pauses that are not everybody's: chance %d", async (chance, waits) => {
+  ])("is tried again after random pauses: chance %d", async (chance, waits) => {
     const time = stopTime();
     const random = vi.spyOn(Math, "random").mockReturnValue(chance);
     const answers = [busy, starting, busy, starting, busy];
@@ -128,7 +128,7 @@ describe("a server without a connection now", () => {
   it.each<[string, number, string]>([
     ["one", 1, ""],
     ["each", 2, " (none is read-write)"],
-  ])("is tried again for four seconds and a half; %s says the same then", async (_what, count, none) => {
+  ])("is tried again for four and a half seconds; %s gives the same result then", async (_what, count, none) => {
     const time = stopTime();
     const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
     const server = await AServer.start({ greets: () => starting });
@@ -144,7 +144,7 @@ describe("a server without a connection now", () => {
   it.each([
     [4450, [50], "refused"],
     [4451, [], "refused"],
-  ])("that takes %i ms to say so is tried again after %j", async (ms, waits, message) => {
+  ])("that takes %i ms to refuse is tried again after %j", async (ms, waits, message) => {
     const time = stopTime();
     const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
     const greets = (): Answer => {
@@ -164,7 +164,7 @@ describe("a server without a connection now", () => {
   });
 });
 
-it("the last of the time is for the last server", async () => {
+it("leaves the last part of the time to the last server", async () => {
   const time = stopTime();
   const slow = await AServer.start({
     greets: () => {

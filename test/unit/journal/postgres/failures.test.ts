@@ -24,7 +24,7 @@ const hints = {
   again: "Run the command again when the server is available.",
 };
 
-describe("what a server refuses", () => {
+describe("a server's refusal", () => {
   it.each([
     ["28P01", "usage", "refuses the password", { hint: "Set PGPASSWORD, or correct ~/.pgpass." }],
     ["28000", "usage", "refuses the role", { hint: hints.address }],
@@ -59,7 +59,7 @@ describe("what a server refuses", () => {
     expect(failure.details).toEqual({ meaning: nothingSent, ...step });
   });
 
-  it.each(["22P02", "42601", "23505", "01000", "A28P1", "X57P0"])("%s: what it says, and a check", (code) => {
+  it.each(["22P02", "42601", "23505", "01000", "A28P1", "X57P0"])("%s: its own message, and a check", (code) => {
     const failure = failureOf(refusal(code), "The entry stands as before.");
     expect(failure.kind).toBe("failed");
     expect(failure.message).toBe(
@@ -79,7 +79,7 @@ describe("what a server refuses", () => {
     expect(new LostConnection("x").name).toBe("LostConnection");
   });
 
-  it("a Failure stays what it is, and so does a bug", () => {
+  it("a Failure and a bug pass unchanged", () => {
     const failure = new Failure("usage", "x");
     expect(journalFailure(failure, "h")).toBe(failure);
     for (const bug of [new TypeError("x"), "text", undefined, Object.assign(new Error("x"), { code: "ENOENT" })])
@@ -112,15 +112,15 @@ test.each([
   ["57014", false],
   ["23505", false],
   ["A08A0", false],
-])("%s ends the connection: %s", (code, ends) => {
+])("%s closes the connection: %s", (code, ends) => {
   expect(endsConnection(refusal(code))).toBe(ends);
 });
 
-test("what is no refusal ended the connection", () => {
+test("an error that is not a refusal means a closed connection", () => {
   expect(endsConnection(new Error("read ECONNRESET"))).toBe(true);
 });
 
-describe("a connection that could not be made", () => {
+describe("a failed connection", () => {
   it.each([
     ["ECONNREFUSED", "no server accepts connections there (connection refused)"],
     ["ENOTFOUND", "its host name is not known"],
@@ -161,7 +161,7 @@ describe("a connection that could not be made", () => {
     expect(connectionWords(new Error(message))).toBe(words);
   });
 
-  it("what is no error is shown as it is", () => {
+  it("a value that is not an error is shown unchanged", () => {
     expect(connectionWords("a text")).toBe("a text");
     expect(connectionWords({ code: "ECONNREFUSED", toString: () => "an object" })).toBe("an object");
   });

@@ -1,4 +1,4 @@
-// What a session does with what a server answers, and how often and when it tries again: time stands still meanwhile.
+// What a session does with each response, and when it tries again, with stopped time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -20,7 +20,7 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A server that answers its statements in this order, then with no rows. */
+/** A server that sends these responses in order, then no rows. */
 function inTurn(...answers: readonly Answer[]): AServerParts {
   const left = [...answers];
   return { answers: () => left.shift() ?? [] };
@@ -29,11 +29,11 @@ function inTurn(...answers: readonly Answer[]): AServerParts {
 const one = [{ one: 1 }];
 const never = async (): Promise<undefined> => undefined;
 
-/** Twice as long each time, at most a second: until no half second of the ten is left. */
+/** Doubling, at most a second, until less than half a second of the ten is left. */
 const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 1000)];
 
 describe("a statement", () => {
-  it("is sent once, with its values, over the one connection that was checked", async () => {
+  it("is sent once, with its values, over the one checked connection", async () => {
     const time = stopTime();
     const server = await AServer.start(inTurn(one, [{ two: "b" }]));
     const checks: unknown[] = [];
@@ -47,7 +47,7 @@ describe("a statement", () => {
     expect([checks, server.startups.length, time.waits]).toEqual([[{ isReadOnly: false, encoding: "UTF8" }], 1, []]);
   });
 
-  it("that the server refuses is not repeated, and the connection stays", async () => {
+  it("that the server refuses is not repeated, and the connection stays open", async () => {
     const time = stopTime();
     const server = await AServer.start(inTurn({ refuses: "42703" }, one));
     const session = sessionAt(server.host);
@@ -77,7 +77,7 @@ describe("a statement", () => {
     ["the connection", "cut", { name: "LostConnection", message: "the connection was lost" }],
     ["the server's own refusal", { refuses: "57P01" }, { code: "57P01" }],
     ["what it conflicts with", { refuses: "40001" }, { code: "40001" }],
-  ])("is repeated until its time is over, and %s is what remains", async (_what, answer, error) => {
+  ])("is repeated until the time limit, and %s is the final error", async (_what, answer, error) => {
     const time = stopTime();
     const server = await AServer.start({ answers: () => answer });
     expect(await thrownBy(sessionAt(server.host).read("SELECT 1"))).toMatchObject(error);
@@ -105,7 +105,7 @@ describe("a statement", () => {
     expect(time.waits).toEqual(waits);
   });
 
-  it("that gets no answer in the time that is left ends, and its connection with it", async () => {
+  it("without a response in the remaining time ends together with its connection", async () => {
     const time = stopTime();
     const server = await AServer.start({
       greets: () => {
@@ -131,7 +131,7 @@ describe("a statement", () => {
     expect(time.waits).toEqual([]);
   });
 
-  it("over a connection whose check fails is not sent: its connection ends, and the next one is checked again", async () => {
+  it("over a connection whose check fails is not sent: the connection is closed, and the next one is checked", async () => {
     const time = stopTime();
     const server = await AServer.start(inTurn(one));
     const refused = new Failure("usage", "not this one");
@@ -147,7 +147,7 @@ describe("a statement", () => {
     expect(server.startups).toHaveLength(2);
   });
 
-  it("after the session was closed goes over a new connection", async () => {
+  it("after the session was closed uses a new connection", async () => {
     const server = await AServer.start(inTurn(one, one));
     const session = sessionAt(server.host);
     session.close();
@@ -159,7 +159,7 @@ describe("a statement", () => {
   });
 });
 
-describe("a write whose answer was lost", () => {
+describe("a write with a lost response", () => {
   it.each<[string, Answer[], (readonly object[] | undefined)[], object[], string[]]>([
     ["had taken effect", ["cut"], [one], one, ["WRITE"]],
     ["had not", ["cut", one], [undefined], one, ["WRITE", "WRITE"]],
@@ -182,7 +182,7 @@ describe("a write whose answer was lost", () => {
     expect([server.asked.map(({ text }) => text), settled, time.waits]).toEqual([asked, [], [50]]);
   });
 
-  it("is asked about over the new connection", async () => {
+  it("is checked over the new connection", async () => {
     stopTime();
     const server = await AServer.start(inTurn("cut", one));
     const session = sessionAt(server.host);
@@ -190,7 +190,7 @@ describe("a write whose answer was lost", () => {
     expect([rows, server.asked.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
   });
 
-  it("is not asked about where an answer came", async () => {
+  it("is not checked if a response arrived", async () => {
     const server = await AServer.start(inTurn([], { refuses: "23505" }, { refuses: "42501" }));
     const session = sessionAt(server.host);
     const settle = vi.fn<() => Promise<undefined>>(never);
@@ -227,7 +227,7 @@ describe("a transaction", () => {
     expect(limits).toEqual(Array.from({ length: 5 }, () => 600_000));
   });
 
-  it("whose work fails is rolled back, and its connection stays", async () => {
+  it("whose work fails is rolled back, and its connection stays open", async () => {
     const server = await AServer.start();
     const session = sessionAt(server.host);
     const failing = session.transaction(() => Promise.reject(new Error("changed its mind")));
@@ -237,7 +237,7 @@ describe("a transaction", () => {
     expect(server.startups).toHaveLength(1);
   });
 
-  it("that cannot be rolled back takes its connection with it", async () => {
+  it("that cannot be rolled back closes its connection", async () => {
     const server = await AServer.start({ answers: ({ text }) => (text === "ROLLBACK" ? { refuses: "25P02" } : []) });
     const session = sessionAt(server.host);
     expect(await thrownBy(session.transaction(() => Promise.reject(new Error("no"))))).toEqual(new Error("no"));
@@ -262,7 +262,7 @@ describe("a transaction", () => {
   it.each([
     ["08P01", "usage"],
     ["57P01", undefined],
-  ])("that does not begin with %s says so", async (code, kind) => {
+  ])("that fails to start with %s reports it", async (code, kind) => {
     const server = await AServer.start({ answers: () => ({ refuses: code }) });
     const error = await thrownBy(sessionAt(server.host).transaction(async () => {}));
     expect(serverErrorOf(kind === undefined ? error : (error as Failure).details.cause)?.code).toBe(code);

@@ -1,4 +1,4 @@
-// What is asked of a server before it keeps a journal, and what `journal verify` finds in one.
+// The server's requirements for a journal, and what `journal verify` finds.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";
@@ -15,7 +15,7 @@ const sqlError = (code: string) => Object.assign(new Error("refused"), { code, s
 const tables = tablesIn('te"am');
 
 describe("the tables", () => {
-  it("have whole names, whatever the schema is called", () => {
+  it("have full names, whatever the schema is called", () => {
     expect(tables).toEqual({
       schema: 'te"am',
       meta: '"te""am".integ_meta',
@@ -29,7 +29,7 @@ describe("the tables", () => {
     .slice(1)
     .map((name) => ({ name }));
 
-  it("are made once, under a lock, with their version", async () => {
+  it("are created once, under a lock, with their version", async () => {
     const server = new ASession([[], none, [{ is_there: false }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
     const texts = server.asked.map(({ text }) => text);
@@ -41,19 +41,19 @@ describe("the tables", () => {
     expect(texts.at(-1)).toBe(`INSERT INTO ${tables.meta} (key, value) VALUES ('version', '3')`);
   });
 
-  it("that are there are left as they are", async () => {
+  it("are left unchanged if they exist", async () => {
     const server = new ASession([[], [], [{ value: "3" }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: false });
     expect(server.asked).toHaveLength(3);
   });
 
-  it("are made in a schema that is there by a role that can make no schema", async () => {
+  it("can be created in an existing schema by a role that cannot create schemas", async () => {
     const server = new ASession([[], none, [{ is_there: true }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
     expect(server.asked.map(({ text }) => text).join()).not.toContain("CREATE SCHEMA");
   });
 
-  it("of which some are missing are not completed", async () => {
+  it("are not completed if some are missing", async () => {
     const missing = ['"te""am".integ_records', '"te""am".integ_escrow'].map((name) => ({ name }));
     const server = new ASession([[], missing]);
     const failure = failureOf(await makeTables(server.query, tables).catch((error: unknown) => error));
@@ -77,14 +77,14 @@ describe("the tables", () => {
     }
   });
 
-  it.each(["42P01", "3F000"])("that are missing (%s) are to be made", async (code) => {
+  it.each(["42P01", "3F000"])("that are missing (%s) must be created", async (code) => {
     const work = checkTables(new ASession([sqlError(code)]).query, tables);
     const failure = failureOf(await work.catch((error: unknown) => error));
     expect([failure.kind, failure.details.nextCommand]).toEqual(["usage", "integ journal init"]);
     expect(failure.message).toContain('The schema te"am of this database does not have a journal yet.');
   });
 
-  it("that the role may not read are another matter", async () => {
+  it("that the role may not read are a different error", async () => {
     const refused = sqlError("42501");
     await expect(checkTables(new ASession([refused]).query, tables)).rejects.toBe(refused);
   });

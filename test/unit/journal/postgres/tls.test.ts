@@ -1,4 +1,4 @@
-// TLS to a team's journal: files that cannot be used are named before anything is connected, and no check is ever left out.
+// TLS to a team's journal: unusable files are reported before any connection, and no check is ever skipped.
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -104,23 +104,26 @@ describe.skipIf(isMissing("openssl"))("the files of a connection", () => {
     expect(tlsAt("localhost", "sslrootcert=/none")).toBe(false);
   });
 
-  it.skipIf(process.platform === "win32")("hold a private key that its owner alone can read, as libpq has it", () => {
-    const isTaken = (mode: number, owner?: number): boolean => {
-      write("some.key", readFileSync(at("one.key")), mode);
-      if (owner !== undefined) chownSync(at("some.key"), owner, owner);
-      try {
-        return ask("sslcert=@one.crt&sslkey=@some.key") !== false;
-      } catch (error) {
-        expect((error as Failure).message).toContain("some.key can be read by others");
-        return false;
-      } finally {
-        rmSync(at("some.key"));
-      }
-    };
-    expect([0o600, 0o700, 0o400].map((mode) => isTaken(mode))).toEqual([true, true, true]);
-    expect([0o604, 0o602, 0o601, 0o620, 0o610, 0o660].some((mode) => isTaken(mode))).toBe(false);
-    const isSuperuser = process.getuid?.() === 0;
-    expect(isTaken(0o640)).toBe(isSuperuser);
-    if (isSuperuser) expect(isTaken(0o640, 65_534)).toBe(false);
-  });
+  it.skipIf(process.platform === "win32")(
+    "include a private key that only its owner can read, as libpq requires",
+    () => {
+      const isTaken = (mode: number, owner?: number): boolean => {
+        write("some.key", readFileSync(at("one.key")), mode);
+        if (owner !== undefined) chownSync(at("some.key"), owner, owner);
+        try {
+          return ask("sslcert=@one.crt&sslkey=@some.key") !== false;
+        } catch (error) {
+          expect((error as Failure).message).toContain("some.key can be read by others");
+          return false;
+        } finally {
+          rmSync(at("some.key"));
+        }
+      };
+      expect([0o600, 0o700, 0o400].map((mode) => isTaken(mode))).toEqual([true, true, true]);
+      expect([0o604, 0o602, 0o601, 0o620, 0o610, 0o660].some((mode) => isTaken(mode))).toBe(false);
+      const isSuperuser = process.getuid?.() === 0;
+      expect(isTaken(0o640)).toBe(isSuperuser);
+      if (isSuperuser) expect(isTaken(0o640, 65_534)).toBe(false);
+    },
+  );
 });

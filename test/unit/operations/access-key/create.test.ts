@@ -1,4 +1,4 @@
-// A key's creation is sent once: what it leaves behind is looked for on this machine, then in the list.
+// A key's creation is sent once: its result is looked for on this machine, then in the list.
 import { describe, expect, it } from "vitest";
 import { createAccessKey, keyCreationIntent, markedName } from "../../../../src/operations/key.ts";
 import { Failure } from "../../../../src/errors.ts";
@@ -19,7 +19,7 @@ function worldWithOwn(setting: Setting = {}): AWorld {
 }
 
 describe("a creation", () => {
-  it("after 429 is the same entry, recovered or typed again, and not before its time", async () => {
+  it("after 429 is resumed as the same entry, by recovery or when typed again, and not before its time", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = worldWithOwn({ fates: { create: [early] } });
     expect((await create(world)).kind).toBe("rate_limited");
@@ -32,13 +32,13 @@ describe("a creation", () => {
     expect([world.entries.length, world.account.requests]).toEqual([1, ["create", "create"]]);
   });
 
-  it.each(["prepare", "reserve", "record 1"])("%s fails: nothing is sent", async (step) => {
+  it.each(["prepare", "reserve", "record 1"])("is not sent if %s fails", async (step) => {
     const world = worldWithOwn({ failing: [step] });
     expect((await create(world)).kind).toBe("failed");
     expect(world.account.requests).toEqual([]);
   });
 
-  it("the journal cannot say done: the copy stays, so that recovery never takes the key for an orphan", async () => {
+  it("keeps its copy if the journal cannot record done, so that recovery never takes the key for an orphan", async () => {
     const world = worldWithOwn({ failing: ["record 3"] });
     expect((await create(world)).kind).toBe("done");
     expect([world.kept.size, world.files.size]).toEqual([1, 1]);
@@ -55,7 +55,7 @@ describe("a creation", () => {
     ["revoked since, it is not replaced", true, "revoked", "unusable"],
     ["revoked, by a list that may be too early", true, "revoked a moment ago", "unknown"],
     ["claimed by a person, who has it elsewhere", true, "claimed", "done"],
-  ] as const)("delivered, and neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
+  ] as const)("was delivered, but neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
     const world = worldWithOwn({ failing: ["keep", "record 3"] });
     await create(world, marked);
     if (since !== "revoked a moment ago") world.now += 60_000;
@@ -73,7 +73,7 @@ describe("a creation", () => {
     expect(world.account.requests.filter((one) => !one.startsWith("list"))).toEqual(["create"]);
   });
 
-  it("undelivered, and the copy went with its folder: it is lost, and replaced", async () => {
+  it("is lost and replaced if it is undelivered and its copy's folder was deleted", async () => {
     const world = worldWithOwn({ failing: ["deliver"], destination: "stdout" });
     expect((await create(world)).kind).toBe("undelivered");
     world.kept.clear();
@@ -81,27 +81,27 @@ describe("a creation", () => {
     expect(world.entries.map((entry) => entry.state)).toEqual(["replaced", "done"]);
   });
 
-  it("a disk that failed once sends nothing more, though the service asked for it again", async () => {
+  it("sends nothing more after a disk error, even if the service asks for a retry", async () => {
     // The second record says that the first request changed nothing.
     const world = worldWithOwn({ fates: { create: [{ refused: 429 }] }, failing: ["record 2"] });
     expect((await create(world)).kind).toBe("failed");
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("typed again after an unknown outcome it makes no second key", async () => {
+  it("typed again after an unknown outcome makes no second key", async () => {
     const world = worldWithOwn({ fates: { create: ["lost after"] } });
     await create(world);
     expect((await create(world)).kind).toBe("outcome_unknown");
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("the order: the copy is kept first, and destroyed after the journal says done", async () => {
+  it("keeps the copy first, and destroys it after the journal recorded done", async () => {
     const world = worldWithOwn();
     await create(world);
     const order = world.calls.filter((call) =>
       ["reserve", "record", "create", "keep", "deliver", "destroy", "release kept"].includes(call),
     );
-    // What was reserved is there until the secret is in it: a disk may fill up meanwhile.
+    // The reserve stays until the secret is in it, because the disk may fill up meanwhile.
     expect(order).toEqual([
       "reserve",
       "record",
@@ -116,10 +116,10 @@ describe("a creation", () => {
   });
 });
 
-describe("recovery of a key that may have been made", () => {
+describe("recovery of a key that may have been created", () => {
   const lost: Setting = { fates: { create: ["lost after"] } };
 
-  it("revokes nothing for a destination that can take no secret", async () => {
+  it("revokes nothing for a destination that cannot take a secret", async () => {
     const world = worldWithOwn(lost);
     await create(world, true);
     await world.recover({ mayReplace: async () => false });
@@ -134,7 +134,7 @@ describe("recovery of a key that may have been made", () => {
     expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "refused", "done"]);
   });
 
-  it("revokes no key that was used after it had been called lost", async () => {
+  it("revokes no key that was used after it was reported lost", async () => {
     const world = worldWithOwn({ fates: { create: ["lost after"] } });
     await create(world, true);
     await world.recover({ mayReplace: async () => false });
@@ -146,7 +146,7 @@ describe("recovery of a key that may have been made", () => {
 });
 
 describe("the intent", () => {
-  it("is the same for the same key: scopes as a set, an expiry as it was asked for, the mark left out", async () => {
+  it("is the same for the same key: scopes as a set, the expiry as typed, without the marker", async () => {
     await new AWorld().run(async (bench) => {
       const of = (scopes: string[], expiresAt: string, mark: string) =>
         keyCreationIntent(
@@ -161,14 +161,14 @@ describe("the intent", () => {
     });
   });
 
-  it("a mark fits within 255 characters or is refused; astral characters count once", () => {
+  it("has a marker within 255 characters or is refused; astral characters count once", () => {
     expect(markedName("🔑".repeat(250), "-1234")).toHaveLength(505);
     expect(() => markedName("x".repeat(251), "-1234")).toThrow(Failure);
   });
 });
 
 describe("two creations of one name, one of them elsewhere", () => {
-  /** Nothing came of the first one; the second one's key exists, and its secret is kept there. */
+  /** The first one made nothing; the second one's key exists, and its secret is kept there. */
   async function twoUnfinished(): Promise<AWorld> {
     const world = worldWithOwn({ fates: { create: ["lost before", "cut"] } });
     await create(world);
@@ -181,7 +181,7 @@ describe("two creations of one name, one of them elsewhere", () => {
       ),
     );
     const [first, second] = world.entries;
-    // A crash came before the journal learned that the secret is kept.
+    // A crash before the journal recorded that the secret is kept.
     world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;
@@ -213,7 +213,7 @@ describe("two creations of one name, one of them elsewhere", () => {
         world.onTryLease = () => void (world.entries[1] = { ...second, state: "done", resource_id: id });
       },
     ],
-  ])("the key may be the other's, which %s: nothing is called lost", async (_what, says, change) => {
+  ])("the key may be the other's, which %s: nothing is reported lost", async (_what, says, change) => {
     const world = await twoUnfinished();
     world.kept.clear();
     world.place = "here:/state";
@@ -232,7 +232,7 @@ describe("two creations of one name, one of them elsewhere", () => {
     ["whose key is known", { resource_id: "ak_9" }],
     ["that is finished", { state: "refused" }],
     ["that was requested here alone", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
-  ] as const)("do not matter to each other if one is %s", async (_what, about) => {
+  ] as const)("do not affect each other if one is %s", async (_what, about) => {
     const world = await twoUnfinished();
     world.kept.clear();
     world.place = "here:/state";

@@ -1,5 +1,5 @@
-// The key that a profile authenticates with, rotated in place: what is proven before the profile takes the new secret, and
-// what can be said of a rotation whose outcome is unknown.
+// The profile's own key, rotated in place: what is proven before the profile stores the new secret, and what can be said of a
+// rotation of unknown outcome.
 import { describe, expect, it } from "vitest";
 import { isCredentialRefused, rotateAccessKey } from "../../../../src/operations/in-place.ts";
 import type { Workbench } from "../../../../src/operations/workbench.ts";
@@ -81,14 +81,14 @@ describe("a new secret for the profile itself", () => {
     expect(world.told.some((text) => text.includes("proven"))).toBe(ends === "done" && says !== "");
   });
 
-  it("is not asked for where the secret goes elsewhere", async () => {
+  it("is not proven for the profile if it goes elsewhere", async () => {
     const world = worldOf({ destination: "file" });
     expect((await rotateOwn(world, { updateProfile: false, account: { keyExchange: null } })).kind).toBe("done");
     expect(world.account.requests).toEqual(["rotate ak_own"]);
     expect(world.told).toEqual([]);
   });
 
-  it("is taken under another id once it is proven, and the id is reported", async () => {
+  it("with another key id is stored once it is proven, and the id is reported", async () => {
     const world = worldOf({});
     world.account.lies = { id: "ak_other" };
     const { kind } = await rotateOwn(world, {});
@@ -110,7 +110,7 @@ interface KnownRow {
   readonly meaning: string;
 }
 
-describe("a rotation of unknown outcome that no one lets go on", () => {
+describe("a rotation of unknown outcome without consent to continue", () => {
   const still = "The profile's secret was accepted just now.";
   const unknown = "The old secret may have stopped working, and the new one did not arrive.";
   const rows: Record<string, KnownRow> = {
@@ -190,8 +190,8 @@ describe("a credential", () => {
   });
 });
 
-/** What a file takes is not proven by an exchange. */
-it.each<DestinationKind>(["file", "stdout"])("to a %s, the new secret is delivered without a proof", async (kind) => {
+/** A file's secret is not proven by an exchange. */
+it.each<DestinationKind>(["file", "stdout"])("is delivered to a %s without a proof", async (kind) => {
   const world = worldOf({ destination: kind });
   expect((await rotateOwn(world, { updateProfile: false })).kind).toBe("done");
   expect(world.account.requests as Request[]).not.toContain("exchange");

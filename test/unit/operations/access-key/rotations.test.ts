@@ -1,5 +1,5 @@
-// Keys that get a new secret: in place, where a lost answer can leave none that works, and by replacement, where one of the
-// two works at every moment.
+// Keys that get a new secret: in place, where a lost response can leave none that works, and by replacement, where one of two
+// always works.
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
 import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
@@ -84,7 +84,7 @@ describe("in place", () => {
     if (rotations > 0) expect(world.isSafe(key.secret)).toBe(true);
   });
 
-  it("without a yes an unknown outcome stays unknown, and nothing is sent", async () => {
+  it("without consent an unknown outcome stays unknown, and nothing is sent", async () => {
     const world = worldWithKeys(lostOnce);
     await rotateInPlace(world);
     const { value } = await world.recover({ mayReplace: async () => false });
@@ -138,7 +138,7 @@ describe("by replacement", () => {
     [{ name: "other" }, "--name was new, and is other now"],
     [{ keyType: "service_account" }, "--type was user_bound, and is service_account now"],
     [{ marked: false }, "--marker was true, and is false now"],
-  ] as const)("typed again with %j is refused with both values", async (typed, message) => {
+  ] as const)("resumed with %j, it is refused with both values", async (typed, message) => {
     const world = worldWithKeys();
     const begun: How = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };
     await replaceKey(world, begun);
@@ -200,7 +200,7 @@ describe("by replacement", () => {
   });
 });
 
-it("an overlap is over, and the list cannot be had: the old key stays until it is known that the new one works", async () => {
+it("the overlap is over, but the list is unavailable: the old key stays until the new one is known to work", async () => {
   const world = worldWithKeys({ retryForMs: 0 });
   await replaceKey(world, { overlapMs: 3_600_000 });
   const made = world.account.keys.at(-1)!;
@@ -215,7 +215,7 @@ it("an overlap is over, and the list cannot be had: the old key stays until it i
   expect(world.broken).toEqual([]);
 });
 
-it("a key that was proven, and that someone revoked before its kept secret was delivered, lets the old one stay", async () => {
+it("a proven key that was revoked before its kept secret was delivered leaves the old one valid", async () => {
   let met = 0;
   for (let index = 1; index < 10; index += 1) {
     const world = worldWithKeys({ destination: "stdout", failing: [`record ${index}`] });

@@ -1,5 +1,5 @@
-// The acts overwrite and destroy as tables: what is found × whose it is × kind of destination × operation × who asks. The expected
-// column says what docs/what-integ-never-does.md promises; it is written from there, not from the code.
+// The acts overwrite and destroy as tables: existing content × its owner × kind of destination × operation × who asks. The
+// expected column is written from docs/what-integ-never-does.md, not from the code.
 import { newEntry } from "../../../../src/journal/admission.ts";
 import type { Entry, EntryProgress, Operation } from "../../../../src/journal/entry.ts";
 import type { EntryLease, Intent } from "../../../../src/journal/journal.ts";
@@ -44,7 +44,7 @@ function placeOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecord
   };
 }
 
-/** A text at a place, as its kind shows it, and as an entry records that it was delivered. */
+/** A text at a place, in the form of its kind, and as an entry records its delivery. */
 function there(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
   return kind === "unreadable store"
     ? { found: { is: "hidden", version: text }, proof: `version ${text}` }
@@ -101,7 +101,7 @@ async function endOf(work: () => Promise<unknown>): Promise<string> {
   }
 }
 
-/** What is decided about a place with that in it, at the moment of the write. */
+/** The decision about a place with this content, at the moment of the write. */
 function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => Promise<string> {
   const { bench, lease } = benchOf(world);
   return ({ overwrite }) => endOf(() => overwrite.permission(bench, lease)(at, found));
@@ -109,7 +109,7 @@ function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => 
 
 const done = { state: "done" } satisfies Partial<EntryProgress>;
 
-/** An earlier entry of the same item, by how this one is connected with it; the last two are of another item. */
+/** An earlier entry of the same item, by its link to this one; the last two are of another item. */
 const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry: Entry; others: readonly Entry[] }>> = {
   "the client that a rotation replaces": (earlier) => {
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", ...earlier });
@@ -251,7 +251,7 @@ function contentCells(kind: Kind): Cell[] {
   return cells;
 }
 
-/** What an entry itself, its place and who asks permit, before anything is looked at. */
+/** Permissions of the entry itself, its place and who asks, before any look at the content. */
 function entryCells(): Cell[] {
   const cells: Cell[] = [];
   const add = (name: string, expected: string, world: World, at: SingleRecord): void => {
@@ -325,7 +325,7 @@ function entryCells(): Cell[] {
   return cells;
 }
 
-/** Weaker evidence of what nobody can read: this entry began to write it, and it changed since. */
+/** Weaker evidence for unreadable content: this entry started to write it, and it changed since. */
 function unreadableCells(): Cell[] {
   const at = placeOf("unreadable store");
   const began = {

@@ -1,4 +1,4 @@
-// The gates of the acts overwrite and destroy: every cell of their table, and that each condition of them decides at least one.
+// The gates of the acts overwrite and destroy: every cell of their table, and proof that each condition decides at least one.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -18,14 +18,14 @@ it.each(cells.map((cell) => [cell.name, cell] as const))("%s", async (_name, cel
   expect(await cell.run({ overwrite, destroy })).toBe(cell.expected);
 });
 
-/** The names of the cells that come out otherwise. */
+/** The names of the cells with another outcome. */
 async function different(acts: Acts): Promise<string[]> {
   const found: string[] = [];
   for (const cell of cells) if ((await cell.run(acts).catch(() => "an error")) !== cell.expected) found.push(cell.name);
   return found;
 }
 
-/** The act with a condition taken out of it, as another module. */
+/** The act without one of its conditions, as another module. */
 async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
   const text = readFileSync(join(source, "operations/acts", file), "utf8");
   expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);
@@ -39,7 +39,7 @@ async function without(file: string, [from, to]: readonly [string, string], name
   return file === "destroy.ts" ? { overwrite, destroy: changed } : { overwrite: changed, destroy };
 }
 
-it("a copy with every condition decides as the act does", async () => {
+it("a copy with every condition decides like the act", async () => {
   for (const [file, line] of [
     ["overwrite.ts", "if (!(await lease.isTrusted()))"],
     ["destroy.ts", 'return evidence.shown === "revoked";'],

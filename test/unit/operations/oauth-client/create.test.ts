@@ -1,5 +1,5 @@
-// A creation step by step: the decision table of §4.2, what is on disk before a request leaves, and what is left wherever a
-// step fails or the process ends.
+// A creation step by step: the decision table of §4.2, the records on disk before a request, and the result if a step fails or
+// the process ends.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Destination, RecordOf } from "../../../../src/secrets/destination.ts";
@@ -38,7 +38,7 @@ describe("the decision table", () => {
     expect([(await create(world)).kind, world.entries[0]!.state]).toEqual(["unusable", "unusable"]);
   });
 
-  it("Ctrl-C while it waits ends as unknown after an attempt that may have arrived, and keeps the key after one that was too early", async () => {
+  it("Ctrl-C during a wait is unknown after an attempt that may have arrived, and keeps the key after one that was too early", async () => {
     for (const [fate, state] of [
       ["lost before", "unknown"],
       [{ refused: 429 }, "open"],
@@ -69,23 +69,23 @@ describe("the same creation again", () => {
     expect((await create(world)).value).toBe("delivered");
   });
 
-  it("is not sent after a secret of a broken response could not be kept: the disk failed", async () => {
+  it("is not sent after the secret of a broken response could not be kept because the disk failed", async () => {
     const world = new AWorld({ fates: { create: ["cut"] }, failing: ["keep"] });
     expect((await create(world)).kind).toBe("outcome_unknown");
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("after 429 goes on under the same key, recovered or typed again, and is refused for good by a no", async () => {
+  it("after 429 is resumed under the same key, by recovery or when typed again, and a refusal ends it", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = new AWorld({ fates: { create: [early, early] } });
     expect((await create(world)).kind).toBe("rate_limited");
-    // Before its time nothing is sent: the wait does not fit.
+    // Too early, nothing is sent: the wait does not fit.
     expect((await create(world)).kind).toBe("rate_limited");
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
     expect(world.account.requests).toHaveLength(1);
     world.now += 9_000_000;
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
-    // A clock that was set back says nothing of how long is left: the service is asked.
+    // After the clock was set back, the remaining time is unknown, so the service is asked.
     world.now -= 20_000_000;
     expect((await create(world)).value).toBe("delivered");
     expect([world.entries.length, world.account.requests.length]).toEqual([1, 3]);
@@ -95,7 +95,7 @@ describe("the same creation again", () => {
     expect(refused.entry("oauth_client.create")!.state).toBe("refused");
   });
 
-  it("goes on under the same key; --new starts another; a key given again shows the same client", async () => {
+  it("is resumed under the same key; --new starts another; an explicit key returns the same client", async () => {
     const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0, destination: "stdout" });
     expect((await create(world)).kind).toBe("outcome_unknown");
     expect((await create(world)).value).toBe("delivered");
@@ -105,7 +105,7 @@ describe("the same creation again", () => {
     expect([world.entries.length, world.account.clients.length]).toEqual([2, 2]);
   });
 
-  it("finds the file of an interrupted run, and refuses a file of somebody else", async () => {
+  it("accepts the file of an interrupted run, and refuses someone else's file", async () => {
     const world = new AWorld();
     world.crashAt = Number.POSITIVE_INFINITY;
     await create(world);
@@ -121,7 +121,7 @@ describe("the same creation again", () => {
 describe("a credential that changed since the first attempt (§4.2 rule 2)", () => {
   const lost = (): AWorld => new AWorld({ fates: { create: ["lost after"] }, retryForMs: 0 });
 
-  it("is told before the request leaves, and named when the service takes it for another request", async () => {
+  it("is reported before the request is sent, and named if the service refuses the key for another request", async () => {
     const world = lost();
     expect((await create(world)).kind).toBe("outcome_unknown");
     world.account.credential = "second";
@@ -139,7 +139,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
     expect(world.account.clients.filter(({ status }) => status === "active").length).toBeLessThanOrEqual(1);
   });
 
-  it("is not told of one that is the same, nor of an attempt that the service put off", async () => {
+  it("is not reported if it is the same, or if the service put the attempt off", async () => {
     const same = lost();
     await create(same);
     await same.recover();
@@ -150,7 +150,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
     expect([...same.told, ...early.told].join()).not.toContain("another credential");
   });
 
-  it("is not blamed for a key that was given by hand", async () => {
+  it("is not blamed for the conflict of an explicit key", async () => {
     const reuse = { refused: 409, code: "idempotency_key_reuse" } as const;
     const typed = new AWorld({ fates: { create: [reuse] } });
     expect((await create(typed, { key: "k" })).failure!.details.hint).toContain("--idempotency-key");
@@ -159,7 +159,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
   });
 });
 
-describe("wherever a step fails", () => {
+describe("a step that fails", () => {
   it.each(["check", "prepare", "reserve", "admit", "record 1"])("%s: nothing is sent", async (step) => {
     const world = new AWorld({ failing: [step] });
     expect((await create(world)).kind).toBe("failed");
@@ -181,7 +181,7 @@ describe("wherever a step fails", () => {
   it.each([
     ["file", 0],
     ["stdout", 1],
-  ] as const)("the journal cannot say done, to a %s: said, delivered, and a copy stays", async (destination, kept) => {
+  ] as const)("done cannot be recorded, for a %s: reported, delivered, and a copy stays", async (destination, kept) => {
     const world = new AWorld({ destination, failing: ["record 2"] });
     expect((await create(world)).value).toBe("delivered");
     expect(world.told.join()).toContain("journal could not be updated");
@@ -191,7 +191,7 @@ describe("wherever a step fails", () => {
   });
 
   it.each(["secret_lost", "undelivered"] as const)(
-    "%s, and the secret is where it was to go: nothing is revoked",
+    "%s, but the secret is at its destination: nothing is revoked",
     async (state) => {
       const world = new AWorld();
       await create(world);
@@ -202,7 +202,7 @@ describe("wherever a step fails", () => {
     },
   );
 
-  it("undelivered, and the copy went with its folder: it is lost, and replaced", async () => {
+  it("undelivered, and the copy's folder was deleted: it is lost, and replaced", async () => {
     const world = new AWorld({ failing: ["deliver"], destination: "stdout" });
     expect((await create(world)).kind).toBe("undelivered");
     world.kept.clear();
@@ -211,7 +211,7 @@ describe("wherever a step fails", () => {
   });
 });
 
-describe("a secret that one of several destinations has, and of which no copy is kept", () => {
+describe("a secret that only one of several destinations has, without a kept copy", () => {
   async function partlyDelivered(): Promise<AWorld> {
     const world = new AWorld({ destination: "three", failing: ["write store"] });
     expect((await create(world)).kind).toBe("undelivered");
@@ -226,7 +226,7 @@ describe("a secret that one of several destinations has, and of which no copy is
     return world;
   }
 
-  it("reaches the others by recovery", async () => {
+  it("is delivered to the others by recovery", async () => {
     const world = await partlyDelivered();
     await world.recover();
     expect([world.entries[0]!.state, world.haveAll()]).toEqual(["done", true]);

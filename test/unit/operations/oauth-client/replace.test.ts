@@ -1,4 +1,4 @@
-// The way out of a lost secret: the client revoked, seen revoked, and another one made under a new key.
+// Replacing a lost secret: the client is revoked, confirmed revoked, and another one is created under a new key.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Made } from "../../../../src/operations/creation.ts";
@@ -34,7 +34,7 @@ describe("a replacement", () => {
     expect([...world.reserves]).toEqual([]);
   });
 
-  it("revokes the lost one before it makes another, under another key", async () => {
+  it("revokes the lost client before it creates another, under another key", async () => {
     const world = new AWorld(lostThen());
     expect((await replace(world)).value).toBe("delivered");
     expect(world.account.requests).toEqual(["create", "revoke oc_1", "create"]);
@@ -82,11 +82,11 @@ describe("a replacement", () => {
     expect([world.unsettled(), world.account.live("client").length]).toEqual([[], 1]);
   });
 
-  it("without a yes nothing is revoked", async () => {
+  it("without consent revokes nothing", async () => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
     const before = world.account.requests.length;
-    // The replacement that was begun was agreed to: without it the person is asked again.
+    // The started replacement had consent; without it the person is asked again.
     world.entries[1] = { ...world.entries[1]!, state: "refused" };
     const { value } = await world.recover({ mayReplace: async () => false });
     expect(value![0]!.failure?.kind).toBe("secret_lost");
@@ -94,11 +94,11 @@ describe("a replacement", () => {
   });
 });
 
-describe("a client whose secret is lost, and that was revoked meanwhile", () => {
-  it.each(["revoked", "disabled", "expired"])("%s by somebody else: nothing is made in its place", async (status) => {
+describe("a client with a lost secret that was revoked meanwhile", () => {
+  it.each(["revoked", "disabled", "expired"])("%s by someone else is not replaced", async (status) => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
-    // As somebody left it who did not agree to a replacement.
+    // The state that someone left without consent to a replacement.
     world.entries.pop();
     world.entries[0] = { ...world.entries[0]!, detail: {} };
     world.account.clients[0]!.status = status;
@@ -108,7 +108,7 @@ describe("a client whose secret is lost, and that was revoked meanwhile", () => 
     expect([world.account.clients.length, world.unsettled()]).toEqual([1, []]);
   });
 
-  it("by somebody else, and the service cannot be asked at first: nothing is made in its place", async () => {
+  it("by someone else, while the service is unreachable at first, is not replaced", async () => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] }, retryForMs: 0 });
     await replace(world);
     world.entries.pop();
@@ -122,14 +122,14 @@ describe("a client whose secret is lost, and that was revoked meanwhile", () => 
   });
 
   it.each(Array.from({ length: 14 }, (_value, index) => `record ${index + 1}`))(
-    "by integ itself, which could not record %s: it is replaced",
+    "by integ itself, which could not record %s, is replaced",
     async (step) => {
       for (const create of [["silent"], ["silent", { refused: 403 }], ["silent", "lost before"]] as Fate[][]) {
         const world = new AWorld({ fates: { create }, failing: [step] });
         await replace(world);
         for (let round = 0; round < 3; round++) await world.recover();
         expect([world.broken, world.unsettled()]).toEqual([[], []]);
-        // What was never asked for again: the first request was not sent, or not recorded as sent.
+        // Requested only once: the first request was not sent, or not recorded as sent.
         if (world.entries.length > 0 && world.account.clients.length > 0)
           expect(world.entries.map(({ state }) => state)).not.toContain("unusable");
       }
