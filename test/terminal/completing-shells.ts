@@ -1,5 +1,5 @@
-// Real shells that complete: bash and zsh at a pseudo-terminal, where Tab is pressed, fish and PowerShell as they answer
-// the question "what would Tab offer here?". Each reads the script that the built program prints.
+// Real shells that complete: bash and zsh at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion
+// query. Each reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ export const shellNames = ["bash", "zsh", "fish", "powershell"] as const;
 export type ShellName = (typeof shellNames)[number];
 
 export interface CompletingShell {
-  /** What Tab offers at the end of a line: whole words, sorted, unquoted by the shell itself. */
+  /** The completions at the end of a line: whole words, sorted, unquoted by the shell. */
   offered(line: string): Promise<string[]>;
   close(): void;
 }
@@ -46,12 +46,12 @@ export async function openShell(
   return typed;
 }
 
-/** Prints the words it was given between marks that no echo of the command line holds. */
+/** Prints its arguments between marks that are not in the echoed command line. */
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
 /**
- * A shell at a terminal. Every completion is inserted into the line, then the line is run as words of `show`: so what
- * comes back went through the shell's own quoting.
+ * A shell at a terminal. Every completion is inserted into the line, and the line is run with `show`, so that the results
+ * passed the shell's own quoting.
  */
 class TypedShell implements CompletingShell {
   readonly #pty: IPty;
@@ -74,7 +74,7 @@ class TypedShell implements CompletingShell {
 
   async offered(line: string): Promise<string[]> {
     this.#text = "";
-    // Completions inserted (Meta-*) and a mark after them, then to the beginning of the line, and run.
+    // Completions are inserted (Meta-*) with a mark after them; then `show` is put before the line, which runs.
     this.#pty.write(`${line}\x1b*%`);
     this.#pty.write("\x01show \r");
     const answer = await this.#until("@@\r\n");
@@ -84,7 +84,7 @@ class TypedShell implements CompletingShell {
       .slice(1);
     const current = currentWord(line);
     const found = words.slice(wordsBefore(line));
-    // Where nothing fitted the word stands as it was typed, the mark at its end.
+    // Without a match the word stays as typed, with the mark at its end.
     if (found.length === 1 && found[0] === `${current}%`) return [];
     return found
       .map((word) => word.replace(/%$/, ""))
@@ -107,17 +107,17 @@ class TypedShell implements CompletingShell {
   }
 }
 
-/** The word that the cursor stands at; none of the lines here ends within quotes. */
+/** The word at the cursor; no line here ends within quotes. */
 function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }
 
-/** Words that are complete; one in quotes may hold spaces. */
+/** Complete words; a quoted one may contain spaces. */
 function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }
 
-/** `--output=json` is offered for the value of a flag that is glued to it. */
+/** `--output=json` is offered for a value attached to its flag. */
 function withoutFlag(word: string, current: string): string {
   const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
   return word.startsWith(prefix) ? word.slice(prefix.length) : word;
@@ -154,7 +154,7 @@ function fish(home: Home, file: string): CompletingShell {
     async offered(line) {
       const asked = ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line];
       const { stdout, stderr } = await run("fish", asked, { env: home.env, cwd: home.path("work") });
-      // A complaint of the script would stand in the middle of the line that is being typed.
+      // A script's error message would appear in the middle of the typed line.
       if (stderr !== "") throw new Error(`fish complains about ${JSON.stringify(line)}: ${stderr}`);
       const words = stdout.split("\n").filter((word) => word !== "");
       return words.map((word) => withoutFlag(word.split("\t")[0]!, currentWord(line))).sort();

@@ -1,4 +1,4 @@
-// Tab in the real shells: commands, aliases, flags wherever they stand, values, live names, files.
+// Tab in the real shells: commands, aliases, flags in any position, values, live names, files.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { candidatesAt } from "../../src/completion/candidates.ts";
@@ -15,7 +15,7 @@ import {
 } from "./completing-shells.ts";
 import { isFull } from "../support/sample.ts";
 
-/** A line, and what Tab offers at its end. */
+/** A line, and the completions at its end. */
 const cases: Readonly<Record<string, readonly string[]>> = {
   "integ ent": ["entities"],
   "integ entity": ["entity"],
@@ -61,12 +61,12 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ cohorts members -- --": [],
 };
 
-/** Words that a shell reads by itself before the program does: quotes, `=`, `:`, a `--` alone, a word after a value. */
+/** Words that a shell itself interprets: quotes, `=`, `:`, a `--` alone, a word after a value. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
 /**
- * What a shell is asked. The program's answer is the same in all of them (`offers every command…`), so that a sample asks for
- * it in one shell, another one for each line; what the shell reads by itself it asks in all.
+ * The lines of a shell. The program's completions are the same in all of them (`offers every command…`), so a sample tries each
+ * line in one shell, and in all the lines that shells interpret.
  */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
@@ -76,7 +76,7 @@ function linesFor(name: ShellName): [string, readonly string[]][] {
   );
 }
 
-/** What this machine knows: a profile, a client, a key, and a client whose secret could not be delivered. */
+/** Names on this machine: a profile, a client, a key, and a client with an undelivered secret. */
 interface Known {
   readonly entries: readonly string[];
   readonly unsettled: string;
@@ -131,7 +131,7 @@ function childrenOf({ nodes, path }: Node): string[] {
   return [...nodes.map((node) => node.path.at(-1)!), ...(path.length === 0 ? ["help"] : [])].sort();
 }
 
-it("a shell is answered with every command and every flag of the tree", async () => {
+it("completion offers every command and every flag of the tree", async () => {
   const tree = await programTree();
   const answered = (words: readonly string[], current: string): string[] => {
     const found = candidatesAt(tree, words, current);
@@ -169,22 +169,19 @@ describe.each(shellNames)("Tab in %s", (name) => {
     expect(await shell.offered(line)).toEqual([...expected]);
   });
 
-  it.skipIf(absent)(
-    "offers no flag again that was given, by either of its names, but those that may repeat",
-    async () => {
-      const offered = await shell.offered("integ oauth-clients create -q --yes --scope=entity:read --dry-run --");
-      expect(offered).toEqual(expect.arrayContaining(["--scope", "--json", "--new"]));
-      expect(offered.filter((flag) => ["--quiet", "--yes", "--dry-run"].includes(flag))).toEqual([]);
-    },
-  );
+  it.skipIf(absent)("does not repeat a given flag under either name, unless it is repeatable", async () => {
+    const offered = await shell.offered("integ oauth-clients create -q --yes --scope=entity:read --dry-run --");
+    expect(offered).toEqual(expect.arrayContaining(["--scope", "--json", "--new"]));
+    expect(offered.filter((flag) => ["--quiet", "--yes", "--dry-run"].includes(flag))).toEqual([]);
+  });
 
-  it.skipIf(absent)("offers commands to the word help, and not itself", async () => {
+  it.skipIf(absent)("offers commands after help, except help itself", async () => {
     const offered = await shell.offered("integ help ");
     expect(offered).toEqual(expect.arrayContaining(["profiles", "completion"]));
     expect(offered).not.toContain("help");
   });
 
-  it.skipIf(absent)("offers what this machine knows", async () => {
+  it.skipIf(absent)("offers names from this machine", async () => {
     expect(await shell.offered("integ journal show ")).toEqual(known.entries);
     expect(await shell.offered("integ journal recover ")).toEqual([known.unsettled]);
     expect(await shell.offered(`integ journal recover ${known.unsettled} `)).toEqual([known.unsettled]);
@@ -192,7 +189,7 @@ describe.each(shellNames)("Tab in %s", (name) => {
     expect(await shell.offered("integ keys revoke ")).toEqual([known.key]);
   });
 
-  it.skipIf(absent)("offers files where a file is meant, names with spaces too", async () => {
+  it.skipIf(absent)("offers files for a file argument, also names with spaces", async () => {
     const files = ["some folder", "some.secret"];
     const found = async (line: string): Promise<string[]> =>
       (await shell.offered(line)).map((word) => word.replace(/\/$/, ""));

@@ -1,4 +1,4 @@
-// Text that a hostile service might send: everything a terminal acts on, or a reader cannot see.
+// Text that a hostile service might send: everything that a terminal interprets or a reader cannot see.
 
 const esc = "\u001b";
 const bel = "\u0007";
@@ -28,11 +28,11 @@ const longStrings = "Pq#0;2;0;0;0#0~~@@vv P$qm Ptmux;x _Gf=24;AAAA ^private Xstr
 /** One-character escapes: reset, index, save, keypad, character sets, alignment, encodings. */
 const short = "c D E H M N O Z 7 8 = > (0 )B *A #8 %G %@ n o |".split(" ").map((body) => esc + body);
 
-/** Begun and never ended: what follows must not be eaten. */
+/** Unterminated sequences, which must not swallow the text after them. */
 const open = "[ ]0; P _ [38;5".split(" ").map((body) => esc + body);
 const openShort = [esc, "\u009b", "\u009d", "\u0090", "\u009f"];
 
-/** What stands before is written over, or a line is made up. */
+/** Overwriting earlier text, or adding a line. */
 const overwriting = [
   "\b\b\b\b\b\b\b\bError: ok",
   "\rError: ok",
@@ -65,14 +65,14 @@ const unseen = [
   "\ufff9a\ufffbb\ufffa",
 ];
 
-/** Harmless, and often broken by what guards against the rest. */
+/** Harmless text that over-eager filters often break. */
 const harmless = ["z\u0335\u0336\u0337\u0338\u0489\u0301".repeat(5), "𝓗𝓮𝓵𝓵𝓸", "👩\u200d👩\u200d👧", "日本語", "é", ""];
 
 const everyControl = Array.from({ length: 0xa0 }, (_, code) => code)
   .filter((code) => code < 0x20 || code >= 0x7f)
   .map((code) => `a${String.fromCharCode(code)}b`);
 
-/** Each string that must have no effect, wherever it stands. */
+/** Each string that must have no effect in any position. */
 export const corpus: readonly string[] = everyControl
   .concat(csi, osc, longStrings, short, open, openShort, overwriting, unseen, harmless)
   .flatMap((text) => [text, `before ${text} after`]);

@@ -19,14 +19,14 @@ let looked = 0;
 let effects = 0;
 afterAll(() => recordFigure("hostile text", { strings: looked, effects }));
 
-/** Feeds output that holds `count` hostile strings to a terminal: nothing but text may come of it. */
+/** Sends output with `count` hostile strings to a terminal, which must show only text. */
 async function onlyText(output: string, count: number): Promise<readonly string[]> {
   const screen = await shown(output, { columns: 100 });
   looked += count;
   effects += screen.effects.length;
   expect(screen.effects).toEqual([]);
   expect(screen.cursor.x).toBe(0);
-  // What a terminal shows is, letter for letter, what was written: nothing moved, nothing overwritten, nothing eaten.
+  // The screen shows exactly the written letters: none is moved, overwritten or swallowed.
   const written = output.split("\n").map((line) => line.trimEnd());
   while (written.at(-1) === "") written.pop();
   expect(screen.lines).toEqual(written);
@@ -37,8 +37,8 @@ function rowOf(text: string): string {
   return JSON.stringify({ text, status: text, time: text, list: [text, text], other: text, [`key${text}`]: text });
 }
 
-describe("the terminal of the test", () => {
-  it("does act on the corpus, so that the tests below can fail", async () => {
+describe("the test's terminal", () => {
+  it("interprets the corpus, so that the tests below can fail", async () => {
     const { effects: raw, lines } = await shown(corpus.join("\n"));
     expect(raw).toEqual(expect.arrayContaining(["bell", 'title "owned"']));
     expect(raw.some((effect) => effect.startsWith("answer"))).toBe(true);
@@ -52,19 +52,19 @@ describe("the terminal of the test", () => {
     ["bell", "\u0007"],
     ["answer", "\u001b[6n"],
     ["title", "\u009d0;x\u009c"],
-  ])("sees each kind of effect: %s", async (effect, text) => {
+  ])("detects each kind of effect: %s", async (effect, text) => {
     expect(corpus.some((hostile) => hostile.includes(text.slice(0, 2)))).toBe(true);
     expect((await shown(text)).effects).toEqual([expect.stringContaining(effect)]);
   });
 });
 
-/** A third of the corpus, another one for each `first`; all of it in a full run. */
+/** A third of the corpus, a different one for each `first`; all of it in a full run. */
 function everyThird(first: number): readonly string[] {
   return isFull ? corpus : corpus.filter((_, index) => index % 3 === first % 3);
 }
 
 describe.each(formats)("%s", (format) => {
-  it("shows a list", async () => {
+  it("shows a list as text", async () => {
     const { output, stdout, stderr } = stage({ tty: true, format, columns: 100 });
     const writer = output.list({ columns, singular: "row", plural: "rows" });
     for (let at = 0; at < corpus.length; at += 50) await writer.page(pageOf(corpus.slice(at, at + 50).map(rowOf)));
@@ -76,7 +76,7 @@ describe.each(formats)("%s", (format) => {
     if (format === "ndjson") for (const line of lines) expect(line).toMatch(/^{.*}$/);
   });
 
-  it("shows a resource", async () => {
+  it("shows a resource as text", async () => {
     let written = "";
     const texts = everyThird(formats.indexOf(format));
     for (const text of texts) {
@@ -94,7 +94,7 @@ describe("an error", () => {
   const words = ["code", "title", "detail", "param", "request_id", "doc_url"] as const;
   const details = ["meaning", "hint", "nextCommand", "where", "entry"] as const;
 
-  it.each(formats)("shows every field of itself: %s", async (format) => {
+  it.each(formats)("shows every field as text: %s", async (format) => {
     let written = "";
     for (const text of corpus) {
       const problem: Problem = Object.fromEntries(words.map((word) => [word, text]));
@@ -108,8 +108,8 @@ describe("an error", () => {
   });
 });
 
-describe("what is said beside the result", () => {
-  it("shows notes, warnings, hints and text", async () => {
+describe("messages next to the result", () => {
+  it("show notes, warnings, hints and text as text", async () => {
     let written = "";
     for (const text of corpus) {
       const { output, stdout, stderr } = stage({ tty: true, columns: 100 });
@@ -123,7 +123,7 @@ describe("what is said beside the result", () => {
     await onlyText(written, corpus.length * 4);
   });
 
-  it("shows a spinner that wipes itself and nothing else", async () => {
+  it("show a spinner that erases only itself", async () => {
     const spin = async (text: string): Promise<void> => {
       const { output, stderr } = stage({ tty: true, columns: 100, env: { NO_COLOR: "" } });
       const progress = output.progress(text);

@@ -1,4 +1,4 @@
-// Ctrl-C as a person presses it: the terminal sends the signal to the program and to every command that it runs.
+// Ctrl-C at a keyboard: the terminal sends the signal to the program and to every command that it runs.
 import { spawn } from "@lydell/node-pty";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -85,7 +85,7 @@ async function opensOne(): Promise<boolean> {
 }
 
 describe("Ctrl-C at a terminal", () => {
-  it("while the person's own command takes the secret, which the same Ctrl-C ends: kept, exit 12", async () => {
+  it("while the person's command, which ends with it, reads the secret: kept, exit 12", async () => {
     const session = at(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
     await session.until("the command", () => existsSync(home.path("begun")));
     session.press(ctrlC);
@@ -97,7 +97,7 @@ describe("Ctrl-C at a terminal", () => {
     expect(await opensOne()).toBe(true);
   });
 
-  it("while a command that ignores it has not read the secret yet: the second one ends all of it", async () => {
+  it("while a command that ignores it has not read the secret yet: the second one ends everything", async () => {
     const late = "trap '' INT; read answer < /dev/tty; echo $answer > begun; sleep 2; cat > late";
     const session = at(createWords("--secret-command", late));
     await session.until("the delivery", () => entries()[0]?.resource_id !== undefined && entries()[0]?.attempts === 1);
@@ -111,12 +111,12 @@ describe("Ctrl-C at a terminal", () => {
     expect([existsSync(home.path("late")), readFileSync(home.path("begun"), "utf8")]).toEqual([false, "asked\n"]);
   });
 
-  // No answer comes and no attempt runs out of time: only the key ends it.
+  // No response arrives and no attempt times out: only the key ends it.
   it.each([
     ["a page", []],
     ["a walk", ["--all"]],
     ["a walk as far as wanted", ["--max", "700"]],
-  ])("during a list: at once, 130: %s", async (_what, more) => {
+  ])("during a list ends it without delay, 130: %s", async (_what, more) => {
     const held = relay.hold(/^GET .*entities/);
     const session = at(["entities", "list", ...more, "--timeout", "10m"]);
     await held.arrived;

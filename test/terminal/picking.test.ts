@@ -1,5 +1,5 @@
-// At a terminal: what is known is picked with the arrows, what is not is typed; leaving a list sends nothing, and what was
-// picked is what the service gets.
+// Choices at a terminal: known values are picked with the arrows, others typed; cancelling sends nothing, and the service gets
+// the picked value.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
@@ -33,7 +33,7 @@ afterEach(async () => {
   home.remove();
 });
 
-/** A service of its own for each part: an account has 20 clients at most (§8). */
+/** A service for each part: an account has at most 20 clients (§8). */
 function withService(): void {
   beforeAll(async () => {
     service = await startService();
@@ -52,7 +52,7 @@ async function newest(): Promise<Client> {
   return (await clients()).find(({ id }) => id === resource_id)!;
 }
 
-/** A client that this machine's journal knows. */
+/** A client in this machine's journal. */
 async function made(account: string, ...scopes: string[]): Promise<string> {
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
   const { stdout, stderr, code } = await home.integ(["oauth-clients", "create", ...flags]);
@@ -60,7 +60,7 @@ async function made(account: string, ...scopes: string[]): Promise<string> {
   return (JSON.parse(stdout) as Client).id;
 }
 
-/** A creation whose outcome stays unknown: names that the service never saw are known here. */
+/** A creation of unknown outcome: its names, which the service never received, are known here. */
 async function attempted(account: string, ...scopes: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients status=500 times=1");
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--retry-for", "0"];
@@ -73,15 +73,15 @@ const create = ["oauth-clients", "create", "--new", "--secret-file", "picked.sec
 describe("a creation", () => {
   withService();
 
-  it("picks the service account with the arrows, and takes or leaves scopes with Space", async () => {
+  it("picks the service account with the arrows, and selects scopes with Space", async () => {
     const [own, other] = [service.us.service_account_id, service.us.caller_service_account_id];
     await made(own, "entity:read");
     await made(own, "organization:read");
     await made(other, "entity:read");
     const asked = session(create);
-    // The newest stands first, and is not the one that is wanted.
+    // The newest is first, and is not the wanted one.
     await asked.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
-    // Taken to begin with: what this account was given last.
+    // Initially selected: the scopes last given to this account.
     await asked.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
     await asked.answer(/◻ organization:read/, down);
     await asked.answer(/entity:read \(last used/, " ");
@@ -91,7 +91,7 @@ describe("a creation", () => {
     expect(asked.written).toContain(`creates a client of ${own} with entity:read.`);
   });
 
-  it("takes what was used last with Enter alone, in the order it was given", async () => {
+  it("takes the last used values with Enter alone, in their original order", async () => {
     const account = service.us.service_account_id;
     await made(account, "organization:read", "entity:read");
     const asked = session(create);
@@ -101,13 +101,13 @@ describe("a creation", () => {
     expect((await newest()).scopes).toEqual(["organization:read", "entity:read"]);
   });
 
-  it("takes what is typed where it is none of the list, beside what was picked", async () => {
+  it("accepts typed values that are not in the list, next to picked ones", async () => {
     await attempted("sa_elsewhere", "entity:read");
     const asked = session(create);
     await asked.answer(/● sa_elsewhere/, up);
     await asked.answer(/● another…/, "\r");
     await asked.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
-    // Nothing was ever given to this account: nothing is taken to begin with, and nothing is no answer.
+    // This account never got a scope: none is selected, and an empty selection is no answer.
     await asked.answer(/◻ entity:read/, "\r");
     await asked.answer(/select at least one/, " ");
     await asked.answer(/◼ entity:read/, `${down} `);
@@ -120,7 +120,7 @@ describe("a creation", () => {
     });
   });
 
-  it("searches a long list by typing, and the way to something else is never searched away", async () => {
+  it("filters a long list by typing, and never filters out the entry for other input", async () => {
     for (let n = 10; n < 22; n += 1) await attempted(`sa_number_${n}`, "entity:read");
     const asked = session(create);
     await asked.answer(/Search:.*● sa_number_21.*sa_number_14/s, "_12");
@@ -133,13 +133,13 @@ describe("a creation", () => {
     expect((await asked.screen()).lines.join("\n")).not.toContain("sa_number_10");
   });
 
-  it.each(ways)("%s in a list is no answer: nothing is sent, nothing is in the journal", async (_way, key, code) => {
+  it.each(ways)("%s in a list is not an answer: nothing is sent or recorded", async (_way, key, code) => {
     await made(service.us.service_account_id, "entity:read");
     const before = [(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")];
     const first = session(create);
     await first.answer(/● sa_us/, key);
     expect(await first.ended).toBe(code);
-    // The list is gone, and the question stands there once, with its end.
+    // The list is erased, and the question is shown once, with its end.
     const { lines } = await first.screen();
     expect(lines.filter((line) => line.includes("Service account"))).toHaveLength(1);
     expect(lines.join("\n")).not.toMatch(/another…|Enter: confirm/);
@@ -152,7 +152,7 @@ describe("a creation", () => {
     expect([(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")]).toEqual(before);
   });
 
-  it("shows hostile names as text, and sends the one that was picked as it is", async () => {
+  it("shows hostile names as text, and sends the picked one unchanged", async () => {
     const hostile = "sa_\u001b]0;owned\u0007\u202Eevil\n● sa_good";
     await attempted(hostile, "entity:\u001b[2Jread");
     const asked = session(create);
@@ -182,7 +182,7 @@ describe("a creation", () => {
     const isDrawn = columns === 50;
     if (isDrawn) {
       await asked.answer(/Enter: confirm.*└/s, "\r");
-      // Where one is shows without colour: by what the row has beside its name.
+      // Without colour, the position shows in the text next to the name.
       await asked.answer(/entity:read \(last used/, down);
       await asked.answer(/organization:read \(last used/, " \r");
     } else {
@@ -198,7 +198,7 @@ describe("a creation", () => {
     if (!isDrawn) expect(asked.written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(/\u001b/);
   });
 
-  it.each(ways)("%s and Enter cancels a list in lines", async (way, key, code) => {
+  it.each(ways)("%s and Enter cancels a list in line mode", async (way, key, code) => {
     await made(service.us.service_account_id, "entity:read");
     const before = readFileSync(home.path("state", "journal.ndjson"), "utf8");
     const asked = session(create, { env: { NO_COLOR: "1" } });
@@ -208,10 +208,10 @@ describe("a creation", () => {
   });
 });
 
-describe("an argument that is left out", () => {
+describe("a missing argument", () => {
   withService();
 
-  it("is picked: a client to look at, and one to revoke, after the question that comes anyway", async () => {
+  it("is picked: a client to show, and one to revoke, before the usual confirmation", async () => {
     const kept = await made(service.us.service_account_id, "entity:read");
     const gone = await made(service.us.service_account_id, "organization:read");
     const revoking = session(["oauth-clients", "revoke"]);
@@ -239,7 +239,7 @@ describe("an argument that is left out", () => {
     expect(journal()).toHaveLength(before);
   });
 
-  it("is picked: an entry of the journal, of those that it can be", async () => {
+  it("is picked: a journal entry, among valid ones", async () => {
     const done = await made(service.us.service_account_id, "entity:read").then(() => journal().at(-1)!.id);
     const unknown = await attempted("sa_elsewhere", "entity:read");
     const showing = session(["journal", "show"]);
@@ -267,7 +267,7 @@ describe("an argument that is left out", () => {
     expect(journal().find(({ id }) => id === unknown)?.state).toBe("abandoned");
   });
 
-  it("is picked: a key of those that the service lists, and none that is revoked", async () => {
+  it("is picked: a key in the service's list that is not revoked", async () => {
     const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
     const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--no-marker", "--json"], { env });
     const { id } = JSON.parse(stdout) as { id: string };
@@ -285,7 +285,7 @@ describe("an argument that is left out", () => {
     expect(again.written).not.toContain(id);
   });
 
-  it("is picked: a profile, and one to act as where none is the default", async () => {
+  it("is picked: a profile, also to act as if there is no default", async () => {
     const add = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     const env = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
     for (const name of ["one", "two", "three"])
@@ -307,7 +307,7 @@ describe("an argument that is left out", () => {
     expect(acting.shown).toContain(`integ profiles use ${second}`);
     const scripted = await home.integ(["oauth-clients", "list"], { env });
     expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("No default profile") });
-    // What tells what is wrong does not ask.
+    // A command that diagnoses problems does not ask.
     const doctor = session(["doctor"], { env });
     expect(await doctor.ended).toBe(10);
     expect(doctor.written).toContain("No default profile");
@@ -328,7 +328,7 @@ describe("an argument that is left out", () => {
     ["--no-input", ["--no-input"], {}],
     ["CI", [], { CI: "true" }],
     ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
-  ])("is missing with %s, and nothing is asked", async (_what, flags, env) => {
+  ])("is an error with %s, and nothing is asked", async (_what, flags, env) => {
     await made(service.us.service_account_id, "entity:read");
     for (const words of [
       ["oauth-clients", "revoke"],

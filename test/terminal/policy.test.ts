@@ -1,5 +1,5 @@
-// `integ apply` at a terminal: it says what will be done, asks once, and shows each item while it is under way. What no item is
-// about is asked for one by one.
+// `integ apply` at a terminal: it shows the plan, asks once, and shows each item's progress. Credentials without an item need a
+// separate yes each.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -35,7 +35,7 @@ describe("integ apply at a terminal", () => {
     expect(await account.creations()).toEqual([]);
   });
 
-  it.each([80, 40])("shows every item while it works, %i columns wide", async (columns) => {
+  it.each([80, 40])("shows every item's progress, %i columns wide", async (columns) => {
     const home = homeOf(names);
     await service.fault("* /* latency=300ms");
     const asked = new Session(["apply"], { home, columns });
@@ -49,7 +49,7 @@ describe("integ apply at a terminal", () => {
     expect(again.written).not.toContain("changes of");
   });
 
-  it("asks for each client that no item is about with --revoke-unmanaged", async () => {
+  it("asks for each client without an item with --revoke-unmanaged", async () => {
     const home = homeOf(names.slice(0, 1));
     const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--new", "--json"];
     const made: string[] = [];
@@ -77,7 +77,7 @@ describe("integ apply at a terminal", () => {
 });
 
 describe("integ adopt --all at a terminal", () => {
-  it("lists what it asks about, and leaves what became another item's while it waited for the answer", async () => {
+  it("lists the questions, and skips a client that became another item's before the answer", async () => {
     const home = homeOf(names.slice(0, 2));
     const { service_account_id, caller_service_account_id } = service.us;
     const ids: string[] = [];
@@ -103,7 +103,7 @@ describe("integ adopt --all at a terminal", () => {
   });
 });
 
-it("no command that is said to ask for nothing has a question", () => {
+it("no command documented as never asking has a question", () => {
   const folder = join(root, "src", "commands");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const texts = files.map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);

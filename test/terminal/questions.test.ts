@@ -1,4 +1,4 @@
-// At a terminal: questions for what is missing, hidden secrets, a confirmation before anything goes, and EOF is not a yes.
+// At a terminal: questions for missing values, hidden secrets, a confirmation before anything is sent, and EOF is not a yes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -25,7 +25,7 @@ async function clientCount(): Promise<number> {
 }
 
 describe("questions", () => {
-  it("asks for what is missing, and offers what was used before", async () => {
+  it("asks for missing values, and offers earlier ones", async () => {
     const first = session(["oauth-clients", "create", "--secret-file", "asked.secret"]);
     await first.answer(/Service account/, `${service.us.service_account_id}\r`);
     await first.answer(/Scopes/, "entity:read organization:read\r");
@@ -35,7 +35,7 @@ describe("questions", () => {
     expect(await second.ended).toBe(130);
   });
 
-  it("says what will be made, as whom and where, before it is made", async () => {
+  it("shows what will be created, as which profile and where, before the request", async () => {
     const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
     const client = session(["oauth-clients", "create", ...flags, "--secret-file", "planned.secret"]);
     expect(await client.ended).toBe(0);
@@ -61,7 +61,7 @@ describe("questions", () => {
     expect(await asked.ended).toBe(2);
   });
 
-  it("asks for a profile from its name on, and again at once where an answer cannot be", async () => {
+  it("asks for every property of a profile, and repeats a question after an invalid answer", async () => {
     const env = { INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_CONFIG_DIR: at.path("asked-for") };
     const asked = session(["profiles", "add"], env);
     await asked.answer(/Name of the profile/, "sandbox\r");
@@ -85,7 +85,7 @@ describe("questions", () => {
     ["a terminal", {}],
     ["a dumb terminal", { TERM: "dumb" }],
     ["a terminal without colour", { NO_COLOR: "1" }],
-  ])("hides a secret that is typed on %s", async (what, env) => {
+  ])("hides a typed secret on %s", async (what, env) => {
     const name = what.replaceAll(" ", "-");
     const asked = session(["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url], env);
     await asked.answer(/API key/, `${service.us.api_key}\r`);
@@ -117,7 +117,7 @@ describe("questions", () => {
     ["no", "n", 2],
     ["no, with letters of vim before it", "hjklln", 2],
     ["letters of vim and Enter", "hljk\r", 2],
-  ])("%s is no yes to a revocation", async (_what, keys, code) => {
+  ])("%s is not a yes to a revocation", async (_what, keys, code) => {
     const id = await revocation();
     const asked = session(["oauth-clients", "revoke", id]);
     await asked.answer(/Revoke client/, keys);
@@ -130,7 +130,7 @@ describe("questions", () => {
     ["y", "n", 2],
     ["yes\r", "\u001b", 130],
     ["\u001b[D\r", "n", 2],
-  ])("keys typed before the question (%j) are no answer to it", async (ahead, answer, code) => {
+  ])("keys typed before the question (%j) do not answer it", async (ahead, answer, code) => {
     const id = await revocation();
     const asked = session(["oauth-clients", "revoke", id]);
     asked.type(ahead);

@@ -1,4 +1,4 @@
-// What a terminal shows of results: times as a person says them, and nothing said by colour alone.
+// Results on a terminal: relative times, and no information by colour alone.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -39,10 +39,10 @@ describe("a status", () => {
     ["one entry", ["journal", "show", "--fields", "operation,state", "LAST"], ["unknown"]],
     ["keys", ["keys", "list", "--fields", "id,status"], ["active"]],
     ["findings", ["doctor", "--fields", "check,status"], ["ok", "warning"]],
-  ])("is a word, and its colour says nothing more: %s", async (_what, command, expected) => {
+  ])("is a word, and its colour adds no information: %s", async (_what, command, expected) => {
     const { stdout } = await home.integ(["journal", "list", "--json"]);
     const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
-    // Quiet: on a busy machine there would be a spinner between.
+    // Quiet: on a busy machine a spinner could appear in between.
     const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
     const coloured = await written(words);
     const plain = await written(words, { NO_COLOR: "1" });
@@ -51,14 +51,14 @@ describe("a status", () => {
     expect(coloured.replaceAll(sgr, "")).toBe(plain);
     for (const word of expected) {
       expect(plain).toMatch(new RegExp(`\\b${word}\\b`));
-      // It is the word that is coloured, not something beside it.
+      // The word itself is coloured, not something next to it.
       expect(coloured).toMatch(new RegExp(`\u001b\\[\\d+m${word} *\u001b\\[39m`));
     }
   });
 });
 
 describe("a time", () => {
-  it("is how long ago it was on a terminal, and the time itself on a pipe", async () => {
+  it("is relative on a terminal, and exact on a pipe", async () => {
     const words = ["entities", "list", "--limit", "3", "--quiet", "--fields", "id,created_at"];
     const { stdout } = await home.integ(words);
     expect(stdout.match(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g)).toHaveLength(3);
@@ -67,7 +67,7 @@ describe("a time", () => {
     expect(shown).not.toMatch(/\d{4}-\d{2}-\d{2}T/);
   });
 
-  it("of one resource is both", async () => {
+  it("of one resource is shown in both forms", async () => {
     const { stdout } = await home.integ(["oauth-clients", "list", "--offline", "--json"]);
     const [client] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
     const shown = await written(["oauth-clients", "get", client!.id]);
@@ -78,7 +78,7 @@ describe("a time", () => {
 describe("a long list", () => {
   const words = ["entities", "list", "--all", "--fields", "id"];
 
-  it("goes through the pager, and what was said beside it is printed after it; a pager that leaves early is no failure", async () => {
+  it("goes through the pager, with messages printed after it; a pager that exits early is not an error", async () => {
     const session = new Session(words, { home, env: { PAGER: "head -2; echo paged; cat >/dev/null" } });
     expect(await session.ended).toBe(0);
     expect(session.written.match(/ent_us_\d+/g)).toHaveLength(1);
@@ -87,7 +87,7 @@ describe("a long list", () => {
     expect(await early.ended).toBe(0);
   });
 
-  it("is printed as it is if the pager does not exist, and in a pipe", async () => {
+  it("is printed directly without a pager, and in a pipe", async () => {
     const shown = await written(words, { PAGER: "no-such-pager -x" });
     expect(shown).toContain('The pager "no-such-pager -x" is not installed');
     expect(shown.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);

@@ -1,26 +1,24 @@
-// A terminal without a window: what it was told to show, and everything else that it was made to do.
+// A terminal without a window: the displayed text, and every other effect of the output.
 import xterm, { type Terminal } from "@xterm/headless";
 
-/** What a terminal looks like after output, and what the output did to it beyond showing text. */
+/** A terminal after output, and the output's effects beyond text. */
 export interface Screen {
-  /** The lines as a reader sees them, wrapped lines joined, without spaces at their ends. */
+  /** The displayed lines, with wrapped lines joined and trailing spaces removed. */
   readonly lines: readonly string[];
-  /** Everything that is not text: title, bell, answers, modes, colours, other buffer. Empty is what is wanted. */
+  /** All effects other than text: title, bell, responses, modes, colours, other buffer. Must be empty. */
   readonly effects: readonly string[];
   readonly cursor: { readonly x: number; readonly y: number };
 }
 
 /**
- * Feeds a terminal and looks at it.
- * @param output what the program wrote, new lines as the program wrote them
- * @param columns its width
- * @param mayStyle colours and other attributes are wanted here, and are no effect
+ * Sends output to a terminal and inspects it. @param output the program's output, with its own newlines @param columns its
+ * width @param mayStyle colours and other attributes are expected, and not an effect
  */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({
     cols: columns,
     rows: 50,
-    // All that it can scroll: a tab takes up to eight columns. (Room for more costs as much as all the rest.)
+    // The maximum that can be scrolled: a tab takes up to eight columns. (A larger buffer would dominate the cost.)
     scrollback: output.split("\n").length + Math.ceil((8 * output.length) / columns),
     convertEol: true,
     allowProposedApi: true,
@@ -51,7 +49,7 @@ function linesOf(terminal: Terminal): string[] {
     const line = buffer.getLine(y);
     if (line === undefined) continue;
     const text = line.translateToString(false);
-    // A wide character that did not fit into the last column left it empty.
+    // A wide character that did not fit left the last column empty.
     const isCut = buffer.getLine(y + 1)?.isWrapped === true && line.getCell(terminal.cols - 1)?.getCode() === 0;
     const shown = isCut && line.getCell(terminal.cols - 1)?.getWidth() === 1 ? text.slice(0, -1) : text;
     if (line.isWrapped && lines.length > 0) lines[lines.length - 1] += shown;

@@ -1,5 +1,5 @@
-// At a terminal a command that yields a secret asks where it should go; the screen is one of the answers, and a rotation to it
-// leaves the old credential time.
+// At a terminal a command that yields a secret asks for its destination; the screen is one of the answers, and a rotation to it
+// keeps the old credential for a while.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -47,12 +47,12 @@ function home(): Home {
 const creation = (): string[] =>
   `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`.split(" ");
 const question = /Where does the secret go\?[^]*file[^]*command[^]*vault[^]*github[^]*k8s[^]*keychain[^]*screen/;
-/** What was written, without control sequences and the lines of the terminal. */
+/** The output without control sequences and terminal line breaks. */
 const wordsOf = ({ written }: Session): string => stripVTControlCharacters(written).replaceAll(/[\s│]+/g, " ");
 const down = "\u001b[B";
 const secret = /sbx_us_\w*cs_\w+/;
 
-describe("a creation asks where the secret goes", () => {
+describe("a creation asks for the secret's destination", () => {
   it.each<[string, string, RegExp, string, () => string]>([
     ["file", "\r", /Path of the new file/, "asked.secret\r", () => readFileSync(at.path("asked.secret"), "utf8")],
     ["command", `${down}\r`, /Command/, "cat > taken\r", () => readFileSync(at.path("taken"), "utf8")],
@@ -63,7 +63,7 @@ describe("a creation asks where the secret goes", () => {
       "secret/asked#key\r",
       () => String(vault.current("secret/asked")?.key),
     ],
-  ])("a %s", async (_what, keys, next, answer, stored) => {
+  ])("and delivers to a %s", async (_what, keys, next, answer, stored) => {
     home();
     const asked = session(creation());
     await asked.answer(question, keys);
@@ -74,7 +74,7 @@ describe("a creation asks where the secret goes", () => {
     expect(asked.written).not.toContain(stored());
   });
 
-  it("the screen: once, and it says so", async () => {
+  it("and shows the secret once on the screen, with a note", async () => {
     home();
     const asked = session(creation());
     await asked.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
@@ -83,7 +83,7 @@ describe("a creation asks where the secret goes", () => {
     expect(asked.written).toContain("The secret is shown once");
   });
 
-  it("and nothing is made where it is called off", async () => {
+  it("and creates nothing if the question is cancelled", async () => {
     home();
     const asked = session(creation());
     await asked.answer(question, "\u0003");
@@ -91,7 +91,7 @@ describe("a creation asks where the secret goes", () => {
     expect(await account.live()).toEqual([]);
   });
 
-  it("a named destination, a dry run and --no-input are not asked about", async () => {
+  it("but not with a named destination, a dry run or --no-input", async () => {
     home();
     for (const words of [["--secret-file", "named"], ["--dry-run"], ["--no-input", "--new"]]) {
       const asked = session([...creation(), ...words]);
@@ -106,7 +106,7 @@ describe("a rotation", () => {
     ["", " If the secret is shown on the terminal, the default overlap is 24h, not 0s."],
     [" --overlap 1h", ""],
     [" --keep-old", ""],
-  ])("%s as a dry run notes what the command itself would ask", async (more, overlap) => {
+  ])("%s as a dry run notes the question of the real run", async (more, overlap) => {
     home();
     const old = await account.make(["entity:read"]);
     const dry = session(`oauth-clients rotate ${old.id} --dry-run${more}`.split(" "));
@@ -116,7 +116,7 @@ describe("a rotation", () => {
     expect(wordsOf(dry).includes("24h")).toBe(overlap !== "");
   });
 
-  it("to the screen leaves the old client for 24 hours, says when it goes, and how to end that early", async () => {
+  it("to the screen keeps the old client for 24 hours, and reports when it is revoked and how to end that early", async () => {
     home();
     const old = await account.make(["entity:read"]);
     const asked = session(["oauth-clients", "rotate", old.id]);
@@ -164,7 +164,7 @@ describe("a rotation", () => {
     ],
   ];
 
-  it.each(overlaps)("to %s: the question says what happens", async (_what, words, to, ending, code) => {
+  it.each(overlaps)("to %s: the question describes the overlap", async (_what, words, to, ending, code) => {
     home();
     const old = await account.make(["entity:read"]);
     const asked = session(["oauth-clients", "rotate", old.id, ...words]);
@@ -182,7 +182,7 @@ describe("a rotation", () => {
     expect(rotation!.state).toBe(isLive ? "waiting" : "done");
   });
 
-  it("of a key by replacement says it too; with --yes there is no question, and the end says it", async () => {
+  it("of a key by replacement does the same; with --yes there is no question, and the result says it", async () => {
     home();
     const made = ["keys", "create", "--name", "old", "--scope", "*", "--expires-in", "30d", "--secret-file", "old.key"];
     expect((await at.integ(made)).code).toBe(0);
@@ -203,8 +203,8 @@ describe("a rotation", () => {
   });
 });
 
-describe("the other commands", () => {
-  it("keys create and keys rotate ask too", async () => {
+describe("other commands", () => {
+  it("ask too: keys create and keys rotate", async () => {
     home();
     const made = session(["keys", "create", "--name", "asked", "--expires-in", "30d"]);
     await made.answer(/What may the key do/, "\r");
@@ -220,7 +220,7 @@ describe("the other commands", () => {
     expect(readFileSync(at.path("rotated"), "utf8")).not.toBe(readFileSync(at.path("key.secret"), "utf8"));
   });
 
-  it("a claim asks, unless the entry knows its place", async () => {
+  it("ask too: a claim, unless the entry has a destination", async () => {
     home();
     writeFileSync(at.path("taken"), "mine");
     await at.integ([...creation(), "--secret-command", "exit 1"]);

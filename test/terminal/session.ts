@@ -1,4 +1,4 @@
-// A program at a terminal: waits for what it shows, types, says how it ended, and what stands on the screen.
+// A program at a terminal: waits for its output, types, and gives its exit and its screen.
 import { spawn } from "@lydell/node-pty";
 import { type Home, program } from "../support/program.ts";
 import { shown, type Screen } from "./screen.ts";
@@ -7,19 +7,19 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
-  /** Keeps the terminal open until all that was written is read: on a busy machine it is closed before that. */
+  /** Keeps the terminal open until all output was read: a busy machine closes it earlier. */
   readonly isReadWhole?: boolean;
 }
 
-/** Ends what a program wrote. */
+/** Marks the end of a program's output. */
 const lastWords = "-- all written --";
 
 const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
 export class Session {
-  /** What it wrote since the last answer, without colours. */
+  /** Its output since the last typed answer, without colours. */
   shown = "";
-  /** All that it wrote. */
+  /** All its output. */
   written = "";
   readonly ended: Promise<number>;
   readonly #pty: ReturnType<typeof spawn>;
@@ -42,7 +42,7 @@ export class Session {
     this.ended = isReadWhole ? this.#endOnceRead() : this.#end();
   }
 
-  /** Its code says nothing of the program's. */
+  /** Not the program's own code. */
   async #endOnceRead(): Promise<number> {
     const code = new Promise<number>((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
     await this.seen(new RegExp(lastWords));
@@ -56,7 +56,7 @@ export class Session {
     return code;
   }
 
-  /** What the program wrote last may be read after its end is known. */
+  /** The last output may arrive after the exit. */
   async #allRead(): Promise<void> {
     for (let before = -1; before < this.written.length; ) {
       before = this.written.length;
@@ -64,19 +64,19 @@ export class Session {
     }
   }
 
-  /** Types once the question stands there. */
+  /** Types once the question is shown. */
   async answer(question: RegExp, keys: string): Promise<void> {
     await this.seen(question);
     this.shown = "";
     this.#pty.write(keys);
   }
 
-  /** Types now, whatever stands there. */
+  /** Types immediately. */
   type(keys: string): void {
     this.#pty.write(keys);
   }
 
-  /** @returns when that was written since the last answer; fails after a while */
+  /** @returns when that was printed since the last typed answer; fails after a timeout */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {
       if (tries > 800) throw new Error(`no ${text} in: …${this.shown.slice(-1000)}`);
@@ -84,7 +84,7 @@ export class Session {
     }
   }
 
-  /** The screen as a person sees it now. */
+  /** The screen as it is now. */
   screen(): Promise<Screen> {
     return shown(this.written, { columns: this.#columns, mayStyle: true });
   }

@@ -1,5 +1,5 @@
-// Every store is an answer to the question where a secret goes, and takes it; an address that is none ends the command before
-// anything is sent.
+// Every store is an answer to the question for a secret's destination; an invalid address ends the command before anything is
+// sent.
 import { expect, it } from "vitest";
 import { type StoreScheme, storeKinds } from "../../src/secrets/destination.ts";
 import { isFull } from "../support/sample.ts";
@@ -11,7 +11,7 @@ const world = new StoreWorld();
 
 const schemes = Object.keys(storeKinds) as StoreScheme[];
 const down = "\u001b[B";
-/** The keys that choose a store: it comes after a file and a command. */
+/** The keys that select a store, which comes after file and command. */
 const choosing = (scheme: StoreScheme): string => `${down.repeat(2 + schemes.indexOf(scheme))}\r`;
 
 async function answered(scheme: StoreScheme, address: string): Promise<Session> {
@@ -22,7 +22,7 @@ async function answered(scheme: StoreScheme, address: string): Promise<Session> 
   return asked;
 }
 
-it.for(schemes)("%s: takes the secret, which the screen never shows", async (scheme, { skip }) => {
+it.for(schemes)("%s: receives the secret, which the screen never shows", async (scheme, { skip }) => {
   skip(absent[scheme], "the store is missing");
   const store = await world.open(scheme);
   const { address } = store;
@@ -41,7 +41,7 @@ it.for(schemes)("%s: takes the secret, which the screen never shows", async (sch
 });
 
 it.each(isFull ? schemes : schemes.slice(0, 1))(
-  "%s: an address that is none ends it, and nothing is sent",
+  "%s: an invalid address ends the command, and nothing is sent",
   async (scheme) => {
     const before = (await world.account.creations()).length;
     const asked = await answered(scheme, "none");

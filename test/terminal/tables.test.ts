@@ -1,5 +1,6 @@
-// Every table at every width: an id and a command stand whole, since they are what a person copies, and so does one of a few
-// words, since they begin alike (`oauth_client.create`, `oauth_client.revoke`). Every command of the program is in `tables`, or in `others` with the reason: one that is added fails here until it is.
+// Every table at every width: ids and commands are whole, because people copy them, and so are values from a fixed set, because
+// they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or in `others` with the
+// reason: a new one fails here until it is.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,13 +19,13 @@ type Rows = readonly Readonly<Record<string, unknown>>[];
 interface Table {
   readonly words: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Members whose values are copied, besides ids and commands. */
+  /** Fields whose values are copied, besides ids and commands. */
   readonly copied?: readonly string[];
-  /** Members that have no column. */
+  /** Fields without a column. */
   readonly notShown?: readonly string[];
 }
 
-/** `<…>` stands for an id that is known once the service runs. */
+/** `<…>` is replaced by an id that is known once the service runs. */
 const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "entities list": { words: ["--limit", "5"] },
   "cohorts members": { words: ["<cohort>", "--limit", "5"] },
@@ -202,24 +203,24 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** Words in their order, each word of a line behind those of the line before; other cells may stand between the lines. */
+/** Words in order, each line's after the words of the line before; other cells may be between the lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "s").test(shown);
 }
 
-/** Text that a person sees. */
+/** The visible text. */
 function plain(text: string): string {
   return text.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, "").replaceAll("\r", "");
 }
 
-/** Members that hold a sentence: it may continue on the next line, and is never cut. */
+/** Fields with a sentence: it may wrap, and is never truncated. */
 const sentences = ["message", "detail", "reason", "summary", "hint"];
 
-/** Members that hold one of a few words: a reader tells rows apart by them. */
+/** Fields with a value from a fixed set, by which readers distinguish rows. */
 const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|severity|rule|topic|role)$/;
 
-/** How often each word has to stand there. */
+/** How often each word must appear. */
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   const counts = new Map<string, number>();
   for (const row of rows)
@@ -229,7 +230,7 @@ function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   return counts;
 }
 
-/** A table shows an active key as expired once its time is over; the JSON has the service's word. */
+/** A table shows an active key as expired after its time; JSON has the service's status. */
 function shownFor(row: Rows[number], value: string): string {
   const end = row["expiresAt"];
   return value === "active" && typeof end === "string" && Date.parse(end) < Date.now() ? "expired" : value;
@@ -240,7 +241,7 @@ function timesIn(shown: string, word: string): number {
   return shown.match(new RegExp(`(?<![\\w.…-])${text}(?![\\w.…-])`, "g"))?.length ?? 0;
 }
 
-/** What a row has that is copied: every id, and what the table names. */
+/** The copied values of a row: every id, and the fields named above. */
 function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): string[] {
   // A finding's own id is its rule and its key, which have columns.
   const hidden = [
@@ -338,11 +339,11 @@ describe("the list of commands", () => {
       .map((line) => (JSON.parse(line) as Listed).command.replace(/^integ /, ""));
   });
 
-  it("is this one: a table cannot be forgotten", () => {
+  it("is complete: every table is tested", () => {
     expect([...Object.keys(tables), ...Object.keys(others)].sort()).toEqual([...names].sort());
   });
 
-  it("names none that prints rows among those that do not", () => {
+  it("names no command that prints rows among the others", () => {
     const files: Readonly<Record<string, string>> = {
       adopt: "policy/adopt-all",
       "policy init": "policy/init",

@@ -1,5 +1,5 @@
-// Waiting, as a terminal shows it: a countdown that stays readable on a narrow one, a row counter, nothing left of either;
-// one plain line where nothing can be drawn.
+// Waiting at a terminal: a countdown that is readable on a narrow one, a row counter, both erased at the end; one plain line if
+// nothing can be drawn.
 import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
@@ -38,7 +38,7 @@ function runAt(columns: number, words: readonly string[], env: Readonly<Record<s
   return new Promise((done) => pty.onExit(({ exitCode }) => done({ code: exitCode, written })));
 }
 
-/** Answers that leave when a test says so, one at a time: what is seen while one waits does not depend on any speed. */
+/** Responses that are sent on the test's signal, one at a time, so that the display does not depend on speed. */
 class HeldAnswers {
   #released = 0;
   readonly #waiting: (() => void)[] = [];
@@ -63,33 +63,30 @@ const list = ["entities", "list", "--limit", "3"];
 const busy = (seconds: number): Promise<void> =>
   service.fault(`GET /v1/entities status=429 retry-after=${seconds} times=1`);
 
-describe("rows that another program prints at the same terminal", () => {
-  it.each(["| cat", "2>&1 | cat", "2>/dev/null | cat"])(
-    "have nothing of a spinner in front of them: %s",
-    async (rest) => {
-      const body = envelope([entity(1)], null);
-      const json = { "content-type": "application/json" };
-      const late: Answer = (response) => void setTimeout(() => response.writeHead(200, json).end(body), 2500);
-      const server = await startListServer(() => late);
-      const line = `${program.map((word) => `"${word}"`).join(" ")} entities list --all --ndjson ${rest}`;
-      const pty = spawn("/bin/sh", ["-c", line], {
-        cols: 100,
-        rows: 40,
-        cwd: home.folder,
-        env: { ...home.env, ...server.env, TERM: "xterm-256color" },
-      });
-      let written = "";
-      pty.onData((text) => (written += text));
-      await new Promise((done) => pty.onExit(done));
-      await server.stop();
-      const lines = written.split("\r\n").filter((text) => !/^Note: [^\u001b]*$/.test(text));
-      expect(lines).toEqual([entity(1), ""]);
-    },
-  );
+describe("another program's rows at the same terminal", () => {
+  it.each(["| cat", "2>&1 | cat", "2>/dev/null | cat"])("have no part of a spinner before them: %s", async (rest) => {
+    const body = envelope([entity(1)], null);
+    const json = { "content-type": "application/json" };
+    const late: Answer = (response) => void setTimeout(() => response.writeHead(200, json).end(body), 2500);
+    const server = await startListServer(() => late);
+    const line = `${program.map((word) => `"${word}"`).join(" ")} entities list --all --ndjson ${rest}`;
+    const pty = spawn("/bin/sh", ["-c", line], {
+      cols: 100,
+      rows: 40,
+      cwd: home.folder,
+      env: { ...home.env, ...server.env, TERM: "xterm-256color" },
+    });
+    let written = "";
+    pty.onData((text) => (written += text));
+    await new Promise((done) => pty.onExit(done));
+    await server.stop();
+    const lines = written.split("\r\n").filter((text) => !/^Note: [^\u001b]*$/.test(text));
+    expect(lines).toEqual([entity(1), ""]);
+  });
 });
 
-describe("a wait that the service asks for", () => {
-  it.each([60, 120])("counts down at %i columns, in one row, and is wiped", async (columns) => {
+describe("a wait requested by the service", () => {
+  it.each([60, 120])("counts down at %i columns, in one row, and is erased", async (columns) => {
     await busy(3);
     const { code, written } = await runAt(columns, list);
     expect(code).toBe(0);
@@ -97,7 +94,7 @@ describe("a wait that the service asks for", () => {
     expect(left.length).toBeGreaterThan(0);
     expect(left).toEqual([...left].sort((a, b) => b - a));
     expect(Math.max(...left)).toBeLessThanOrEqual(3);
-    // Whatever was on the screen at a frame, the countdown never began a second row.
+    // At no frame did the countdown start a second row.
     const half = written.slice(0, written.lastIndexOf("s left)") + 7);
     const during = await shown(half, { columns, mayStyle: true });
     expect(during.lines).toHaveLength(1);
@@ -109,8 +106,8 @@ describe("a wait that the service asks for", () => {
   });
 });
 
-describe("an answer that takes its time", () => {
-  it("is waited for with a spinner, which is gone before the first row", async () => {
+describe("a slow response", () => {
+  it("is awaited with a spinner, which is erased before the first row", async () => {
     const held = new HeldAnswers();
     const server = await startListServer(() => held.answer(envelope([entity(1), entity(2)], null)));
     try {
@@ -136,7 +133,7 @@ describe("an answer that takes its time", () => {
     ],
     ["a revocation", ["oauth-clients", "revoke", "oac_1", "--yes"]],
     ["any change", ["api", "/v1/any", "-X", "DELETE"]],
-  ])("shows that it is waited for where something changes: %s", async (_what, words) => {
+  ])("shows that a change is in progress: %s", async (_what, words) => {
     const held = new HeldAnswers();
     const server = await startListServer(() => held.answer('{"code":"not_allowed"}', 403));
     try {
